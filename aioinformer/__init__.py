@@ -1,0 +1,1 @@
+"""Kubernetes informers for asyncio."""
