@@ -1,0 +1,81 @@
+"""The words in which list and watch are spoken: options, results, events (k8s.io/apimachinery ``metav1``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+ADDED = "ADDED"
+MODIFIED = "MODIFIED"
+DELETED = "DELETED"
+BOOKMARK = "BOOKMARK"
+ERROR = "ERROR"
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation, value ``"true"``, of the bookmark that closes a WatchList's initial events (KEP-3157)."""
+
+NOT_OLDER_THAN = "NotOlderThan"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """What a list or watch asks for (``metav1.ListOptions``). An empty value is not sent.
+
+    Attributes:
+        resource_version: ``""`` the most recent state, ``"0"`` any state, else at least (or, for a watch,
+            after) this version.
+        resource_version_match: ``"NotOlderThan"``, ``"Exact"`` or ``""``.
+        limit: Objects a page; 0 asks for all at once.
+        continue_token: The next page of a list, as its last page named it.
+        label_selector: As kubectl's ``-l``.
+        field_selector: As kubectl's ``--field-selector``.
+        allow_watch_bookmarks: Ask a watch for BOOKMARK events.
+        send_initial_events: Ask a watch to begin with the collection itself (WatchList).
+        timeout_seconds: Seconds after which the server ends a watch.
+    """
+
+    resource_version: str = ""
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+    timeout_seconds: int | None = None
+
+
+class TypeMeta(NamedTuple):
+    """apiVersion and kind, which the items of a built-in LIST leave to their collection."""
+
+    api_version: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListResult:
+    """A list, a page of one, or a piece of a page.
+
+    Args:
+        items: Bytes, dicts or instances of the object type.
+        resource_version: The version of the collection that the items show.
+        continue_token: ``""`` on the last page.
+        type_meta: apiVersion and kind of the items, for items that do not carry them.
+    """
+
+    items: Sequence[Any]
+    resource_version: str = ""
+    continue_token: str = ""
+    type_meta: TypeMeta | None = None
+
+
+class WatchEvent(NamedTuple):
+    """One event of a watch.
+
+    ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. ``object`` is bytes, a dict or an instance of the
+    object type; an ERROR's is its Status as a dict.
+    """
+
+    type: str
+    object: Any

@@ -1,0 +1,185 @@
+"""From what a ListerWatcher gave (bytes, dicts, instances) to the object type that the user chose."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from .api import TypeMeta
+from .errors import ConfigError, DecodeError
+from .objects import DECODE_ERRORS, KubeObject
+
+T = TypeVar("T")
+
+FromBytes = Callable[[bytes, TypeMeta | None], Any]
+
+
+class Codec(Generic[T]):
+    """Turns values into one object type. Get one by ``codec_for``.
+
+    Attributes:
+        object_type: The type, or None for a codec that passes everything through.
+        is_mutable: Whether a handler could change a cached object in place.
+    """
+
+    def __init__(self, object_type: type[T] | None, from_bytes: FromBytes | None, is_mutable: bool) -> None:
+        self.object_type = object_type
+        self.is_mutable = is_mutable
+        self._from_bytes = from_bytes
+
+    def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
+        """The value as the object type; instances of it pass as they are.
+
+        Args:
+            value: JSON bytes, a dict, a KubeObject or an instance of the object type.
+            type_meta: apiVersion and kind, where the value does not carry them.
+
+        Raises:
+            DecodeError: The value cannot be that object.
+        """
+        if self._from_bytes is None:
+            return value  # type: ignore[no-any-return]
+        if type(value) is bytes:
+            return self._decode_bytes(value, type_meta)
+        assert self.object_type is not None
+        if isinstance(value, self.object_type) and not isinstance(value, dict):
+            return value
+        if isinstance(value, KubeObject):
+            return value.decode(self.object_type)
+        if isinstance(value, dict):
+            return self._decode_dict(value, type_meta)
+        if isinstance(value, (bytearray, memoryview)):
+            return self._decode_bytes(bytes(value), type_meta)
+        raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__} {value!r:.80}")
+
+    def _decode_bytes(self, raw: bytes, type_meta: TypeMeta | None) -> T:
+        assert self._from_bytes is not None
+        try:
+            return self._from_bytes(raw, type_meta)  # type: ignore[no-any-return]
+        except DecodeError:
+            raise
+        except Exception as error:  # models raise whatever their generator thought of
+            name = getattr(self.object_type, "__name__", "object")
+            raise DecodeError(f"not a {name}: {error!r:.200}; it begins {raw[:80]!r}") from error
+
+    def _decode_dict(self, fields: dict[str, Any], type_meta: TypeMeta | None) -> T:
+        if type_meta is not None and "kind" not in fields:
+            fields = {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
+        if self.object_type is dict:
+            if not isinstance(fields.get("metadata"), dict):
+                raise DecodeError(f"object without metadata: {fields!r:.120}")
+            return fields  # type: ignore[return-value]
+        try:
+            raw = msgspec.json.encode(fields)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DecodeError(f"not JSON: {error}") from error
+        return self._decode_bytes(raw, None)
+
+
+def codec_for(object_type: type[T] | None) -> Codec[T]:
+    """The codec of an object type.
+
+    Args:
+        object_type: KubeObject, dict, a ``msgspec.Struct`` with ``metadata``, a kubernetes_asyncio (or
+            ``kubernetes.aio``) model class, or None to pass everything through.
+
+    Raises:
+        ConfigError: Objects of this type could not be cached, with the field that is missing.
+    """
+    return _codec_for(object_type)  # type: ignore[arg-type]  # classes are hashable
+
+
+@lru_cache(maxsize=256)
+def _codec_for(object_type: Any) -> Codec[Any]:
+    if object_type is None:
+        return Codec(None, None, is_mutable=True)
+    if issubclass(object_type, KubeObject):
+        return Codec(object_type, KubeObject.from_bytes, is_mutable=False)
+    if issubclass(object_type, dict):
+        return Codec(object_type, _dict_from_bytes, is_mutable=True)
+    if issubclass(object_type, msgspec.Struct):
+        return Codec(object_type, _struct_decoder(object_type), is_mutable=True)
+    if hasattr(object_type, "openapi_types"):
+        return Codec(object_type, _openapi_decoder(object_type), is_mutable=True)
+    if hasattr(object_type, "model_validate_json"):
+        return Codec(object_type, _pydantic_decoder(object_type), is_mutable=True)
+    raise ConfigError(
+        f"{object_type.__name__} is no object type: use KubeObject, dict, a msgspec.Struct or a model class"
+    )
+
+
+_decode_any = msgspec.json.Decoder().decode
+
+
+def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
+    try:
+        fields = _decode_any(raw)
+    except DECODE_ERRORS as error:
+        raise DecodeError(f"not JSON: {error}; it begins {raw[:80]!r}") from error
+    if not isinstance(fields, dict) or not isinstance(fields.get("metadata"), dict):
+        raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+    if type_meta is not None and "kind" not in fields:
+        return {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
+    return fields
+
+
+def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    if "metadata" not in fields:
+        raise ConfigError(f"{struct.__name__} needs a field metadata, with name and resourceVersion")
+    meta = fields["metadata"].type
+    if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
+        names = {field.encode_name for field in msgspec.structs.fields(meta)}
+        if missing := {"name", "resourceVersion"} - names:
+            raise ConfigError(
+                f"{struct.__name__}.metadata ({meta.__name__}) needs {', '.join(sorted(missing))}"
+            )
+    decode = msgspec.json.Decoder(struct).decode
+    if not fields.keys() & {"apiVersion", "kind"}:
+        return lambda raw, _: decode(raw)
+    return lambda raw, type_meta: decode(_with_type_meta(raw, type_meta))
+
+
+def _openapi_decoder(model: Any) -> FromBytes:
+    # The class stands in its package's models; its ApiClient's deserialize() reads nothing of the instance.
+    package = model.__module__.partition(".models")[0]
+    api_client = importlib.import_module(f"{package}.api_client").ApiClient
+    deserialize = api_client.__new__(api_client).deserialize
+
+    def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        instance = deserialize(SimpleNamespace(data=_with_type_meta(raw, type_meta)), model)
+        if getattr(instance, "metadata", None) is None:
+            raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+        return instance
+
+    return decode
+
+
+def _pydantic_decoder(model: Any) -> FromBytes:
+    def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        instance = model.model_validate_json(_with_type_meta(raw, type_meta))
+        if getattr(instance, "metadata", None) is None:
+            raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+        return instance
+
+    return decode
+
+
+class _Kind(msgspec.Struct):
+    kind: str | None = None
+
+
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+def _with_type_meta(raw: bytes, type_meta: TypeMeta | None) -> bytes:
+    """The bytes with apiVersion and kind in front, where they have none."""
+    if type_meta is None or _decode_kind(raw).kind:
+        return raw
+    head = msgspec.json.encode({"apiVersion": type_meta.api_version, "kind": type_meta.kind})
+    return head[:-1] + b"," + raw[raw.index(b"{") + 1 :]

@@ -1,0 +1,152 @@
+"""The controller's two coroutines (client-go ``tools/cache/controller.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..deltas import Delta
+from ..errors import FIFOClosedError, RejectedObjectError, RequeueError
+from ..protocols import ListerWatcher, Process, Queue
+from ..reflector import Reflector, ReflectorOptions, ReflectorState
+from ..reflector.reflector import WatchErrorHandler
+from ..tasks import Running, first_of, settle
+
+logger = logging.getLogger(__name__)
+
+RETRY_DELAY = 0.005
+RETRY_DELAY_CAP = 1.0
+
+
+@dataclass(slots=True)
+class Config:
+    """What a Controller is made of.
+
+    Attributes:
+        queue: Between reading and processing.
+        list_watch: Where to read.
+        process: ``process(deltas, is_in_initial_list)``, plain or async, for each item popped.
+        object_type: What an object is.
+        full_resync_period: Seconds between resyncs of the queue; 0 for none.
+        should_resync: Asked each period whether to resync; None always does.
+        retry_on_error: Put an item back whose processing raised, rather than drop it.
+        watch_error_handler: Told of every error of a list or watch; None logs.
+        reflector_options: The rest of the Reflector's options.
+    """
+
+    queue: Queue
+    list_watch: ListerWatcher
+    process: Process
+    object_type: type[Any] | None
+    full_resync_period: float = 0.0
+    should_resync: Callable[[], bool] | None = None
+    retry_on_error: bool = False
+    watch_error_handler: WatchErrorHandler | None = None
+    reflector_options: ReflectorOptions = field(default_factory=ReflectorOptions)
+
+
+class Controller(Running):
+    """Fills a queue by a Reflector and works it off by ``config.process``.
+
+    What ``process`` raises is logged and counted and stops nothing. An async context manager.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._reflector: Reflector[Any] = Reflector(
+            config.list_watch,
+            config.object_type,
+            config.queue,
+            config.full_resync_period,
+            **config.reflector_options
+            | ReflectorOptions(
+                should_resync=config.should_resync, watch_error_handler=config.watch_error_handler
+            ),
+        )
+        self._failed = 0
+        self._retry_delay = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Controller {self._reflector.name}>"
+
+    async def run(self) -> None:
+        """Read and process until cancelled."""
+        try:
+            await first_of(self._reflector.run(), self.process_loop())
+        finally:
+            self._config.queue.close()
+
+    async def process_loop(self) -> None:
+        """Work the queue off until it is closed and empty."""
+        queue = self._config.queue
+        try:
+            while True:
+                await queue.pop_batch(self._process)
+                # With items left the next pop would not wait: let others run.
+                if len(queue):
+                    await asyncio.sleep(self._retry_delay)
+        except FIFOClosedError:
+            return
+
+    def has_synced(self) -> bool:
+        """Whether everything of the first list has been processed."""
+        return self._config.queue.has_synced()
+
+    async def wait_synced(self) -> None:
+        """Wait for ``has_synced``."""
+        await self._config.queue.wait_synced()
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The version up to which the queue has been given everything; ``""`` before the first list."""
+        return self._reflector.last_sync_resource_version
+
+    @property
+    def state(self) -> ReflectorState:
+        """What its reflector is doing."""
+        return self._reflector.state
+
+    @property
+    def failed(self) -> int:
+        """How many items' processing has raised."""
+        return self._failed
+
+    @property
+    def queue_depth(self) -> int:
+        """How many items wait."""
+        return len(self._config.queue)
+
+    def _process(self, deltas: list[Delta], is_in_initial_list: bool) -> Any:
+        """``config.process``, with its errors dealt with; awaits only what must be awaited."""
+        try:
+            result = self._config.process(deltas, is_in_initial_list)
+        except Exception as error:
+            return self._note_failure(deltas, error)
+        if result is None:
+            self._retry_delay = 0.0
+            return None
+        return self._finish(result, deltas)
+
+    async def _finish(self, result: object, deltas: list[Delta]) -> None:
+        try:
+            await settle(result)
+        except Exception as error:
+            self._note_failure(deltas, error)
+        else:
+            self._retry_delay = 0.0
+
+    def _note_failure(self, deltas: list[Delta], error: Exception) -> None:
+        if isinstance(error, RequeueError) and error.cause is None:
+            raise error
+        self._failed += 1
+        cause = error.cause if isinstance(error, RequeueError) else error
+        logger.error(
+            "%s: processing failed: %s", self._reflector.name, cause,
+            exc_info=None if isinstance(cause, RejectedObjectError) else cause,
+        )  # fmt: skip
+        if isinstance(error, RequeueError) or self._config.retry_on_error:
+            self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
+            raise RequeueError from error

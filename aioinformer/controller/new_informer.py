@@ -1,0 +1,58 @@
+"""new_informer: one handler, called inside the process loop (client-go ``NewInformer``)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TypeVar, Unpack
+
+from ..deltas import Delta
+from ..fifo import DeltaFIFO
+from ..handlers import ResourceEventHandler, handler_name
+from ..keys import deletion_handling_meta_namespace_key_func
+from ..protocols import ListerWatcher
+from ..reflector import ReflectorOptions
+from ..store import Store
+from ..tasks import settle
+from .controller import Config, Controller
+from .deltas import apply_deltas
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def new_informer(
+    list_watch: ListerWatcher,
+    object_type: type[T],
+    resync_period: float,
+    handler: ResourceEventHandler[T],
+    **options: Unpack[ReflectorOptions],
+) -> tuple[Store[T], Controller]:
+    """A store that is kept equal to a collection, and the controller to run for that.
+
+    The simplest informer: one handler, which the queue waits for. For several handlers, or slow ones, take a
+    SharedIndexInformer.
+
+    Args:
+        list_watch: Where to read.
+        object_type: What an object is.
+        resync_period: Seconds between resyncs, which tell the handler of every object again; 0 for none.
+        handler: Told of every change, after the store was changed. What it raises is logged.
+        **options: See ReflectorOptions.
+    """
+    store: Store[T] = Store(deletion_handling_meta_namespace_key_func)
+    queue = DeltaFIFO(known_objects=store, emit_delta_type_replaced=True)
+
+    async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        for notification in apply_deltas(store, deltas, is_in_initial_list):
+            try:
+                await settle(notification.deliver(handler))
+            except Exception:
+                key = deletion_handling_meta_namespace_key_func(notification.obj)
+                logger.exception("%s failed on %s", handler_name(handler), key)
+
+    config = Config(
+        queue, list_watch, process, object_type, resync_period, reflector_options=options,
+        watch_error_handler=options.get("watch_error_handler"), should_resync=options.get("should_resync"),
+    )  # fmt: skip
+    return store, Controller(config)

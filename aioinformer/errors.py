@@ -1,0 +1,283 @@
+"""Every error that aioinformer raises.
+
+AioInformerError
+├── ApiError                    the API server answered with a failure Status
+├── TransportError              no usable answer: refused, reset, cut, timed out
+│   └── IdleTimeoutError        a connection that stayed open and silent for too long
+├── ConfigError                 kubeconfig, in-cluster files or arguments that cannot work
+├── SelectorError               a label selector that cannot be parsed
+├── DecodeError                 bytes or a value that cannot become the asked-for object
+├── RejectedObjectError         one object that could not be taken; the others were
+│   ├── KeyFuncError            its key function raised
+│   ├── TransformError          its transformer raised
+│   └── IndexFuncError          an index function raised (the object is stored, not in that index)
+├── FIFOClosedError             pop on a queue that is closed and empty
+├── QueueHeldError              adding to a queue from inside its own process function
+├── RequeueError                raised *by* a process function: put the item back
+├── UnknownIndexError           reading an index that was never added
+├── IndexerConflictError        adding an index whose name is taken
+├── NotFoundError               a Lister has no such object
+├── CacheMutatedError           somebody changed an object of the cache in place
+└── InformerError               lifecycle
+    ├── AlreadyStartedError
+    ├── StoppedError
+    └── SyncTimeout             still not synced after the given time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = [
+    "AioInformerError",
+    "AlreadyStartedError",
+    "ApiError",
+    "CacheMutatedError",
+    "ConfigError",
+    "DecodeError",
+    "FIFOClosedError",
+    "IdleTimeoutError",
+    "IndexFuncError",
+    "IndexerConflictError",
+    "InformerError",
+    "KeyFuncError",
+    "NotFoundError",
+    "QueueHeldError",
+    "RejectedObjectError",
+    "RequeueError",
+    "SelectorError",
+    "StoppedError",
+    "SyncTimeout",
+    "TransformError",
+    "TransportError",
+    "UnknownIndexError",
+]
+
+
+class AioInformerError(Exception):
+    """Root of every error raised here."""
+
+
+class ApiError(AioInformerError):
+    """The API server answered with a failure Status (k8s.io/apimachinery, ``metav1.Status``).
+
+    Args:
+        status: The HTTP status code, which is also the Status' ``code``.
+        reason: The machine-readable reason, such as ``"Expired"`` or ``"Forbidden"``.
+        message: What the server says to people.
+        details: The Status' ``details``: name, kind, causes, retryAfterSeconds.
+    """
+
+    def __init__(
+        self, status: int, reason: str = "", message: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(status, reason, message, details)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+        self.context = ""
+        """What was asked for, set by who asked: ``"list pods in default"``."""
+
+    def __str__(self) -> str:
+        asked = f"{self.context}: " if self.context else ""
+        return f"{asked}{self.status} {self.reason or 'Unknown'}: {self.message or 'no message'}"
+
+    @classmethod
+    def from_status(cls, status: Mapping[str, Any]) -> ApiError:
+        """The error that a Status object stands for; parts that are missing or mistyped are left empty."""
+        code = status.get("code")
+        details = status.get("details")
+        return cls(
+            code if isinstance(code, int) else 500,
+            str(status.get("reason") or ""),
+            str(status.get("message") or ""),
+            details if isinstance(details, Mapping) else None,
+        )
+
+    @property
+    def is_expired(self) -> bool:
+        """The resourceVersion or continue token is too old (410; apierrors ``IsResourceExpired``, ``IsGone``)."""
+        return self.reason in ("Expired", "Gone") or (self.status == 410 and not self.reason)
+
+    @property
+    def is_too_large_resource_version(self) -> bool:
+        """The resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and its form before 1.18.5)."""
+        causes = self.details.get("causes")
+        for cause in causes if isinstance(causes, list) else ():
+            if isinstance(cause, Mapping) and cause.get("reason") == "ResourceVersionTooLarge":
+                return True
+            if (
+                self.reason == "Timeout"
+                and isinstance(cause, Mapping)
+                and cause.get("message") == "Too large resource version"
+            ):
+                return True
+        return self.reason == "Timeout" and "Too large resource version" in self.message
+
+    @property
+    def is_too_many_requests(self) -> bool:
+        """The server sheds load (429)."""
+        return self.status == 429 or self.reason == "TooManyRequests"
+
+    @property
+    def is_internal_error(self) -> bool:
+        """The server failed inside (``IsInternalError``)."""
+        return self.reason == "InternalError" or (self.status == 500 and not self.reason)
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the server asks to wait before the next try, or None."""
+        seconds = self.details.get("retryAfterSeconds")
+        return float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else None
+
+
+class TransportError(AioInformerError):
+    """No usable answer came: the connection was refused, reset, cut in the middle, or timed out."""
+
+
+class IdleTimeoutError(TransportError):
+    """A connection stayed open and silent past its deadline (half-open connections end here)."""
+
+
+class ConfigError(AioInformerError):
+    """The configuration cannot work: a kubeconfig, context, in-cluster file or argument."""
+
+
+class SelectorError(AioInformerError):
+    """A label selector cannot be parsed."""
+
+
+class DecodeError(AioInformerError):
+    """Bytes or a value could not be turned into the object type that was asked for."""
+
+
+class RejectedObjectError(AioInformerError):
+    """One object could not be taken. The others of the same call were; ``others`` are further rejections."""
+
+    others: tuple[RejectedObjectError, ...] = ()
+
+    def all(self) -> tuple[RejectedObjectError, ...]:
+        """This rejection and the others of the same call."""
+        return (self, *self.others)
+
+    @staticmethod
+    def raise_first(errors: Iterable[RejectedObjectError]) -> None:
+        """Raise the first error with the rest in ``others``; nothing to raise, nothing happens."""
+        rejected = list(errors)
+        if rejected:
+            rejected[0].others = tuple(rejected[1:])
+            raise rejected[0]
+
+
+class KeyFuncError(RejectedObjectError):
+    """A key function raised for an object (client-go ``cache.KeyError``)."""
+
+    def __init__(self, obj: Any, cause: BaseException | None = None) -> None:
+        super().__init__(obj, cause)
+        self.obj = obj
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return f"no key for {type(self.obj).__name__} {_short(self.obj)}: {self.cause}"
+
+
+class TransformError(RejectedObjectError):
+    """A transformer raised for an object."""
+
+    def __init__(self, key: str, resource_version: str, cause: BaseException) -> None:
+        super().__init__(key, resource_version, cause)
+        self.key = key
+        self.resource_version = resource_version
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return f"transforming {self.key} at {self.resource_version or 'no version'} failed: {self.cause!r}"
+
+
+class IndexFuncError(RejectedObjectError):
+    """An index function raised for an object. The object is stored; that index does not list it."""
+
+    def __init__(self, index: str, key: str, cause: BaseException) -> None:
+        super().__init__(index, key, cause)
+        self.index = index
+        self.key = key
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return f"index {self.index!r} failed on {self.key}: {self.cause!r}"
+
+
+class FIFOClosedError(AioInformerError):
+    """The queue is closed and everything in it has been popped."""
+
+
+class QueueHeldError(AioInformerError):
+    """A process function called back into its own queue, which is held until the function returns."""
+
+
+class RequeueError(AioInformerError):
+    """Raised by a process function: put the item back unless something newer is queued for its key.
+
+    Args:
+        cause: Raised on by ``pop`` once the item is back; None if the pop is to count as a success.
+    """
+
+    def __init__(self, cause: BaseException | None = None) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+class UnknownIndexError(AioInformerError):
+    """No index of this name was added."""
+
+    def __init__(self, name: str, known: Iterable[str] = ()) -> None:
+        self.name = name
+        self.known = tuple(sorted(known))
+        super().__init__(f"no index named {name!r}; there are: {', '.join(self.known) or 'none'}")
+
+
+class IndexerConflictError(AioInformerError):
+    """An index of this name exists already."""
+
+
+class NotFoundError(AioInformerError):
+    """The cache has no such object."""
+
+    def __init__(self, key: str, resource: str = "object") -> None:
+        self.key = key
+        self.resource = resource
+        super().__init__(f"{resource} {key!r} not found")
+
+
+class CacheMutatedError(AioInformerError):
+    """An object of the cache was changed in place, which every other reader of it sees."""
+
+    def __init__(self, name: str, key: str, before: Any, after: Any) -> None:
+        super().__init__(
+            f"{name}: cached object {key} was modified; was {_short(before)}, is {_short(after)}"
+        )
+        self.name = name
+        self.key = key
+
+
+class InformerError(AioInformerError):
+    """An informer was used in a state that does not allow it."""
+
+
+class AlreadyStartedError(InformerError):
+    """What must be set up before the start came after it, or it was started twice."""
+
+
+class StoppedError(InformerError):
+    """The informer has stopped; informers do not start again."""
+
+
+class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the public contract
+    """The cache, or a handler, is still not synced. The message says who and what it is waiting for."""
+
+
+def _short(value: Any, limit: int = 120) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -1,0 +1,230 @@
+"""DeltaFIFO: for each key, what happened to it since it was last popped (client-go ``delta_fifo.go``, 0.30)."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from ..errors import KeyFuncError, RejectedObjectError, TransformError
+from ..keys import ExplicitKey, key_of, meta_namespace_key_func, resource_version_of
+from ..protocols import KeyFunc, KnownObjects, Transformer
+from .queue import FIFO, Item
+
+logger = logging.getLogger(__name__)
+
+
+class DeltaFIFO(FIFO):
+    """A queue of deltas: keys in the order in which they were first queued, each with all that happened to it.
+
+    A key popped and queued again goes to the back; a key that is queued keeps its place. Of two deletions in a
+    row one stays: a real one rather than a tombstone, and of two real ones the older.
+
+    Args:
+        key_func: Gives an object's key.
+        known_objects: What the consumer already has (its Store): ``replace`` finds deletions by it, ``resync``
+            repeats it. Without it only deletions of queued keys are noticed.
+        emit_delta_type_replaced: Emit Replaced, not Sync, for the objects of a ``replace``.
+        transformer: Called once for each object before it is queued, never for tombstones or a resync's objects.
+    """
+
+    def __init__(
+        self,
+        key_func: KeyFunc = meta_namespace_key_func,
+        known_objects: KnownObjects[Any] | None = None,
+        emit_delta_type_replaced: bool = False,
+        transformer: Transformer | None = None,
+    ) -> None:
+        self._deltas = DeltaState(key_func, known_objects, emit_delta_type_replaced, transformer)
+        super().__init__(self._deltas)
+
+    def list_keys(self) -> list[str]:
+        """The queued keys, oldest first."""
+        return list(self._deltas.queue)
+
+    def get_by_key(self, key: str) -> list[Delta] | None:
+        """A copy of what is queued for a key, or None."""
+        deltas = self._deltas.items.get(key)
+        return None if deltas is None else list(deltas)
+
+    def key_of(self, obj: Any) -> str:
+        """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
+
+        Raises:
+            KeyFuncError: There is none.
+        """
+        return self._deltas.key_of(obj)
+
+
+class DeltaState:
+    """DeltaFIFO's rules.
+
+    Attributes:
+        items: The deltas of each queued key, oldest first, never empty.
+        queue: The keys in the order of popping; the same keys as ``items``.
+        populated: Whether a first Replace, or any other verb, has been seen.
+        initial_population: Items of the first Replace that are still to be worked off.
+    """
+
+    def __init__(
+        self,
+        key_func: KeyFunc,
+        known_objects: KnownObjects[Any] | None,
+        emit_delta_type_replaced: bool,
+        transformer: Transformer | None,
+    ) -> None:
+        self.items: dict[str, list[Delta]] = {}
+        self.queue: deque[str] = deque()
+        self.populated = False
+        self.initial_population = 0
+        self._key_func = key_func
+        self._known_objects = known_objects
+        self._replace_type = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
+        self._transformer = transformer
+
+    def __len__(self) -> int:
+        return len(self.queue)
+
+    def key_of(self, obj: Any) -> str:
+        if isinstance(obj, list):
+            if not obj:
+                raise KeyFuncError(obj, ValueError("there are no deltas"))
+            obj = obj[-1].object
+        return key_of(self._key_func, obj)
+
+    def enqueue(self, delta_type: DeltaType, obj: Any) -> None:
+        """Record that an object was Added, Updated or Deleted.
+
+        A deletion of what is neither queued nor known is dropped: a relist has dealt with it before.
+        """
+        key = self.key_of(obj)
+        self.populated = True
+        if delta_type is not DeltaType.DELETED:
+            self._append(key, Delta(delta_type, self._transform(key, obj)))
+        elif key in self.items or (
+            self._known_objects is not None and self._known_objects.get_by_key(key) is not None
+        ):
+            try:
+                obj = self._transform(key, obj)
+            finally:  # the deletion itself must not be lost
+                self._append(key, Delta(delta_type, obj))
+
+    def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
+        """Record the collection's objects, then a tombstone for each queued or known key that is not among them.
+
+        Everything is prepared aside, so that abandoning it before its end changes nothing.
+        """
+        listed: set[str] = set()
+        staged: dict[str, list[Delta]] = {}
+        rejected: list[RejectedObjectError] = []
+        for obj in objects:
+            try:
+                key = self.key_of(obj)
+                listed.add(key)
+                if not isinstance(obj, ExplicitKey):
+                    delta = Delta(self._replace_type, self._transform(key, obj))
+                    staged[key] = appended(staged.get(key) or self.items.get(key), delta)
+            except RejectedObjectError as error:
+                rejected.append(error)
+            yield
+        deletions = 0
+        for missing in self._missing(listed):
+            if missing is not None:
+                tombstone = DeletedFinalStateUnknown(missing, self._last_state(missing))
+                staged[missing] = appended(self.items.get(missing), Delta(DeltaType.DELETED, tombstone))
+                deletions += 1
+            yield
+        self.queue.extend(key for key in staged if key not in self.items)
+        self.items.update(staged)
+        if not self.populated:
+            self.populated = True
+            self.initial_population = len(listed & staged.keys()) + deletions
+        RejectedObjectError.raise_first(rejected)
+
+    def resync(self) -> Iterator[None]:
+        """Record a Sync of each known object that has nothing queued: a Sync never follows newer news."""
+        if self._known_objects is None:
+            return
+        staged: dict[str, list[Delta]] = {}
+        for key in self._known_objects.list_keys():
+            obj = self._known_objects.get_by_key(key)
+            if obj is not None and key not in self.items:
+                staged[key] = [Delta(DeltaType.SYNC, obj)]
+            yield
+        self.queue.extend(staged)
+        self.items.update(staged)
+
+    def add_if_not_present(self, deltas: list[Delta]) -> None:
+        """Queue deltas as they are, unless their key is queued."""
+        key = self.key_of(deltas)
+        self.populated = True
+        self._insert(key, deltas)
+
+    def take(self) -> Item:
+        key = self.queue.popleft()
+        return Item(key, self.items.pop(key), not self.has_synced())
+
+    def put_back(self, item: Item) -> None:
+        self._insert(item.key, item.deltas)
+
+    def done(self, item: Item) -> None:
+        if self.initial_population > 0:
+            self.initial_population -= 1
+
+    def has_synced(self) -> bool:
+        return self.populated and self.initial_population == 0
+
+    def _append(self, key: str, delta: Delta) -> None:
+        deltas = self.items.get(key)
+        if deltas is None:
+            self.queue.append(key)
+        self.items[key] = appended(deltas, delta)
+
+    def _insert(self, key: str, deltas: list[Delta]) -> None:
+        if key not in self.items:
+            self.queue.append(key)
+            self.items[key] = deltas
+
+    def _transform(self, key: str, obj: Any) -> Any:
+        if self._transformer is None or isinstance(obj, DeletedFinalStateUnknown):
+            return obj
+        try:
+            return self._transformer(obj)
+        except Exception as error:
+            raise TransformError(key, resource_version_of(obj), error) from error
+
+    def _missing(self, listed: set[str]) -> Iterator[str | None]:
+        """The keys that were not listed, queued ones first; None stands for one that was."""
+        for key in self.items:
+            yield None if key in listed else key
+        for key in self._known_objects.list_keys() if self._known_objects is not None else ():
+            yield None if key in listed or key in self.items else key
+
+    def _last_state(self, key: str) -> Any:
+        """The newest state of a key that is known here, out of its tombstone if it is in one."""
+        if key in self.items:
+            newest = self.items[key][-1].object
+            return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
+        assert self._known_objects is not None
+        try:
+            last = self._known_objects.get_by_key(key)
+        except Exception:
+            logger.exception("known objects failed on %s: its tombstone will have no object", key)
+            return None
+        if last is None:
+            logger.info("%s is gone from the known objects: its tombstone will have no object", key)
+        return last
+
+
+def appended(deltas: list[Delta] | None, delta: Delta) -> list[Delta]:
+    """The deltas with one more; of two deletions in a row one is kept."""
+    if not deltas:
+        return [delta]
+    last = deltas[-1]
+    if last.type is not DeltaType.DELETED or delta.type is not DeltaType.DELETED:
+        return [*deltas, delta]
+    if isinstance(last.object, DeletedFinalStateUnknown):
+        return [*deltas[:-1], delta]
+    return deltas

@@ -1,0 +1,78 @@
+"""Finalizers, on every kind of object (controller-runtime ``controllerutil``). Nothing is changed in place."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from .errors import ConfigError
+from .objects import KubeObject
+
+T = TypeVar("T")
+
+
+def contains_finalizer(obj: Any, name: str) -> bool:
+    """Whether an object has a finalizer."""
+    return name in _finalizers(obj)
+
+
+def add_finalizer(obj: T, name: str) -> tuple[T, bool]:
+    """``(obj, changed)``: the object with a finalizer, as a new object if it had to be added.
+
+    Raises:
+        ConfigError: The object's type has no finalizers.
+    """
+    finalizers = _finalizers(obj)
+    return (obj, False) if name in finalizers else (_with_finalizers(obj, [*finalizers, name]), True)
+
+
+def remove_finalizer(obj: T, name: str) -> tuple[T, bool]:
+    """``(obj, changed)``: the object without a finalizer, as a new object if it had to be removed.
+
+    Raises:
+        ConfigError: The object's type has no finalizers.
+    """
+    finalizers = _finalizers(obj)
+    if name not in finalizers:
+        return obj, False
+    return _with_finalizers(obj, [each for each in finalizers if each != name]), True
+
+
+def _finalizers(obj: Any) -> list[str]:
+    if isinstance(obj, KubeObject):
+        return obj.metadata.finalizers
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
+    if isinstance(metadata, Mapping):
+        return list(metadata.get("finalizers") or [])
+    if metadata is None or not hasattr(metadata, "finalizers"):
+        raise ConfigError(f"{type(obj).__name__}.metadata has no finalizers")
+    return list(metadata.finalizers or [])
+
+
+def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
+    if isinstance(obj, KubeObject):
+        return KubeObject.from_dict(_edited(obj.to_dict(), finalizers))
+    if isinstance(obj, Mapping):
+        return _edited(obj, finalizers)
+    if isinstance(obj.metadata, Mapping):
+        return _replaced(obj, "metadata", _edited({"metadata": obj.metadata}, finalizers)["metadata"])
+    return _replaced(obj, "metadata", _replaced(obj.metadata, "finalizers", finalizers))
+
+
+def _replaced(obj: Any, field: str, value: Any) -> Any:
+    """A shallow copy with one attribute replaced."""
+    if isinstance(obj, msgspec.Struct):
+        return msgspec.structs.replace(obj, **{field: value})
+    changed = copy.copy(obj)
+    setattr(changed, field, value)
+    return changed
+
+
+def _edited(obj: Mapping[str, Any], finalizers: list[str]) -> dict[str, Any]:
+    metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key != "finalizers"}
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    return {**obj, "metadata": metadata}

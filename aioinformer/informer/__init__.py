@@ -1,0 +1,16 @@
+"""SharedIndexInformer and its factory: the rooms put together."""
+
+from .factory import SharedInformerFactory
+from .registration import Registration
+from .shared_informer import SharedIndexInformer, SharedInformer
+from .state import InformerState
+from .wait import wait_for_cache_sync
+
+__all__ = [
+    "InformerState",
+    "Registration",
+    "SharedIndexInformer",
+    "SharedInformer",
+    "SharedInformerFactory",
+    "wait_for_cache_sync",
+]

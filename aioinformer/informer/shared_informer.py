@@ -1,0 +1,399 @@
+"""SharedIndexInformer: one collection, one cache, many handlers (client-go ``shared_informer.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
+
+from ..codec import codec_for
+from ..controller import Config, Controller, apply_deltas
+from ..deltas import Delta
+from ..errors import AlreadyStartedError, ConfigError, RejectedObjectError, StoppedError, SyncTimeout
+from ..fifo import DeltaFIFO
+from ..handlers import ResourceEventHandler
+from ..keys import deletion_handling_meta_namespace_key_func, resource_version_of
+from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from ..processor import CacheMutationDetector, Processor, ProcessorListener
+from ..processor.processor import determine_resync_period
+from ..protocols import KeyFunc, KnownObjects, ListerWatcher, Transformer
+from ..reflector import ReflectorOptions
+from ..reflector.reflector import WatchErrorHandler
+from ..store import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, Store, meta_namespace_index_func
+from ..tasks import Running, finish, first_of
+from .registration import Registration
+from .state import InformerState
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MINIMUM_RESYNC_PERIOD = 1.0
+"""Seconds: a handler that asks for less gets this."""
+
+EVERYWHERE = ""
+
+
+class SharedInformer(Protocol[T]):
+    """What informers offer to their users; SharedIndexInformer is the class."""
+
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], resync_period: float | None = None
+    ) -> Registration: ...
+
+    def remove_event_handler(self, registration: Registration) -> None: ...
+
+    async def run(self) -> None: ...
+
+    def has_synced(self) -> bool: ...
+
+    async def wait_synced(self, timeout: float | None = None) -> None: ...
+
+    @property
+    def store(self) -> Store[T]: ...
+
+    @property
+    def is_stopped(self) -> bool: ...
+
+    @property
+    def last_sync_resource_version(self) -> str: ...
+
+    @property
+    def state(self) -> InformerState: ...
+
+
+class SharedIndexInformer(Running, Generic[T]):
+    """A live, indexed copy of a collection, and handlers that are told of every change.
+
+    An async context manager; or ``await run()``. It runs once. Leaving stops reading first, then the handlers;
+    notifications that still wait are dropped.
+
+    Args:
+        list_watch: Where to read; or one for each namespace, by its name, which together are one collection.
+        object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
+        default_resync_period: Seconds between resyncs for handlers that do not say; 0 for none.
+        indexers: Index functions by name.
+        queue: "delta" for DeltaFIFO.
+        key_func: Gives an object's key.
+        mutation_detector: Finds handlers that change cached objects; ``run`` then raises CacheMutatedError.
+        **options: See ReflectorOptions.
+
+    Guarantees:
+        The store is changed before a handler is told. Each handler is told of everything since it was added, in
+        the store's order, one call after the other; a slow or failing one delays no other. ``has_synced`` turns
+        true once the last object of the first list was processed, and stays true.
+    """
+
+    def __init__(
+        self,
+        list_watch: ListerWatcher | Mapping[str, ListerWatcher],
+        object_type: type[T],
+        default_resync_period: float = 0.0,
+        indexers: Mapping[str, IndexFunc] | None = None,
+        *,
+        queue: Literal["delta"] = "delta",
+        key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
+        mutation_detector: CacheMutationDetector | None = None,
+        **options: Unpack[ReflectorOptions],
+    ) -> None:
+        if queue != "delta":
+            raise ConfigError(f"no queue named {queue!r}; there is: 'delta'")
+        codec_for(object_type)  # a type that cannot be cached is found out here
+        self._list_watches = dict(list_watch) if isinstance(list_watch, Mapping) else {EVERYWHERE: list_watch}
+        self._object_type = object_type
+        self._default_resync_period = self._resync_check_period = default_resync_period
+        self._key_func = key_func
+        self._mutation_detector = mutation_detector
+        self._options = options
+        self._watch_error_handler: WatchErrorHandler | None = options.get("watch_error_handler")
+        self._transform: Transformer | None = None
+        self.name = options.get("name") or ", ".join(
+            getattr(each, "description", "") or "informer" for each in self._list_watches.values()
+        )
+        self._indexer: Indexer[T] = Indexer(key_func, indexers)
+        if EVERYWHERE not in self._list_watches and NAMESPACE_INDEX not in self._indexer.indexers:
+            self._indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func})
+        self._processor = Processor()
+        self._controllers: list[Controller] = []
+        self._started = asyncio.Event()
+        self._ended = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<SharedIndexInformer {self.name}>"
+
+    # -- setting up ----------------------------------------------------------------------------------------
+
+    def add_event_handler(
+        self, handler: ResourceEventHandler[T], resync_period: float | None = None
+    ) -> Registration:
+        """Have a handler told of every change. At any time: what is in the store comes first, as adds.
+
+        Args:
+            handler: Who is told.
+            resync_period: Seconds after which it is told of every object again; 0 for never, None for the
+                informer's default. At least a second; looked at each time that the informer's own check period
+                passes, so that it comes out rounded up to a multiple of that. Before the start a shorter period
+                shortens the check period; afterwards it is raised to it.
+
+        Raises:
+            StoppedError: The informer has stopped.
+        """
+        if self.is_stopped:
+            raise StoppedError(
+                f"{handler!r} was not added to shared informer because it has stopped already: {self.name}"
+            )
+        requested = self._default_resync_period if resync_period is None else resync_period
+        requested = self._negotiate_resync_period(requested)
+        listener = ProcessorListener(
+            handler,
+            requested,
+            determine_resync_period(requested, self._resync_check_period),
+            upstream_synced=self.has_synced,
+        )
+        if requested > 0:
+            listener.determine_next_resync(_now())
+        # Nothing else runs between reading the store and the first notification: none is missed, none comes twice.
+        listener.add_all(AddNotification(obj, True) for obj in self._indexer.list())
+        self._processor.add_listener(listener)
+        return Registration(listener, self.wait_synced)
+
+    def remove_event_handler(self, registration: Registration) -> None:
+        """Stop telling a handler; what waits for it is dropped, a call that is running goes on.
+
+        A registration of another informer, or one removed before, is left alone.
+        """
+        self._processor.remove_listener(registration._listener)
+
+    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
+        """Add indexes, at any time.
+
+        Raises:
+            StoppedError: The informer has stopped.
+            IndexerConflictError: A name is taken.
+        """
+        if self.is_stopped:
+            raise StoppedError(f"{self.name}: indexers were not added because it has stopped already")
+        self._indexer.add_indexers(indexers)
+
+    def set_transform(self, transform: Transformer) -> None:
+        """Have every object changed before it is queued, such as stripped of what nobody reads.
+
+        Raises:
+            AlreadyStartedError: The informer has started.
+        """
+        self._require_not_started()
+        self._transform = transform
+
+    def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
+        """Have ``handler(reflector, error)`` told of every error of a list or watch, instead of the log.
+
+        Raises:
+            AlreadyStartedError: The informer has started.
+        """
+        self._require_not_started()
+        self._watch_error_handler = handler
+
+    # -- running -------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Read, store and tell until cancelled.
+
+        Raises:
+            AlreadyStartedError: It was started before.
+            CacheMutatedError: The mutation detector found a changed object.
+        """
+        self._require_not_started()
+        self._controllers = [
+            self._make_controller(namespace, each) for namespace, each in self._list_watches.items()
+        ]
+        self._started.set()
+        self._processor.count_resyncs_from(_now())
+        processor = asyncio.create_task(self._processor.run(), name=f"{self!r} processor")
+        try:
+            parts = [controller.run() for controller in self._controllers]
+            if self._mutation_detector is not None:
+                parts.append(self._mutation_detector.run())
+            await first_of(_outcome(processor), *parts)
+        finally:
+            self._ended.set()
+            await finish(processor)  # strictly after the controllers
+
+    def has_synced(self) -> bool:
+        """Whether everything of the first list is in the store."""
+        return bool(self._controllers) and all(controller.has_synced() for controller in self._controllers)
+
+    async def wait_synced(self, timeout: float | None = None) -> None:
+        """Wait for ``has_synced``.
+
+        Args:
+            timeout: Seconds; None waits for ever.
+
+        Raises:
+            SyncTimeout: It took longer; the message says what the informer is doing and what went wrong last.
+            StoppedError: The informer stopped first.
+        """
+        try:
+            async with asyncio.timeout(timeout) as deadline:
+                await first_of(self._wait_controllers(), self._wait_ended())
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}") from error
+        if not self.has_synced():
+            raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
+
+    @property
+    def store(self) -> Store[T]:
+        """The cache."""
+        return self._indexer
+
+    @property
+    def indexer(self) -> Indexer[T]:
+        """The cache, with its indexes."""
+        return self._indexer
+
+    @property
+    def lister(self) -> Lister[T]:
+        """Reads the cache."""
+        return Lister(self._indexer, self.name)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has run and ended."""
+        return self._ended.is_set()
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The version up to which everything was read; ``""`` before the first list, or with several namespaces
+        before each one's."""
+        versions = [controller.last_sync_resource_version for controller in self._controllers]
+        return "" if not versions or "" in versions else min(versions, key=_version_order)
+
+    @property
+    def state(self) -> InformerState:
+        """What it is doing, what went wrong last, and how far behind its handlers are."""
+        controllers = self._controllers
+        return InformerState(
+            name=self.name,
+            synced=self.has_synced(),
+            objects=len(self._indexer),
+            queue_depth=sum(controller.queue_depth for controller in controllers),
+            failed=sum(controller.failed for controller in controllers),
+            reflectors=tuple(controller.state for controller in controllers),
+            handlers=tuple(listener.state for listener in self._processor.listeners),
+        )
+
+    def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:
+        """Store one key's deltas and tell the handlers.
+
+        An update whose old and new resourceVersion are equal is no news: a resync, or an unchanged object of a
+        relist. It goes to handlers whose resync is due, and to no other.
+
+        Raises:
+            RejectedObjectError: After all else was done: an object without a key, or an index that failed.
+        """
+        rejected: RejectedObjectError | None = None
+        changes = apply_deltas(self._indexer, deltas, is_in_initial_list)
+        while True:
+            try:
+                notification = next(changes, None)
+            except RejectedObjectError as error:
+                rejected = error
+                break
+            if notification is None:
+                break
+            self._distribute(notification)
+        if rejected is not None:
+            raise rejected
+
+    def _distribute(self, notification: Notification) -> None:
+        is_sync = False
+        if isinstance(notification, UpdateNotification):
+            old = resource_version_of(notification.old)
+            is_sync = bool(old) and old == resource_version_of(notification.new)
+        if self._mutation_detector is not None and not isinstance(notification, DeleteNotification):
+            self._mutation_detector.add_object(notification.obj)
+        self._processor.distribute(notification, is_sync)
+
+    def _make_controller(self, namespace: str, list_watch: ListerWatcher) -> Controller:
+        known: KnownObjects[Any] = (
+            self._indexer if namespace == EVERYWHERE else _Namespace(self._indexer, namespace)
+        )
+        queue = DeltaFIFO(self._key_func, known, emit_delta_type_replaced=True, transformer=self._transform)
+        return Controller(
+            Config(
+                queue,
+                list_watch,
+                self.handle_deltas,
+                self._object_type,
+                self._resync_check_period,
+                should_resync=self._processor.should_resync,
+                watch_error_handler=self._watch_error_handler,
+                reflector_options=self._options,
+            )
+        )
+
+    def _negotiate_resync_period(self, requested: float) -> float:
+        if requested <= 0:
+            return 0.0
+        if requested < MINIMUM_RESYNC_PERIOD:
+            logger.warning(
+                "%s: resync period %g s raised to %g s", self.name, requested, MINIMUM_RESYNC_PERIOD
+            )
+            requested = MINIMUM_RESYNC_PERIOD
+        check = self._resync_check_period
+        if not check:
+            logger.warning("%s does not resync: a handler's period of %g s is ignored", self.name, requested)
+        elif requested < check and self._started.is_set():
+            logger.warning(
+                "%s: resync period %g s raised to %g s, it has started", self.name, requested, check
+            )
+            requested = check
+        elif requested < check:
+            self._resync_check_period = requested
+            self._processor.resync_check_period_changed(requested)
+        return requested
+
+    def _require_not_started(self) -> None:
+        if self._started.is_set():
+            raise AlreadyStartedError(f"informer has already started: {self.name}")
+
+    async def _wait_controllers(self) -> None:
+        await self._started.wait()
+        for controller in self._controllers:
+            await controller.wait_synced()
+
+    async def _wait_ended(self) -> None:
+        await self._ended.wait()
+
+
+class _Namespace:
+    """The known objects of one namespace: what a Replace of that namespace is compared with."""
+
+    def __init__(self, indexer: Indexer[Any], namespace: str) -> None:
+        self._indexer = indexer
+        self._namespace = namespace
+
+    def list_keys(self) -> Sequence[str]:
+        return self._indexer.index_keys(NAMESPACE_INDEX, self._namespace)
+
+    def get_by_key(self, key: str) -> Any:
+        return self._indexer.get_by_key(key)
+
+
+async def _outcome(task: asyncio.Task[None]) -> None:
+    """End as a task ends, without ending it."""
+    await asyncio.wait({task})
+    task.result()
+
+
+def _now() -> float:
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:  # added before there is a loop
+        return 0.0
+
+
+def _version_order(version: str) -> tuple[int, str]:
+    return len(version), version

@@ -1,0 +1,58 @@
+"""What an informer is doing, for whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..processor import ListenerState
+from ..reflector import Phase, ReflectorState
+
+WORST_FIRST = (Phase.STOPPED, Phase.BACKING_OFF, Phase.NEW, Phase.LISTING, Phase.WATCHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InformerState:
+    """A snapshot of an informer.
+
+    Attributes:
+        name: What it informs about.
+        synced: Whether everything of the first list has been processed.
+        objects: How many objects it holds.
+        queue_depth: Items between reading and the store.
+        failed: Items whose processing has raised.
+        reflectors: One for each collection read: one, or one for each namespace.
+        handlers: One for each handler.
+    """
+
+    name: str
+    synced: bool
+    objects: int
+    queue_depth: int
+    failed: int
+    reflectors: tuple[ReflectorState, ...]
+    handlers: tuple[ListenerState, ...]
+
+    @property
+    def worst(self) -> ReflectorState | None:
+        """The reflector that is furthest from watching; None before the start."""
+        return min(self.reflectors, key=lambda each: WORST_FIRST.index(each.phase), default=None)
+
+    @property
+    def phase(self) -> Phase:
+        """What it is doing."""
+        return Phase.NEW if self.worst is None else self.worst.phase
+
+    @property
+    def last_error(self) -> Exception | None:
+        """What went wrong last, of the reflector that is furthest from watching."""
+        return None if self.worst is None else self.worst.last_error
+
+    @property
+    def idle_seconds(self) -> float | None:
+        """Seconds since the last byte from the server, of the reflector that waits longest; None: never any."""
+        idle = [reflector.idle_seconds for reflector in self.reflectors]
+        return None if None in idle else max((each for each in idle if each is not None), default=None)
+
+    def __str__(self) -> str:
+        synced = "synced" if self.synced else "not synced"
+        return f"{synced}, {self.objects} objects, {self.queue_depth} queued; {self.worst or 'not started'}"

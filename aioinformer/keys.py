@@ -1,0 +1,110 @@
+"""Keys, and the few facts that every kind of object has (client-go ``tools/cache/store.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .deltas import DeletedFinalStateUnknown
+from .errors import KeyFuncError
+from .objects import KubeObject
+
+
+class ExplicitKey(str):
+    """A key given where an object is expected."""
+
+    __slots__ = ()
+
+
+def meta_namespace_key_func(obj: Any) -> str:
+    """``"namespace/name"``, or ``"name"`` for a cluster-scoped object (``MetaNamespaceKeyFunc``).
+
+    Args:
+        obj: A KubeObject, dict, Struct or model, or an ExplicitKey, which is its own key.
+
+    Raises:
+        KeyFuncError: The object has no metadata, or no name in it.
+    """
+    if isinstance(obj, KubeObject):
+        key = obj.key
+        if not key or key[-1] == "/":
+            raise KeyFuncError(obj, ValueError("metadata.name is empty"))
+        return key
+    if isinstance(obj, ExplicitKey):
+        return str(obj)
+    name = _meta(obj, "name", "name")
+    if not isinstance(name, str) or not name:
+        raise KeyFuncError(obj, ValueError("it has no metadata.name"))
+    namespace = _meta(obj, "namespace", "namespace")
+    return f"{namespace}/{name}" if namespace else name
+
+
+def deletion_handling_meta_namespace_key_func(obj: Any) -> str:
+    """As ``meta_namespace_key_func``, and the key of a DeletedFinalStateUnknown.
+
+    Raises:
+        KeyFuncError: The object has no metadata, or no name in it.
+    """
+    return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key_func(obj)
+
+
+def split_meta_namespace_key(key: str) -> tuple[str, str]:
+    """``(namespace, name)`` of a key; the namespace is ``""`` for a cluster-scoped object.
+
+    Raises:
+        KeyFuncError: The key has more than one slash.
+    """
+    namespace, _, name = key.rpartition("/")
+    if "/" in namespace:
+        raise KeyFuncError(key, ValueError(f"unexpected key format: {key!r}"))
+    return namespace, name
+
+
+def key_of(key_func: Any, obj: Any) -> str:
+    """The key of an object or tombstone by a user's key function.
+
+    Raises:
+        KeyFuncError: The key function raised (from its exception), or gave no string.
+    """
+    if isinstance(obj, DeletedFinalStateUnknown):
+        return obj.key
+    if isinstance(obj, ExplicitKey):
+        return str(obj)
+    try:
+        key = key_func(obj)
+    except KeyFuncError:
+        raise
+    except Exception as error:
+        raise KeyFuncError(obj, error) from error
+    if not isinstance(key, str):
+        raise KeyFuncError(obj, TypeError(f"the key function returned {key!r}, not a string"))
+    return key
+
+
+def resource_version_of(obj: Any) -> str:
+    """metadata.resourceVersion of an object or of a tombstone's last state; ``""`` where there is none."""
+    if isinstance(obj, KubeObject):
+        return obj.resource_version
+    return str(_meta(obj, "resource_version", "resourceVersion") or "")
+
+
+def namespace_of(obj: Any) -> str:
+    """metadata.namespace of an object or of a tombstone's last state; ``""`` where there is none."""
+    return obj.namespace if isinstance(obj, KubeObject) else str(_meta(obj, "namespace", "namespace") or "")
+
+
+def labels_of(obj: Any) -> Mapping[str, str]:
+    """metadata.labels of an object or of a tombstone's last state."""
+    if isinstance(obj, KubeObject):
+        return obj.metadata.labels
+    labels = _meta(obj, "labels", "labels")
+    return labels if isinstance(labels, Mapping) else {}
+
+
+def _meta(obj: Any, attribute: str, field: str) -> Any:
+    if isinstance(obj, DeletedFinalStateUnknown):
+        obj = obj.obj
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
+    if isinstance(metadata, Mapping):
+        return metadata.get(field)
+    return getattr(metadata, attribute, None) or getattr(metadata, field, None)

@@ -1,0 +1,176 @@
+"""Label selectors (k8s.io/apimachinery ``pkg/labels``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .errors import SelectorError
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on a label.
+
+    Attributes:
+        key: The label.
+        operator: `in`, `notin`, `exists`, `!`, `gt` or `lt`.
+        values: What it is compared with.
+    """
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels meet it. As upstream, `notin` is met where the label is missing."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "in":
+                return value is not None and value in self.values
+            case "notin":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case "!":
+                return value is None
+            case _:
+                return self._compares(value)
+
+    def _compares(self, value: str | None) -> bool:
+        (bound,) = self.values
+        try:
+            number, limit = int(value or ""), int(bound)
+        except ValueError:
+            return False
+        return number > limit if self.operator == "gt" else number < limit
+
+
+_TOKEN = re.compile(r"\s*(!=|==|[=!<>(),]|[^\s=!<>(),]+)")
+_NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
+_PUNCTUATION = frozenset(["!=", "==", "=", "!", "<", ">", "(", ")", ","])
+
+
+class LabelSelector:
+    """A parsed label selector; without requirements it matches everything."""
+
+    __slots__ = ("requirements",)
+
+    def __init__(self, requirements: tuple[Requirement, ...] = ()) -> None:
+        self.requirements = requirements
+
+    @classmethod
+    def parse(cls, text: str) -> LabelSelector:
+        """Parse `a=b,c!=d,e in (f,g),h,!i,j>1`.
+
+        Raises:
+            SelectorError: It cannot be parsed; the words are the real server's.
+        """
+        return cls(_LabelParser(text).requirements())
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels meet every requirement."""
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+
+class _LabelParser:
+    """Recursive descent over the tokens of a label selector."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = [match.group(1) for match in _TOKEN.finditer(text)]
+        self._next = 0
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        found: list[Requirement] = []
+        if not self._tokens:
+            return ()
+        while True:
+            token = self._peek()
+            if token != "!" and token in _PUNCTUATION:
+                raise SelectorError(
+                    f"unable to parse requirement: found '{token}', expected: !, identifier, or 'end of string'"
+                )
+            found.append(self._requirement())
+            token = self._take()
+            if token == "":
+                return tuple(found)
+            if token != ",":
+                raise SelectorError(f"found '{token}', expected: ',' or 'end of string'")
+            follower = self._peek()
+            if follower != "!" and (follower == "" or follower in _PUNCTUATION):
+                raise SelectorError(f"found '{follower}', expected: identifier after ','")
+
+    def _peek(self) -> str:
+        return self._tokens[self._next] if self._next < len(self._tokens) else ""
+
+    def _take(self) -> str:
+        token = self._peek()
+        self._next += 1
+        return token
+
+    def _requirement(self) -> Requirement:
+        if self._peek() == "!":
+            self._take()
+            return Requirement(self._key(), "!")
+        key = self._key()
+        if self._peek() in ("", ","):
+            return Requirement(key, "exists")
+        operator = self._take()
+        if operator not in _OPERATORS:
+            raise SelectorError(
+                f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=, gt, lt"
+            )
+        if operator in ("in", "notin"):
+            return Requirement(key, operator, self._set())
+        value = "" if self._peek() in ("", ",") else self._take()
+        return Requirement(key, _OPERATORS[operator], frozenset([self._value(key, value)]))
+
+    def _key(self) -> str:
+        key = self._take()
+        if key in _PUNCTUATION or not key:
+            raise SelectorError(f"unable to parse requirement: found '{key}', expected: identifier")
+        name = key.rpartition("/")[2]
+        if not name or len(name) > 63 or not _NAME.fullmatch(name):
+            raise SelectorError(
+                f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must consist of '
+                "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+                "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+                "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+            )
+        return key
+
+    def _value(self, key: str, value: str) -> str:
+        if value in _PUNCTUATION or len(value) > 63 or not _NAME.fullmatch(value):
+            raise SelectorError(
+                f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": a valid label must be '
+                "an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+                "with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+                "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            )
+        return value
+
+    def _set(self) -> frozenset[str]:
+        if (token := self._take()) != "(":
+            raise SelectorError(f"unable to parse requirement: found '{token}' expected: '('")
+        values: set[str] = set()
+        expect_value = True
+        while (token := self._take()) != ")":
+            if not token:
+                raise SelectorError("unable to parse requirement: found '', expected: ',' or ')'")
+            if token == ",":
+                if expect_value:
+                    values.add("")
+                expect_value = True
+            elif expect_value:
+                values.add(token)
+                expect_value = False
+            else:
+                raise SelectorError(f"unable to parse requirement: found '{token}', expected: ',' or ')'")
+        if expect_value:
+            values.add("")
+        return frozenset(values)

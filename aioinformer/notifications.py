@@ -1,0 +1,55 @@
+"""What a handler is told (client-go's addNotification, updateNotification, deleteNotification)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .handlers import ResourceEventHandler
+
+
+class AddNotification(msgspec.Struct, frozen=True, gc=False):
+    """An object is new here."""
+
+    new: Any
+    is_in_initial_list: bool = False
+
+    @property
+    def obj(self) -> Any:
+        return self.new
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        return handler.on_add(self.new, self.is_in_initial_list)
+
+
+class UpdateNotification(msgspec.Struct, frozen=True, gc=False):
+    """An object changed, or (same resourceVersion) is repeated by a resync."""
+
+    old: Any
+    new: Any
+    is_in_initial_list = False
+
+    @property
+    def obj(self) -> Any:
+        return self.new
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        return handler.on_update(self.old, self.new)
+
+
+class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
+    """An object is gone; ``old`` is its last state, or a DeletedFinalStateUnknown."""
+
+    old: Any
+    is_in_initial_list = False
+
+    @property
+    def obj(self) -> Any:
+        return self.old
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        return handler.on_delete(self.old)
+
+
+Notification = AddNotification | UpdateNotification | DeleteNotification

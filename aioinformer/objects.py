@@ -1,0 +1,292 @@
+"""KubeObject: an object as the bytes that the server sent, decoded where somebody reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from .api import TypeMeta
+from .errors import DecodeError
+
+S = TypeVar("S")
+
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON, not of the wanted shape, or nested too deeply."""
+
+
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+    """``metadata.ownerReferences[]``."""
+
+    name: str = ""
+    kind: str = ""
+    uid: str = ""
+    api_version: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class _Head(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resourceVersion: str = ""  # noqa: N815 - the wire's name, decoded without a lookup
+
+
+class _HeadOnly(msgspec.Struct, gc=False):
+    metadata: _Head
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    generate_name: str = ""
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class _MetaOnly(msgspec.Struct):
+    metadata: _Meta
+
+
+_decode_head = msgspec.json.Decoder(_HeadOnly).decode
+_decode_meta = msgspec.json.Decoder(_MetaOnly).decode
+_decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.encode
+
+
+@lru_cache(maxsize=256)
+def _field_decoder(field: str) -> msgspec.json.Decoder[Any]:
+    """Decodes one top-level field and skips over the others."""
+    wanted = msgspec.field(name=field, default=msgspec.UNSET)
+    return msgspec.json.Decoder(msgspec.defstruct("Field", [("value", Any, wanted)]))
+
+
+class ObjectMeta:
+    """The metadata of one KubeObject (``metav1.ObjectMeta``), read-only.
+
+    Name, namespace, uid and resource_version are at hand; the first use of any other field decodes them all,
+    once for this view. Every ``obj.metadata`` is a view of its own, so what a caller does to the dicts and lists
+    it got here changes nothing for others.
+    """
+
+    __slots__ = ("_more", "_obj")
+
+    def __init__(self, obj: KubeObject) -> None:
+        self._obj = obj
+        self._more: _Meta | None = None
+
+    @property
+    def name(self) -> str:
+        return self._obj.name
+
+    @property
+    def namespace(self) -> str:
+        """``""`` for cluster-scoped objects."""
+        return self._obj.namespace
+
+    @property
+    def uid(self) -> str:
+        return self._obj.uid
+
+    @property
+    def resource_version(self) -> str:
+        return self._obj.resource_version
+
+    @property
+    def generate_name(self) -> str:
+        return self._rest.generate_name
+
+    @property
+    def generation(self) -> int:
+        """Counts the changes of the spec; 0 where the server does not count."""
+        return self._rest.generation
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self._rest.labels or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self._rest.annotations or {}
+
+    @property
+    def finalizers(self) -> list[str]:
+        return self._rest.finalizers or []
+
+    @property
+    def owner_references(self) -> list[OwnerReference]:
+        return self._rest.owner_references or []
+
+    @property
+    def creation_timestamp(self) -> datetime | None:
+        return self._rest.creation_timestamp
+
+    @property
+    def deletion_timestamp(self) -> datetime | None:
+        """When the object was marked for deletion; None while it is not."""
+        return self._rest.deletion_timestamp
+
+    @property
+    def deletion_grace_period_seconds(self) -> int | None:
+        return self._rest.deletion_grace_period_seconds
+
+    def __repr__(self) -> str:
+        return f"<ObjectMeta {self._obj.key} at {self.resource_version or 'no version'}>"
+
+    @property
+    def _rest(self) -> _Meta:
+        if self._more is None:
+            self._more = self._obj._decode_with(_decode_meta, "metadata").metadata
+        return self._more
+
+
+class KubeObject(Mapping[str, Any]):
+    """A Kubernetes object of any kind, kept as its JSON bytes. Immutable.
+
+    ``key``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are read once; ``metadata`` gives the rest
+    of the metadata typed; ``obj["spec"]`` decodes that field, anew at each use, so what a reader does to the
+    result never reaches the cache or another reader. To read many fields use ``to_dict()``, or name them in a
+    ``msgspec.Struct`` and use ``decode``.
+
+    How an object arrived makes no difference: the items of a built-in LIST carry no apiVersion and kind, watch
+    objects do, and both give the same ``to_dict()`` and are equal.
+
+    Attributes:
+        raw: The object's JSON, as the server sent it.
+        key: ``"namespace/name"``, or ``"name"`` for cluster-scoped objects.
+    """
+
+    __slots__ = ("_type_meta", "key", "raw", "resource_version", "uid")
+
+    def __init__(self, raw: bytes, head: _Head, type_meta: TypeMeta | None) -> None:
+        self.raw = raw
+        self.key = f"{head.namespace}/{head.name}" if head.namespace else head.name
+        self.uid = head.uid
+        self.resource_version = head.resourceVersion
+        self._type_meta = type_meta
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> KubeObject:
+        """The object that these JSON bytes say.
+
+        Args:
+            raw: One JSON object with a ``metadata`` object. All of it is checked to be JSON.
+            type_meta: apiVersion and kind, where the bytes do not carry them.
+
+        Raises:
+            DecodeError: It is no JSON, or no Kubernetes object.
+        """
+        try:
+            return cls(raw, _decode_head(raw).metadata, type_meta)
+        except DECODE_ERRORS as error:
+            raise DecodeError(f"not a Kubernetes object: {error}; it begins {raw[:80]!r}") from error
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> KubeObject:
+        """The object that this dict says.
+
+        Raises:
+            DecodeError: It cannot be written as JSON, or has no metadata.
+        """
+        try:
+            raw = _encode(fields)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DecodeError(f"not JSON: {error}") from error
+        return cls.from_bytes(raw)
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        return ObjectMeta(self)
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    @property
+    def namespace(self) -> str:
+        """``""`` for cluster-scoped objects."""
+        return self.key.rpartition("/")[0]
+
+    @property
+    def api_version(self) -> str:
+        return str(self.get("apiVersion", ""))
+
+    @property
+    def kind(self) -> str:
+        return str(self.get("kind", ""))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A copy to edit: the whole object as plain dicts and lists."""
+        fields: dict[str, Any] = self._decode_with(_decode_dict, "the object")
+        if self._type_meta is not None and "kind" not in fields:
+            api_version, kind = self._type_meta
+            fields = {"apiVersion": api_version, "kind": kind, **fields}
+        return fields
+
+    def decode(self, type: type[S]) -> S:
+        """The object as another object type: dict, a ``msgspec.Struct`` or a model class.
+
+        Raises:
+            DecodeError: The object does not fit the type.
+        """
+        from .codec import codec_for  # the codec knows all object types, this one among them
+
+        return codec_for(type).decode(self.raw, self._type_meta)
+
+    def __getitem__(self, field: str) -> Any:
+        value = self._decode_with(_field_decoder(field).decode, field).value
+        if value is not msgspec.UNSET:
+            return value
+        if self._type_meta is not None and field in ("apiVersion", "kind"):
+            return self._type_meta.api_version if field == "apiVersion" else self._type_meta.kind
+        raise KeyError(field)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        return len(self.to_dict())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KubeObject):
+            return isinstance(other, Mapping) and self.to_dict() == other
+        if self.raw == other.raw and self._type_meta == other._type_meta:
+            return True
+        same_head = (
+            self.key == other.key
+            and self.resource_version == other.resource_version
+            and self.uid == other.uid
+        )
+        return same_head and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.uid, self.resource_version))
+
+    def __repr__(self) -> str:
+        kind = self._type_meta.kind if self._type_meta is not None else type(self).__name__
+        return f"<{kind} {self.key} at {self.resource_version or 'no version'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KubeObject.from_bytes, (self.raw, self._type_meta)
+
+    def __copy__(self) -> KubeObject:
+        return self
+
+    def __deepcopy__(self, memo: object) -> KubeObject:
+        return self
+
+    def _decode_with(self, decode: Any, what: str) -> Any:
+        try:
+            return decode(self.raw)
+        except DECODE_ERRORS as error:
+            raise DecodeError(
+                f"{self.key} at {self.resource_version}: {what} cannot be read: {error}"
+            ) from error

@@ -1,0 +1,74 @@
+"""CacheMutationDetector: finds who changes cached objects in place (client-go ``mutation_detector.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections import deque
+from typing import Any, NamedTuple
+
+from ..errors import CacheMutatedError, KeyFuncError
+from ..keys import deletion_handling_meta_namespace_key_func
+from ..turns import Turn
+
+
+class _Watched(NamedTuple):
+    added: float
+    obj: Any
+    original: Any
+
+
+class CacheMutationDetector:
+    """Compares cached objects with copies taken when they came.
+
+    For object types that can be changed in place (dict, Struct, models); KubeObject cannot be. It doubles the
+    memory of what it watches: a tool for tests.
+
+    Args:
+        interval: Seconds between comparisons.
+        retention: Seconds for which an object is watched.
+        name: What errors call the cache.
+    """
+
+    def __init__(self, interval: float = 1.0, retention: float = 120.0, name: str = "cache") -> None:
+        self.name = name
+        self._interval = interval
+        self._retention = retention
+        self._watched: deque[_Watched] = deque()
+
+    def add_object(self, obj: Any) -> None:
+        """Watch an object from now on."""
+        self._watched.append(_Watched(asyncio.get_running_loop().time(), obj, copy.deepcopy(obj)))
+
+    async def compare_objects(self) -> None:
+        """Compare all objects watched, and forget those watched for long enough.
+
+        Raises:
+            CacheMutatedError: One was changed in place.
+        """
+        oldest = asyncio.get_running_loop().time() - self._retention
+        turn = Turn()
+        for watched in list(self._watched):
+            if watched.obj != watched.original:
+                raise CacheMutatedError(self.name, _key(watched.original), watched.original, watched.obj)
+            if turn.is_over():
+                await turn.pause()
+        while self._watched and self._watched[0].added < oldest:
+            self._watched.popleft()
+
+    async def run(self) -> None:
+        """Compare each interval until cancelled.
+
+        Raises:
+            CacheMutatedError: An object was changed in place.
+        """
+        while True:
+            await asyncio.sleep(self._interval)
+            await self.compare_objects()
+
+
+def _key(obj: Any) -> str:
+    try:
+        return deletion_handling_meta_namespace_key_func(obj)
+    except KeyFuncError:
+        return repr(obj)[:80]

@@ -1,0 +1,83 @@
+"""Processor: one notification to every listener (client-go ``sharedProcessor``)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ..notifications import Notification
+from .listener import ProcessorListener
+
+
+class Processor:
+    """The listeners of an informer, and the tasks that run them.
+
+    Notifications that are distributed before ``run`` wait in the listeners.
+    """
+
+    def __init__(self) -> None:
+        # Whether a listener's resync is due: as of the last should_resync().
+        self._syncing: dict[ProcessorListener[Any], bool] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    @property
+    def listeners(self) -> list[ProcessorListener[Any]]:
+        """The listeners, in the order of their coming."""
+        return list(self._syncing)
+
+    def add_listener(self, listener: ProcessorListener[Any]) -> None:
+        """Add a listener; while running, it runs at once."""
+        self._syncing[listener] = False
+        if self._tasks is not None:
+            self._tasks.create_task(listener.run(), name=repr(listener))
+
+    def remove_listener(self, listener: ProcessorListener[Any]) -> bool:
+        """Stop a listener, dropping what waits in it; whether it was one of these."""
+        if self._syncing.pop(listener, None) is None:
+            return False
+        listener.stop()
+        return True
+
+    def distribute(self, notification: Notification, is_sync: bool) -> None:
+        """Queue a notification: one that is news with every listener, one that is not (a resync, an unchanged
+        object of a relist) with those whose resync is due."""
+        for listener, syncing in self._syncing.items():
+            if syncing or not is_sync:
+                listener.add(notification)
+
+    def should_resync(self) -> bool:
+        """Find out whose resync is due now, and whether anybody's is."""
+        now = asyncio.get_running_loop().time()
+        for listener in self._syncing:
+            due = self._syncing[listener] = listener.should_resync(now)
+            if due:
+                listener.determine_next_resync(now)
+        return any(self._syncing.values())
+
+    def count_resyncs_from(self, now: float) -> None:
+        """Count every listener's resync period from a loop time."""
+        for listener in self._syncing:
+            listener.determine_next_resync(now)
+
+    def resync_check_period_changed(self, check_period: float) -> None:
+        """The informer's check period has changed: give every listener what it asked for, as far as it can be."""
+        for listener in self._syncing:
+            listener.resync_period = determine_resync_period(listener.requested_resync_period, check_period)
+
+    async def run(self) -> None:
+        """Run the listeners until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                for listener in self._syncing:
+                    self._tasks.create_task(listener.run(), name=repr(listener))
+                await asyncio.get_running_loop().create_future()  # listeners come and go until cancelled
+        finally:
+            self._tasks = None
+
+
+def determine_resync_period(desired: float, check_period: float) -> float:
+    """The resync period that a listener gets: none where the informer does not resync.
+
+    Being looked at only each check period, it comes out rounded up to a multiple of that.
+    """
+    return desired if check_period > 0 else 0.0

@@ -1,0 +1,118 @@
+"""The small protocols by which the rooms know each other.
+
+A room imports this page and never its neighbour; what puts rooms together (the controller, the informer)
+imports both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from .api import ListOptions, ListResult, WatchEvent
+from .deltas import Delta
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+KeyFunc = Callable[[Any], str]
+Transformer = Callable[[Any], Any]
+Process = Callable[[list[Delta], bool], Awaitable[None] | None]
+"""``process(deltas, is_in_initial_list)``: works off one key's deltas, oldest first; plain or async."""
+
+WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
+"""A watch: events, or lists of events where many arrived at once. Closed with ``aclose()`` where it has one."""
+
+
+class ListerWatcher(Protocol):
+    """What a Reflector reads from (client-go ``ListerWatcher``)."""
+
+    @property
+    def watch_list_semantics(self) -> bool:
+        """Whether its watch understands ``send_initial_events``."""
+        ...
+
+    def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
+        """One page in one or more pieces, as they arrive; the last piece has version and continue token."""
+        ...
+
+    async def watch(self, options: ListOptions) -> WatchStream:
+        """Open a watch. What it raises failed to start; what the stream raises ended it."""
+        ...
+
+
+class KnownObjects(Protocol[T_co]):
+    """What a queue asks about the objects its consumer already has (client-go ``KeyListerGetter``)."""
+
+    def list_keys(self) -> Sequence[str]:
+        """The keys of all objects known."""
+        ...
+
+    def get_by_key(self, key: str) -> T_co | None:
+        """The object of this key, or None."""
+        ...
+
+
+@runtime_checkable
+class ReflectorStore(Protocol):
+    """What a Reflector writes to: a Store or a Queue (client-go ``ReflectorStore``). Verbs may be plain or async.
+
+    A store with a batch verb ``apply(events)`` gets a watch's events by it.
+    """
+
+    def add(self, obj: Any, /) -> Awaitable[None] | None: ...
+
+    def update(self, obj: Any, /) -> Awaitable[None] | None: ...
+
+    def delete(self, obj: Any, /) -> Awaitable[None] | None: ...
+
+    def replace(self, objects: Sequence[Any], resource_version: str, /) -> Awaitable[None] | None: ...
+
+    def resync(self) -> Awaitable[None] | None: ...
+
+
+class Queue(Protocol):
+    """A ReflectorStore that hands its changes out again (client-go ``Queue``)."""
+
+    async def add(self, obj: Any, /) -> None: ...
+
+    async def update(self, obj: Any, /) -> None: ...
+
+    async def delete(self, obj: Any, /) -> None: ...
+
+    async def replace(self, objects: Sequence[Any], resource_version: str, /) -> None: ...
+
+    async def resync(self) -> None: ...
+
+    async def apply(self, events: Iterable[Delta], /) -> None:
+        """Take many changes at once."""
+        ...
+
+    async def add_if_not_present(self, deltas: list[Delta], /) -> None:
+        """Put popped deltas back unless something newer is queued for their key."""
+        ...
+
+    async def pop(self, process: Process, /) -> list[Delta]:
+        """Wait for the oldest item and work it off with ``process``."""
+        ...
+
+    async def pop_batch(self, process: Process, /) -> int:
+        """Wait for an item, work off what is there within one turn of the loop, and say how many."""
+        ...
+
+    def has_synced(self) -> bool:
+        """Whether the first Replace has been worked off."""
+        ...
+
+    async def wait_synced(self) -> None:
+        """Wait for ``has_synced``."""
+        ...
+
+    def close(self) -> None:
+        """Let pops drain what is left and then raise FIFOClosedError."""
+        ...
+
+    @property
+    def is_closed(self) -> bool: ...
+
+    def __len__(self) -> int: ...

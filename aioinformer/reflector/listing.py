@@ -1,0 +1,137 @@
+"""How a collection is listed: versions, pages, and what to do when one is refused (client-go ``pager.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from builtins import list as List  # noqa: N812 - Pager.list hides the builtin
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..api import ListOptions, ListResult
+from ..errors import ApiError, IdleTimeoutError
+from ..protocols import ListerWatcher
+
+logger = logging.getLogger(__name__)
+
+PAGE_SIZE = 500
+
+
+@dataclass(slots=True)
+class Listed:
+    """A whole list: its objects, the version that they show, and whether the server gave it in pages."""
+
+    objects: list[Any]
+    resource_version: str
+    paginated: bool = False
+
+
+class Pager:
+    """Reads whole lists.
+
+    Args:
+        list_watch: Where from.
+        turn_in: Turns the items of one piece into objects, as it arrives.
+        timeout: Seconds without any answer after which a list counts as dead.
+    """
+
+    def __init__(
+        self,
+        list_watch: ListerWatcher,
+        turn_in: Callable[[ListResult], Any],
+        timeout: float,
+    ) -> None:
+        self._list_watch = list_watch
+        self._turn_in = turn_in
+        self._timeout = timeout
+
+    async def list(self, resource_version: str, page_size: int) -> Listed:
+        """List at a version (``""`` the most recent, ``"0"`` any), in pages of a size (0: not in pages).
+
+        A continue token that has expired falls back to one full list at the same version.
+
+        Raises:
+            ApiError, TransportError: The list failed.
+        """
+        options = ListOptions(resource_version=resource_version, limit=page_size)
+        listed = Listed([], "")
+        pages = 0
+        while True:
+            try:
+                token, version = await self._page(options, listed.objects)
+            except ApiError as error:
+                if not (pages and error.is_expired):
+                    raise
+                logger.info("the list's next page has expired (%s); listing in full", error)
+                return await self.list(resource_version, 0)
+            pages += 1
+            listed.resource_version = listed.resource_version or version
+            listed.paginated = pages > 1
+            if not token:
+                return listed
+            # The token pins the version; naming one as well is an error.
+            options = replace(options, resource_version="", continue_token=token)
+
+    async def _page(self, options: ListOptions, objects: List[Any]) -> tuple[str, str]:
+        """Read one page into ``objects``; its continue token and version."""
+        token = version = ""
+        pieces = self._list_watch.list_chunks(options)
+        try:
+            while (piece := await self._next(pieces)) is not None:
+                objects += await self._turn_in(piece)
+                token, version = piece.continue_token, piece.resource_version or version
+        finally:
+            close = getattr(pieces, "aclose", None)
+            if close is not None:
+                await close()
+        return token, version
+
+    async def _next(self, pieces: Any) -> ListResult | None:
+        try:
+            async with asyncio.timeout(self._timeout) as timeout:
+                return await anext(pieces, None)
+        except TimeoutError as error:
+            if not timeout.expired():
+                raise
+            raise IdleTimeoutError(f"the list has not answered for {self._timeout:g} s") from error
+
+
+class ListVersions:
+    """At which version to list next, and in what pages (client-go ``Reflector.list``).
+
+    Args:
+        page_size: The user's; 0 for upstream's rules.
+    """
+
+    def __init__(self, page_size: int) -> None:
+        self._page_size = page_size
+        self._paginated = False
+        self.unavailable = False
+        """The last version was refused: ask for the most recent state, from etcd if need be."""
+
+    def relist_version(self, last: str) -> str:
+        """The version to list at."""
+        if self.unavailable:
+            return ""
+        return last or "0"
+
+    def rewatch_version(self, last: str) -> str:
+        """The version to begin a WatchList at."""
+        return "" if self.unavailable else last
+
+    def page_size(self, resource_version: str) -> int:
+        """Pages for a list at a version.
+
+        A list at a version above "0" is answered by the server's watch cache only without a limit, which spares
+        etcd; unless the first list came in pages, which says that there is no such cache.
+        """
+        if self._page_size:
+            return self._page_size
+        return 0 if resource_version not in ("", "0") and not self._paginated else PAGE_SIZE
+
+    def succeeded(self, resource_version: str, paginated: bool) -> None:
+        """A list at this version succeeded."""
+        self.unavailable = False
+        if resource_version == "0" and paginated:
+            self._paginated = True

@@ -1,0 +1,480 @@
+"""The reflector's coroutines (client-go ``tools/cache/reflector.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
+
+from ..api import (
+    ADDED,
+    BOOKMARK,
+    DELETED,
+    ERROR,
+    MODIFIED,
+    NOT_OLDER_THAN,
+    ListOptions,
+    ListResult,
+    WatchEvent,
+)
+from ..codec import codec_for
+from ..deltas import Delta, DeltaType
+from ..errors import (
+    ApiError,
+    DecodeError,
+    IdleTimeoutError,
+    KeyFuncError,
+    RejectedObjectError,
+    TransportError,
+)
+from ..keys import ExplicitKey, meta_namespace_key_func, resource_version_of
+from ..objects import KubeObject
+from ..protocols import ListerWatcher, ReflectorStore
+from ..tasks import first_of, settle
+from ..turns import Turn
+from .backoff import Backoff
+from .initial import InitialEvents, lacks_watch_list, status_error
+from .listing import Listed, ListVersions, Pager
+from .state import Phase, ReflectorState
+from .watch import HEALTHY, InternalErrorRetries, Next, OpenWatch, after_end, after_failed_start
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
+"""``handler(reflector, error)``, plain or async: told of every error of a list or watch, the stream's included."""
+
+IDLE_GRACE = 5.0
+"""Seconds over the server's own timeout after which a silent watch counts as half-open."""
+
+DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
+
+
+class ReflectorOptions(TypedDict, total=False):
+    """What can be set of a Reflector, also through an informer or a factory.
+
+    Attributes:
+        use_watch_list: Read the initial state as a stream (WatchList); None, the default, does so where the
+            ListerWatcher knows how, and a server that cannot is remembered.
+        page_size: Objects a page; 0, the default, follows upstream's rules: 500, but lists that the server's
+            watch cache can answer are not paged.
+        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this. 300.
+        max_internal_error_retry_duration: Seconds for which a server's internal errors in a stream are ridden
+            out by watching again instead of listing. 0.
+        list_timeout: Seconds without any answer to a list after which it is given up. 60.
+        initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
+        should_resync: Asked each resync period whether to resync; None always does.
+        watch_error_handler: Told of every error; None logs.
+        name: What logs call it.
+        random: Source of jitter and watch timeouts.
+    """
+
+    use_watch_list: bool | None
+    page_size: int
+    min_watch_timeout: float
+    max_internal_error_retry_duration: float
+    list_timeout: float
+    initial_events_timeout: float
+    should_resync: Callable[[], bool] | None
+    watch_error_handler: WatchErrorHandler | None
+    name: str
+    random: Random
+
+
+class Reflector(Generic[T]):
+    """Keeps a store or queue equal to a collection of the API server: list, then watch.
+
+    Usable alone, with a plain Store or a bare queue. Without known objects a queue cannot tell from a new list
+    what was deleted meanwhile: those deletions are lost.
+
+    Args:
+        list_watch: Where to read.
+        object_type: What an object is; None passes on whatever ``list_watch`` gives.
+        store: Where to write; its verbs may be plain or async.
+        resync_period: Seconds between resyncs of the store; 0 for none.
+        **options: See ReflectorOptions.
+
+    Guarantees:
+        ``last_sync_resource_version`` never runs ahead of what the store was given. An object that cannot be
+        taken is dropped with a log line and counted, and stops no other. Errors are retried for ever, with
+        backoff; what was stored stays. Cancelling ends it at once and leaves nothing open.
+    """
+
+    def __init__(
+        self,
+        list_watch: ListerWatcher,
+        object_type: type[T] | None,
+        store: ReflectorStore,
+        resync_period: float = 0.0,
+        **options: Unpack[ReflectorOptions],
+    ) -> None:
+        self.name = options.get("name") or getattr(list_watch, "description", "") or "reflector"
+        self._list_watch = list_watch
+        self._codec = codec_for(object_type)
+        self._store = store
+        self._resync_period = resync_period
+        self._should_resync = options.get("should_resync")
+        self._watch_error_handler = options.get("watch_error_handler")
+        self._random = options.get("random") or Random()
+        self._min_watch_timeout = options.get("min_watch_timeout") or 300.0
+        self._initial_events_timeout = options.get("initial_events_timeout") or 10.0
+        use_watch_list = options.get("use_watch_list")
+        self._use_watch_list = list_watch.watch_list_semantics if use_watch_list is None else use_watch_list
+        self._pager = Pager(list_watch, self._turn_in, options.get("list_timeout") or 60.0)
+        self._versions = ListVersions(options.get("page_size") or 0)
+        self._internal_errors = InternalErrorRetries(options.get("max_internal_error_retry_duration") or 0.0)
+        self._backoff = Backoff(self._random)
+        self._last_version = ""
+        self._next_resync: float | None = None
+        self._phase = Phase.NEW
+        self._phase_since: float | None = None
+        self._last_activity: float | None = None
+        self._last_error: Exception | None = None
+        self._retry_at: float | None = None
+        self._lists = self._watches = self._events = self._rejected = 0
+
+    def __repr__(self) -> str:
+        return f"<Reflector {self.name}>"
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        """The version up to which the store has been given everything; ``""`` before the first list."""
+        return self._last_version
+
+    @property
+    def state(self) -> ReflectorState:
+        """What it is doing, and what went wrong last."""
+        now = _now()
+        return ReflectorState(
+            name=self.name,
+            phase=self._phase,
+            phase_seconds=0.0 if self._phase_since is None else now - self._phase_since,
+            resource_version=self._last_version,
+            idle_seconds=None if self._last_activity is None else now - self._last_activity,
+            last_error=self._last_error,
+            retry_seconds=None if self._retry_at is None else max(0.0, self._retry_at - now),
+            lists=self._lists,
+            watches=self._watches,
+            events=self._events,
+            rejected=self._rejected,
+        )
+
+    async def run(self) -> None:
+        """List and watch until cancelled, with backoff between the tries."""
+        try:
+            while True:
+                try:
+                    await self.list_and_watch()
+                except Exception as error:  # user-written list functions raise anything
+                    await self._note_error(error)
+                await self._back_off(self._last_error)
+        finally:
+            self._enter(Phase.STOPPED)
+
+    async def list_and_watch(self) -> None:
+        """List once, then watch until a new list is needed. Resyncs run meanwhile.
+
+        Returns when the watch has ended in a way that calls for a list.
+
+        Raises:
+            ApiError, TransportError: The list failed, or a watch could not be opened.
+        """
+        watch = await self._stream_initial_state()
+        if watch is None:
+            await self._list()
+        if self._resync_period > 0:
+            await first_of(self._watch(watch), self._resync_periodically())
+        else:
+            await self._watch(watch)
+
+    # -- the initial state ---------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        self._enter(Phase.LISTING)
+        self._lists += 1
+        version = self._versions.relist_version(self._last_version)
+        try:
+            listed = await self._pager.list(version, self._versions.page_size(version))
+        except ApiError as error:
+            if not (error.is_expired or error.is_too_large_resource_version):
+                raise
+            # The version is refused, not the list: ask for the most recent state at once.
+            self._versions.unavailable = True
+            version = self._versions.relist_version(self._last_version)
+            listed = await self._pager.list(version, self._versions.page_size(version))
+        self._versions.succeeded(version, listed.paginated)
+        await self._replace(listed)
+
+    async def _stream_initial_state(self) -> OpenWatch | None:
+        """Read the initial state from a watch (WatchList, KEP-3157), which then goes on; None to list instead."""
+        refused_versions = 0
+        while self._use_watch_list:
+            self._enter(Phase.LISTING)
+            try:
+                return await self._watch_list()
+            except (ApiError, TransportError) as error:
+                await self._note_error(error)
+                if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
+                    self._versions.unavailable = True
+                    refused_versions += 1
+                    if refused_versions == 1:
+                        continue
+                elif lacks_watch_list(error):
+                    logger.info("%s: no streaming lists here (%s); listing from now on", self.name, error)
+                    self._use_watch_list = False
+                    return None
+                elif isinstance(error, ApiError) and not error.is_too_many_requests:
+                    return None
+                await self._back_off(error)
+        return None
+
+    async def _watch_list(self) -> OpenWatch:
+        self._lists += 1
+        version = self._versions.rewatch_version(self._last_version)
+        watch = await self._open(version, send_initial_events=True)
+        try:
+            initial = InitialEvents(self._initial_events_timeout)
+            while not initial.is_complete:
+                batch = await watch.next_batch(initial.deadline())
+                if batch is None:
+                    raise TransportError("the stream ended before its closing bookmark")
+                self._note_activity(len(batch))
+                rest = initial.take(batch, self._decode)
+            self._versions.succeeded(version, paginated=False)
+            await self._replace(Listed(initial.objects(), initial.resource_version))
+            if rest:
+                await self._apply(rest, watch)
+        except BaseException:
+            await watch.aclose()
+            raise
+        return watch
+
+    async def _replace(self, listed: Listed) -> None:
+        try:
+            await settle(self._store.replace(listed.objects, listed.resource_version))
+        except RejectedObjectError as error:
+            self._note_rejected(error)
+        self._last_version = listed.resource_version
+
+    async def _turn_in(self, piece: ListResult) -> list[Any]:
+        """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
+        self._note_activity(0)
+        objects: list[Any] = []
+        turn = Turn()
+        for item in piece.items:
+            try:
+                objects.append(self._codec.decode(item, piece.type_meta))
+            except DecodeError as error:
+                self._note_rejected(error)
+                if (key := _key_of_bad_item(item)) is not None:
+                    objects.append(key)
+            if turn.is_over():
+                await turn.pause()
+        return objects
+
+    # -- watching ------------------------------------------------------------------------------------------
+
+    async def _watch(self, watch: OpenWatch | None) -> None:
+        """Watch, again and again, until a list is needed."""
+        while True:
+            if watch is None:
+                try:
+                    watch = await self._open(self._last_version)
+                except Exception as error:
+                    if after_failed_start(error) is Next.RELIST:
+                        raise
+                    await self._note_error(error)
+                    await self._back_off(error)
+                    continue
+            self._enter(Phase.WATCHING)
+            ended = await self._follow(watch)
+            if ended is not None:
+                await self._note_error(ended)
+            step = self._after(watch, ended)
+            watch = None
+            if step is Next.RELIST:
+                return
+            if step is Next.BACK_OFF_AND_REWATCH:
+                await self._back_off(ended)
+
+    async def _open(self, version: str, send_initial_events: bool | None = None) -> OpenWatch:
+        timeout = max(1, int(self._min_watch_timeout * (1.0 + self._random.random())))
+        started = _now()
+        self._watches += 1
+        stream = await self._list_watch.watch(
+            ListOptions(
+                resource_version=version,
+                resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
+                allow_watch_bookmarks=True,
+                send_initial_events=send_initial_events,
+                timeout_seconds=timeout,
+            )
+        )
+        from_any = not send_initial_events and version in ("", "0")
+        return OpenWatch(stream, started, timeout + IDLE_GRACE, from_any)
+
+    async def _follow(self, watch: OpenWatch) -> Exception | None:
+        """Pass on what a watch brings until it ends; what ended it."""
+        try:
+            while (batch := await watch.next_batch()) is not None:
+                self._note_activity(len(batch))
+                if self._last_error is not None and _now() - watch.started >= HEALTHY:
+                    self._last_error = None
+                await self._apply(batch, watch)
+        except Exception as error:
+            return error
+        finally:
+            await watch.aclose()
+        return None
+
+    def _after(self, watch: OpenWatch, ended: Exception | None) -> Next:
+        now = _now()
+        lived = now - watch.started
+        if lived >= HEALTHY and not isinstance(ended, IdleTimeoutError):
+            self._backoff.reset()
+        ride_out = (
+            isinstance(ended, ApiError) and ended.is_internal_error and self._internal_errors.allow(now)
+        )
+        step = after_end(ended, lived, watch.events, ride_out)
+        logger.debug(
+            "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step
+        )
+        return step
+
+    async def _apply(self, batch: list[WatchEvent], watch: OpenWatch) -> None:
+        """Give a batch's changes to the store, then move the version on. Raises the batch's ERROR, if any."""
+        deltas: list[Delta] = []
+        version = self._last_version
+        failure: ApiError | None = None
+        for kind, value in batch:
+            if kind == ERROR:
+                failure = status_error(value)
+                break
+            if kind not in DELTA_TYPES and kind != BOOKMARK:
+                self._note_rejected(DecodeError(f"a watch event of unknown type {kind!r}"))
+                continue
+            obj = self._decode(value) if kind != BOOKMARK else _decode_bookmark(value)
+            if obj is None:
+                continue
+            if kind != BOOKMARK:
+                deltas.append(Delta(DELTA_TYPES[kind], obj))
+            if kind != ADDED:
+                watch.from_any = False
+            if not watch.from_any:
+                version = resource_version_of(obj) or version
+        if deltas:
+            await self._store_deltas(deltas)
+        self._last_version = version
+        if failure is not None:
+            raise failure
+
+    async def _store_deltas(self, deltas: list[Delta]) -> None:
+        apply: Callable[[Sequence[Delta]], Awaitable[None]] | None = getattr(self._store, "apply", None)
+        if apply is not None:
+            try:
+                await apply(deltas)
+            except RejectedObjectError as error:
+                self._note_rejected(error)
+            return
+        verbs = {
+            DeltaType.ADDED: self._store.add,
+            DeltaType.UPDATED: self._store.update,
+            DeltaType.DELETED: self._store.delete,
+        }
+        for delta_type, obj in deltas:
+            try:
+                await settle(verbs[delta_type](obj))
+            except RejectedObjectError as error:
+                self._note_rejected(error)
+
+    def _decode(self, value: Any) -> Any:
+        """The object, or None with a log line if it cannot be had."""
+        try:
+            return self._codec.decode(value)
+        except DecodeError as error:
+            self._note_rejected(error)
+            return None
+
+    # -- resync, backoff, bookkeeping ----------------------------------------------------------------------
+
+    async def _resync_periodically(self) -> None:
+        """Resync each period; ends with the first resync that fails. New lists do not put a resync off."""
+        if self._next_resync is None:
+            self._next_resync = _now() + self._resync_period
+        while True:
+            await asyncio.sleep(self._next_resync - _now())
+            if self._should_resync is None or self._should_resync():
+                try:
+                    await settle(self._store.resync())
+                except Exception as error:
+                    await self._note_error(error)
+                    return
+            self._next_resync = _now() + self._resync_period
+
+    async def _back_off(self, error: Exception | None) -> None:
+        retry_after = error.retry_after if isinstance(error, ApiError) else None
+        delay = self._backoff.next(at_least=retry_after or 0.0)
+        self._enter(Phase.BACKING_OFF)
+        self._retry_at = _now() + delay
+        try:
+            await asyncio.sleep(delay)
+        finally:
+            self._retry_at = None
+
+    async def _note_error(self, error: Exception) -> None:
+        repeated = str(error) == str(self._last_error)
+        self._last_error = error
+        if self._watch_error_handler is not None:
+            try:
+                await settle(self._watch_error_handler(self, error))
+            except Exception:
+                logger.exception("%s: the watch error handler failed on: %s", self.name, error)
+            return
+        expected = isinstance(error, ApiError) and error.is_expired
+        level = logging.DEBUG if repeated else logging.INFO if expected else logging.WARNING
+        unknown = not isinstance(error, (ApiError, TransportError, RejectedObjectError))
+        logger.log(
+            level, "%s at %s: %s", self.name, self._last_version or "no version", error or repr(error),
+            exc_info=error if unknown and not repeated else None,
+        )  # fmt: skip
+
+    def _note_rejected(self, error: RejectedObjectError | DecodeError) -> None:
+        errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
+        self._rejected += len(errors)
+        for each in errors:
+            logger.error(
+                "%s at %s: dropped an object: %s", self.name, self._last_version or "no version", each
+            )
+
+    def _note_activity(self, events: int) -> None:
+        self._last_activity = _now()
+        self._events += events
+
+    def _enter(self, phase: Phase) -> None:
+        if phase is not self._phase:
+            self._phase = phase
+            self._phase_since = _now()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _decode_bookmark(value: Any) -> KubeObject | None:
+    """A bookmark's object: only its version and annotations mean anything."""
+    try:
+        bookmark: KubeObject = codec_for(KubeObject).decode(value)
+        return bookmark
+    except DecodeError as error:
+        logger.warning("dropped a bookmark: %s", error)
+        return None
+
+
+def _key_of_bad_item(item: Any) -> ExplicitKey | None:
+    try:
+        return ExplicitKey(meta_namespace_key_func(codec_for(KubeObject).decode(item)))
+    except (DecodeError, KeyFuncError):
+        return None

@@ -1,0 +1,58 @@
+"""What a reflector is doing, for whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """What a reflector is doing."""
+
+    NEW = "new"
+    LISTING = "listing"
+    WATCHING = "watching"
+    BACKING_OFF = "backing off"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectorState:
+    """A snapshot of a reflector.
+
+    Attributes:
+        name: What it reflects.
+        phase: What it is doing.
+        phase_seconds: For how long it has been doing that.
+        resource_version: The version up to which it has read.
+        idle_seconds: Seconds since anything arrived from the server; None if nothing ever has.
+        last_error: What went wrong last; None after nothing has, and again once a watch is healthy.
+        retry_seconds: Seconds until the next try, while backing off.
+        lists: Lists begun.
+        watches: Watches opened.
+        events: Events received, bookmarks among them.
+        rejected: Objects that were dropped, each with a log line.
+    """
+
+    name: str
+    phase: Phase
+    phase_seconds: float
+    resource_version: str
+    idle_seconds: float | None
+    last_error: Exception | None
+    retry_seconds: float | None
+    lists: int
+    watches: int
+    events: int
+    rejected: int
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {self.phase} for {self.phase_seconds:.1f} s"
+        if self.retry_seconds is not None:
+            text += f", next try in {self.retry_seconds:.1f} s"
+        text += (
+            ", nothing received"
+            if self.idle_seconds is None
+            else f", last byte {self.idle_seconds:.1f} s ago"
+        )
+        return text if self.last_error is None else f"{text}; last error: {self.last_error}"

@@ -1,0 +1,72 @@
+"""Owned tasks: nothing here outlives the coroutine or object that began it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self
+
+from .errors import AlreadyStartedError
+
+
+async def finish(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks and wait until all have ended, also if the waiter is cancelled meanwhile."""
+    interrupted: asyncio.CancelledError | None = None
+    for task in tasks:
+        task.cancel()
+    while running := [task for task in tasks if not task.done()]:
+        try:
+            await asyncio.wait(running)
+        except asyncio.CancelledError as error:
+            interrupted = error
+    if interrupted is not None:
+        raise interrupted
+
+
+async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
+    """Run coroutines together until one ends, cancel the others, and end as that one did."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    ended: set[asyncio.Task[None]] = set()
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await finish(*tasks)
+    for task in ended:
+        task.result()
+
+
+async def settle(result: object) -> None:
+    """Await what a plain-or-async callable returned, if it was async."""
+    if inspect.isawaitable(result):
+        await result
+
+
+class Running(ABC):
+    """Something that ``run()`` keeps going, and that can be entered instead.
+
+    ``async with`` starts one task that runs ``run()``; leaving cancels it, waits for its end and raises its
+    error. Entering and leaving may happen in different tasks.
+    """
+
+    _task: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Run until cancelled or failed; everything begun has ended when this returns."""
+
+    async def __aenter__(self) -> Self:
+        if self._task is not None:
+            raise AlreadyStartedError(f"{self!r} was entered before")
+        self._task = asyncio.create_task(self.run(), name=repr(self))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._task is not None
+        await finish(self._task)
+        if not self._task.cancelled() and (failure := self._task.exception()) is not None:
+            raise failure

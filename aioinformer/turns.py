@@ -1,0 +1,40 @@
+"""The event loop is shared: long work is done in turns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from time import perf_counter
+
+TURN = 0.002
+"""Seconds that one piece of work may hold the event loop before it lets others run."""
+
+
+class Turn:
+    """One stretch of work on the event loop.
+
+    Real time, not the loop's: what matters is how long others have been waiting, and uvloop's clock stands
+    still while a callback runs.
+    """
+
+    __slots__ = ("_end",)
+
+    def __init__(self) -> None:
+        self._end = perf_counter() + TURN
+
+    def is_over(self) -> bool:
+        """Whether it is time to let others run."""
+        return perf_counter() >= self._end
+
+    async def pause(self) -> None:
+        """Let others run, and begin the next turn."""
+        await asyncio.sleep(0)
+        self._end = perf_counter() + TURN
+
+
+async def in_turns(steps: Iterator[None]) -> None:
+    """Run work that yields wherever it may be interrupted."""
+    turn = Turn()
+    for _ in steps:
+        if turn.is_over():
+            await turn.pause()
