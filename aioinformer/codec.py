@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin, is_typeddict
 
 import msgspec
 
@@ -91,23 +91,26 @@ def codec_for(object_type: type[T] | None) -> Codec[T]:
     Raises:
         ConfigError: Objects of this type could not be cached, with the field that is missing.
     """
+    if object_type is not None and not isinstance(get_origin(object_type) or object_type, type):
+        raise ConfigError(f"an object type is a class, not {object_type!r}")
     return _codec_for(object_type)  # type: ignore[arg-type]  # classes are hashable
 
 
 @lru_cache(maxsize=256)
-def _codec_for(object_type: Any) -> Codec[Any]:
-    if object_type is None:
+def _codec_for(wanted: Any) -> Codec[Any]:
+    if wanted is None:
         return Codec(None, None, is_mutable=True)
+    object_type = get_origin(wanted) or wanted  # dict for dict[str, Any]
     if issubclass(object_type, KubeObject):
-        return Codec(object_type, KubeObject.from_bytes, is_mutable=False)
-    if issubclass(object_type, dict):
-        return Codec(object_type, _dict_from_bytes, is_mutable=True)
+        return Codec(object_type, object_type.from_bytes, is_mutable=False)
+    if object_type is dict or is_typeddict(object_type):
+        return Codec(dict, _dict_from_bytes, is_mutable=True)
     if issubclass(object_type, msgspec.Struct):
-        return Codec(object_type, _struct_decoder(object_type), is_mutable=True)
+        return Codec(object_type, _struct_decoder(wanted), is_mutable=True)
+    if hasattr(object_type, "model_validate"):  # asked first: kubernetes.aio's models have openapi_types too
+        return Codec(object_type, _pydantic_decoder(object_type), is_mutable=True)
     if hasattr(object_type, "openapi_types"):
         return Codec(object_type, _openapi_decoder(object_type), is_mutable=True)
-    if hasattr(object_type, "model_validate_json"):
-        return Codec(object_type, _pydantic_decoder(object_type), is_mutable=True)
     raise ConfigError(
         f"{object_type.__name__} is no object type: use KubeObject, dict, a msgspec.Struct or a model class"
     )
@@ -128,17 +131,20 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
     return fields
 
 
+_NEEDED_META = {"name": ("name",), "resourceVersion": ("resource_version", "resourceVersion")}
+"""The fields of metadata that a cache reads, and how their attributes may be called."""
+
+
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     if "metadata" not in fields:
         raise ConfigError(f"{struct.__name__} needs a field metadata, with name and resourceVersion")
     meta = fields["metadata"].type
     if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
-        names = {field.encode_name for field in msgspec.structs.fields(meta)}
-        if missing := {"name", "resourceVersion"} - names:
-            raise ConfigError(
-                f"{struct.__name__}.metadata ({meta.__name__}) needs {', '.join(sorted(missing))}"
-            )
+        names = {field.encode_name: field.name for field in msgspec.structs.fields(meta)}
+        for field, attributes in _NEEDED_META.items():
+            if names.get(field) not in attributes:
+                raise ConfigError(f"{struct.__name__}.metadata ({meta.__name__}) needs {' or '.join(attributes)}")
     decode = msgspec.json.Decoder(struct).decode
     if not fields.keys() & {"apiVersion", "kind"}:
         return lambda raw, _: decode(raw)
@@ -148,7 +154,10 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
 def _openapi_decoder(model: Any) -> FromBytes:
     # The class stands in its package's models; its ApiClient's deserialize() reads nothing of the instance.
     package = model.__module__.partition(".models")[0]
-    api_client = importlib.import_module(f"{package}.api_client").ApiClient
+    try:
+        api_client = importlib.import_module(f"{package}.api_client").ApiClient
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{model.__qualname__} is not a model of kubernetes_asyncio: {error}") from error
     deserialize = api_client.__new__(api_client).deserialize
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
@@ -161,8 +170,14 @@ def _openapi_decoder(model: Any) -> FromBytes:
 
 
 def _pydantic_decoder(model: Any) -> FromBytes:
+    from_dict = getattr(model, "from_dict", None)
+
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
-        instance = model.model_validate_json(_with_type_meta(raw, type_meta))
+        if from_dict is not None:
+            # Generated models forbid fields that they do not know, which a newer server sends: this drops them.
+            instance = from_dict(_dict_from_bytes(raw, type_meta))
+        else:
+            instance = model.model_validate_json(_with_type_meta(raw, type_meta))
         if getattr(instance, "metadata", None) is None:
             raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
         return instance

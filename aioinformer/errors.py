@@ -235,7 +235,10 @@ class UnknownIndexError(AioInformerError):
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         self.name = name
         self.known = tuple(sorted(known))
-        super().__init__(f"no index named {name!r}; there are: {', '.join(self.known) or 'none'}")
+        super().__init__(name, self.known)
+
+    def __str__(self) -> str:
+        return f"no index named {self.name!r}; there are: {', '.join(self.known) or 'none'}"
 
 
 class IndexerConflictError(AioInformerError):
@@ -246,20 +249,27 @@ class NotFoundError(AioInformerError):
     """The cache has no such object."""
 
     def __init__(self, key: str, resource: str = "object") -> None:
+        super().__init__(key, resource)
         self.key = key
         self.resource = resource
-        super().__init__(f"{resource} {key!r} not found")
+
+    def __str__(self) -> str:
+        return f"{self.resource} {self.key!r} not found"
 
 
 class CacheMutatedError(AioInformerError):
     """An object of the cache was changed in place, which every other reader of it sees."""
 
     def __init__(self, name: str, key: str, before: Any, after: Any) -> None:
-        super().__init__(
-            f"{name}: cached object {key} was modified; was {_short(before)}, is {_short(after)}"
-        )
+        super().__init__(name, key, before, after)
         self.name = name
         self.key = key
+        self.before = before
+        self.after = after
+
+    def __str__(self) -> str:
+        was, now = _short(self.before), _short(self.after)
+        return f"{self.name}: cached object {self.key} was modified; was {was}, is {now}"
 
 
 class InformerError(AioInformerError):
@@ -279,5 +289,8 @@ class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the 
 
 
 def _short(value: Any, limit: int = 120) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # an error's message must not be one more error
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[:limit]}…"

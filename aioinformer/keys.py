@@ -88,6 +88,15 @@ def resource_version_of(obj: Any) -> str:
     return str(_meta(obj, "resource_version", "resourceVersion") or "")
 
 
+def key_and_version(obj: Any) -> tuple[str, str]:
+    """What logs call an object or tombstone, whatever it is."""
+    try:
+        key = deletion_handling_meta_namespace_key_func(obj)
+    except KeyFuncError:
+        key = f"{obj!r:.80}"
+    return key, resource_version_of(obj) or "no version"
+
+
 def namespace_of(obj: Any) -> str:
     """metadata.namespace of an object or of a tombstone's last state; ``""`` where there is none."""
     return obj.namespace if isinstance(obj, KubeObject) else str(_meta(obj, "namespace", "namespace") or "")

@@ -30,10 +30,11 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Head(msgspec.Struct, gc=False):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resourceVersion: str = ""  # noqa: N815 - the wire's name, decoded without a lookup
+    # null is what some clients write for an empty field
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815 - the wire's name, decoded without a lookup
 
 
 class _HeadOnly(msgspec.Struct, gc=False):
@@ -41,8 +42,8 @@ class _HeadOnly(msgspec.Struct, gc=False):
 
 
 class _Meta(msgspec.Struct, rename="camel"):
-    generate_name: str = ""
-    generation: int = 0
+    generate_name: str | None = None
+    generation: int | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     finalizers: list[str] | None = None
@@ -102,12 +103,12 @@ class ObjectMeta:
 
     @property
     def generate_name(self) -> str:
-        return self._rest.generate_name
+        return self._rest.generate_name or ""
 
     @property
     def generation(self) -> int:
         """Counts the changes of the spec; 0 where the server does not count."""
-        return self._rest.generation
+        return self._rest.generation or 0
 
     @property
     def labels(self) -> dict[str, str]:
@@ -168,9 +169,10 @@ class KubeObject(Mapping[str, Any]):
 
     def __init__(self, raw: bytes, head: _Head, type_meta: TypeMeta | None) -> None:
         self.raw = raw
-        self.key = f"{head.namespace}/{head.name}" if head.namespace else head.name
-        self.uid = head.uid
-        self.resource_version = head.resourceVersion
+        name = head.name or ""
+        self.key = f"{head.namespace}/{name}" if head.namespace else name
+        self.uid = head.uid or ""
+        self.resource_version = head.resourceVersion or ""
         self._type_meta = type_meta
 
     @classmethod
@@ -184,6 +186,8 @@ class KubeObject(Mapping[str, Any]):
         Raises:
             DecodeError: It is no JSON, or no Kubernetes object.
         """
+        if type(raw) is not bytes:
+            raw = bytes(raw)  # of a buffer that its owner may go on writing to
         try:
             return cls(raw, _decode_head(raw).metadata, type_meta)
         except DECODE_ERRORS as error:
@@ -242,7 +246,11 @@ class KubeObject(Mapping[str, Any]):
         return codec_for(type).decode(self.raw, self._type_meta)
 
     def __getitem__(self, field: str) -> Any:
-        value = self._decode_with(_field_decoder(field).decode, field).value
+        try:
+            decoder = _field_decoder(field)
+        except (TypeError, ValueError):  # no name that msgspec could look for
+            return self.to_dict()[field]
+        value = self._decode_with(decoder.decode, field).value
         if value is not msgspec.UNSET:
             return value
         if self._type_meta is not None and field in ("apiVersion", "kind"):
@@ -254,6 +262,9 @@ class KubeObject(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self.to_dict())
+
+    def __bool__(self) -> bool:
+        return True  # it has metadata; without this, "if obj:" would decode it all to count its fields
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KubeObject):
@@ -275,7 +286,7 @@ class KubeObject(Mapping[str, Any]):
         return f"<{kind} {self.key} at {self.resource_version or 'no version'}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return KubeObject.from_bytes, (self.raw, self._type_meta)
+        return type(self).from_bytes, (self.raw, self._type_meta)
 
     def __copy__(self) -> KubeObject:
         return self

@@ -57,10 +57,19 @@ class Running(ABC):
     async def run(self) -> None:
         """Run until cancelled or failed; everything begun has ended when this returns."""
 
-    async def __aenter__(self) -> Self:
+    def begin(self) -> asyncio.Task[None]:
+        """Start the task that runs ``run()``; it is the caller's to finish.
+
+        Raises:
+            AlreadyStartedError: It was started before.
+        """
         if self._task is not None:
-            raise AlreadyStartedError(f"{self!r} was entered before")
+            raise AlreadyStartedError(f"{self!r} was started before")
         self._task = asyncio.create_task(self.run(), name=repr(self))
+        return self._task
+
+    async def __aenter__(self) -> Self:
+        self.begin()
         return self
 
     async def __aexit__(

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError
+from ..keys import key_and_version
 from ..protocols import ListerWatcher, Process, Queue
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.reflector import WatchErrorHandler
@@ -61,10 +62,7 @@ class Controller(Running):
             config.object_type,
             config.queue,
             config.full_resync_period,
-            **config.reflector_options
-            | ReflectorOptions(
-                should_resync=config.should_resync, watch_error_handler=config.watch_error_handler
-            ),
+            **_reflector_options(config),
         )
         self._failed = 0
         self._retry_delay = 0.0
@@ -139,14 +137,25 @@ class Controller(Running):
             self._retry_delay = 0.0
 
     def _note_failure(self, deltas: list[Delta], error: Exception) -> None:
-        if isinstance(error, RequeueError) and error.cause is None:
-            raise error
-        self._failed += 1
+        """Log and count what ``config.process`` raised; a RequeueError without a cause is no failure."""
+        requeue = isinstance(error, RequeueError)
         cause = error.cause if isinstance(error, RequeueError) else error
-        logger.error(
-            "%s: processing failed: %s", self._reflector.name, cause,
-            exc_info=None if isinstance(cause, RejectedObjectError) else cause,
-        )  # fmt: skip
-        if isinstance(error, RequeueError) or self._config.retry_on_error:
+        if cause is not None:
+            self._failed += 1
+            key, version = key_and_version(deltas[-1].object)
+            logger.error(
+                "%s: processing %s at %s failed: %s", self._reflector.name, key, version, cause,
+                exc_info=None if isinstance(cause, RejectedObjectError) else cause,
+            )  # fmt: skip
+        if requeue or self._config.retry_on_error:
             self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
             raise RequeueError from error
+
+
+def _reflector_options(config: Config) -> ReflectorOptions:
+    options = config.reflector_options.copy()
+    if config.should_resync is not None:
+        options["should_resync"] = config.should_resync
+    if config.watch_error_handler is not None:
+        options["watch_error_handler"] = config.watch_error_handler
+    return options

@@ -8,7 +8,7 @@ from typing import TypeVar, Unpack
 from ..deltas import Delta
 from ..fifo import DeltaFIFO
 from ..handlers import ResourceEventHandler, handler_name
-from ..keys import deletion_handling_meta_namespace_key_func
+from ..keys import deletion_handling_meta_namespace_key_func, key_and_version
 from ..protocols import ListerWatcher
 from ..reflector import ReflectorOptions
 from ..store import Store
@@ -48,11 +48,8 @@ def new_informer(
             try:
                 await settle(notification.deliver(handler))
             except Exception:
-                key = deletion_handling_meta_namespace_key_func(notification.obj)
-                logger.exception("%s failed on %s", handler_name(handler), key)
+                key, version = key_and_version(notification.obj)
+                logger.exception("%s failed on %s at %s", handler_name(handler), key, version)
 
-    config = Config(
-        queue, list_watch, process, object_type, resync_period, reflector_options=options,
-        watch_error_handler=options.get("watch_error_handler"), should_resync=options.get("should_resync"),
-    )  # fmt: skip
+    config = Config(queue, list_watch, process, object_type, resync_period, reflector_options=options)
     return store, Controller(config)

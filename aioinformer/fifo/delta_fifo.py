@@ -65,7 +65,8 @@ class DeltaState:
         items: The deltas of each queued key, oldest first, never empty.
         queue: The keys in the order of popping; the same keys as ``items``.
         populated: Whether a first Replace, or any other verb, has been seen.
-        initial_population: Items of the first Replace that are still to be worked off.
+        initial_population: The keys of the first Replace that are still to be worked off. Keys, not their number:
+            what is queued meanwhile must not stand in for an item that was put back.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class DeltaState:
         self.items: dict[str, list[Delta]] = {}
         self.queue: deque[str] = deque()
         self.populated = False
-        self.initial_population = 0
+        self.initial_population: set[str] = set()
         self._key_func = key_func
         self._known_objects = known_objects
         self._replace_type = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
@@ -103,9 +104,7 @@ class DeltaState:
         self.populated = True
         if delta_type is not DeltaType.DELETED:
             self._append(key, Delta(delta_type, self._transform(key, obj)))
-        elif key in self.items or (
-            self._known_objects is not None and self._known_objects.get_by_key(key) is not None
-        ):
+        elif key in self.items or self._is_known(key):
             try:
                 obj = self._transform(key, obj)
             finally:  # the deletion itself must not be lost
@@ -125,22 +124,20 @@ class DeltaState:
                 listed.add(key)
                 if not isinstance(obj, ExplicitKey):
                     delta = Delta(self._replace_type, self._transform(key, obj))
-                    staged[key] = appended(staged.get(key) or self.items.get(key), delta)
+                    staged[key] = _appended(staged.get(key) or self.items.get(key), delta)
             except RejectedObjectError as error:
                 rejected.append(error)
             yield
-        deletions = 0
         for missing in self._missing(listed):
             if missing is not None:
                 tombstone = DeletedFinalStateUnknown(missing, self._last_state(missing))
-                staged[missing] = appended(self.items.get(missing), Delta(DeltaType.DELETED, tombstone))
-                deletions += 1
+                staged[missing] = _appended(self.items.get(missing), Delta(DeltaType.DELETED, tombstone))
             yield
         self.queue.extend(key for key in staged if key not in self.items)
         self.items.update(staged)
         if not self.populated:
             self.populated = True
-            self.initial_population = len(listed & staged.keys()) + deletions
+            self.initial_population = set(staged)
         RejectedObjectError.raise_first(rejected)
 
     def resync(self) -> Iterator[None]:
@@ -149,8 +146,7 @@ class DeltaState:
             return
         staged: dict[str, list[Delta]] = {}
         for key in self._known_objects.list_keys():
-            obj = self._known_objects.get_by_key(key)
-            if obj is not None and key not in self.items:
+            if key not in self.items and (obj := self._known_state(key)) is not None:
                 staged[key] = [Delta(DeltaType.SYNC, obj)]
             yield
         self.queue.extend(staged)
@@ -170,28 +166,32 @@ class DeltaState:
         self._insert(item.key, item.deltas)
 
     def done(self, item: Item) -> None:
-        if self.initial_population > 0:
-            self.initial_population -= 1
+        self.initial_population.discard(item.key)
 
     def has_synced(self) -> bool:
-        return self.populated and self.initial_population == 0
+        return self.populated and not self.initial_population
 
     def _append(self, key: str, delta: Delta) -> None:
         deltas = self.items.get(key)
         if deltas is None:
             self.queue.append(key)
-        self.items[key] = appended(deltas, delta)
+            self.items[key] = [delta]
+        else:
+            _append(deltas, delta)
 
     def _insert(self, key: str, deltas: list[Delta]) -> None:
         if key not in self.items:
             self.queue.append(key)
-            self.items[key] = deltas
+            self.items[key] = list(deltas)
 
     def _transform(self, key: str, obj: Any) -> Any:
         if self._transformer is None or isinstance(obj, DeletedFinalStateUnknown):
             return obj
         try:
-            return self._transformer(obj)
+            changed = self._transformer(obj)
+            if changed is None:
+                raise TypeError("it returned None; it must return the object")
+            return changed
         except Exception as error:
             raise TransformError(key, resource_version_of(obj), error) from error
 
@@ -207,24 +207,35 @@ class DeltaState:
         if key in self.items:
             newest = self.items[key][-1].object
             return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
+        return self._known_state(key)
+
+    def _is_known(self, key: str) -> bool:
+        """Whether the consumer has an object; where it cannot say, a deletion too many is better than one lost."""
+        try:
+            return self._known_objects is not None and self._known_objects.get_by_key(key) is not None
+        except Exception:
+            return True
+
+    def _known_state(self, key: str) -> Any:
+        """The consumer's state of a key that it listed, or None."""
         assert self._known_objects is not None
         try:
-            last = self._known_objects.get_by_key(key)
+            return self._known_objects.get_by_key(key)
         except Exception:
-            logger.exception("known objects failed on %s: its tombstone will have no object", key)
+            logger.exception("known objects failed on %s", key)
             return None
-        if last is None:
-            logger.info("%s is gone from the known objects: its tombstone will have no object", key)
-        return last
 
 
-def appended(deltas: list[Delta] | None, delta: Delta) -> list[Delta]:
-    """The deltas with one more; of two deletions in a row one is kept."""
-    if not deltas:
-        return [delta]
-    last = deltas[-1]
-    if last.type is not DeltaType.DELETED or delta.type is not DeltaType.DELETED:
-        return [*deltas, delta]
-    if isinstance(last.object, DeletedFinalStateUnknown):
-        return [*deltas[:-1], delta]
-    return deltas
+def _appended(deltas: list[Delta] | None, delta: Delta) -> list[Delta]:
+    """A copy of the deltas with one more."""
+    longer = list(deltas or ())
+    _append(longer, delta)
+    return longer
+
+
+def _append(deltas: list[Delta], delta: Delta) -> None:
+    """Add to the deltas; of two deletions in a row one is kept."""
+    if not deltas or deltas[-1].type is not DeltaType.DELETED or delta.type is not DeltaType.DELETED:
+        deltas.append(delta)
+    elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+        deltas[-1] = delta

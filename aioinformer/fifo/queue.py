@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from inspect import isawaitable
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
@@ -213,8 +214,9 @@ class FIFO:
         except StopIteration:
             self._changed.notify_all()
             self._changed.release()
-        else:
-            taking.close()  # somebody is about to hold it
+        else:  # somebody is about to hold it, or to be cancelled before that
+            taking.close()
+            asyncio.get_running_loop().call_soon(self.close)
 
     @property
     def is_closed(self) -> bool:
@@ -258,8 +260,8 @@ class FIFO:
         self._processing = asyncio.current_task()
         finished = True
         try:
-            result = process(item.deltas, item.is_in_initial_list)
-            if result is not None:
+            result = process(list(item.deltas), item.is_in_initial_list)  # what goes back must be as it was
+            if result is not None and isawaitable(result):
                 await result
         except RequeueError as error:
             finished = False

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import isawaitable
 from itertools import islice
@@ -21,9 +22,8 @@ from typing import Any, Generic, TypeVar
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from ..errors import KeyFuncError
 from ..handlers import ResourceEventHandler, handler_name
-from ..keys import deletion_handling_meta_namespace_key_func, resource_version_of
+from ..keys import key_and_version
 from ..notifications import Notification
 from ..turns import Turn
 
@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 BATCH = 256
 """Notifications handed over at once."""
+
+TIMER_SLACK = 0.01
+"""Seconds: what a timer may ring early (uvloop's by 1 ms) must not cost a whole resync period."""
 
 SLOW_CALL = 0.1
 """Seconds of one handler call over which a handler with more than ``SLOW_CALL_DEPTH`` waiting warns."""
@@ -132,6 +135,7 @@ class ProcessorListener(Generic[T]):
         self._stopping = True
         self._pending.clear()
         self._wake.set()
+        self._initial_delivered.set()  # what was dropped is not to be waited for
 
     @property
     def depth(self) -> int:
@@ -153,7 +157,7 @@ class ProcessorListener(Generic[T]):
             high_water=self._high_water,
             delivered=self._delivered,
             failed=self._failed,
-            handling=None if handling is None else _describe(handling)[0],
+            handling=None if handling is None else key_and_version(handling.obj)[0],
             handling_seconds=0.0 if handling is None else perf_counter() - self._handling_since,
         )
 
@@ -162,12 +166,12 @@ class ProcessorListener(Generic[T]):
         return self._upstream_synced() and self._initial_pending == 0
 
     async def wait_initial_delivered(self) -> None:
-        """Wait until no add of an initial list waits any more."""
+        """Wait until no add of an initial list waits any more: all delivered, or dropped by ``stop``."""
         await self._initial_delivered.wait()
 
     def should_resync(self, now: float) -> bool:
         """Whether its resync is due at a loop time."""
-        return self.resync_period > 0 and now >= self._next_resync
+        return self.resync_period > 0 and now >= self._next_resync - TIMER_SLACK
 
     def determine_next_resync(self, now: float) -> None:
         """Count its resync period from a loop time."""
@@ -181,7 +185,7 @@ class ProcessorListener(Generic[T]):
             tasks.create_task(self._run(channel_out), name=f"{self!r} run")
 
     async def _pop(self, channel: MemoryObjectSendStream[list[Notification]]) -> None:
-        with channel:
+        with channel, suppress(anyio.BrokenResourceError):  # the run task ended first: stopped
             while not self._stopping:
                 if not self._pending:
                     self._wake.clear()
@@ -225,20 +229,11 @@ class ProcessorListener(Generic[T]):
             if not self._initial_pending:
                 self._initial_delivered.set()
         if (took := perf_counter() - started) > SLOW_CALL and self.depth > SLOW_CALL_DEPTH:
-            key, _ = _describe(notification)
+            key, _ = key_and_version(notification.obj)
             logger.warning("%s took %.0f ms on %s, with %d waiting", self.name, took * 1000, key, self.depth)
 
     def _note_failure(self, notification: Notification, error: BaseException) -> None:
         self._failed += 1
-        key, version = _describe(notification)
+        key, version = key_and_version(notification.obj)
         kind = type(notification).__name__.removesuffix("Notification").lower()
         logger.error("%s failed on %s of %s at %s", self.name, kind, key, version, exc_info=error)
-
-
-def _describe(notification: Notification) -> tuple[str, str]:
-    obj: Any = notification.obj
-    try:
-        key = deletion_handling_meta_namespace_key_func(obj)
-    except KeyFuncError:
-        key = repr(obj)[:80]
-    return key, resource_version_of(obj) or "no version"

@@ -12,7 +12,7 @@ import msgspec
 from ..api import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, WatchEvent
 from ..codec import codec_for
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
-from ..keys import deletion_handling_meta_namespace_key_func, resource_version_of
+from ..keys import ExplicitKey, deletion_handling_meta_namespace_key_func, resource_version_of
 from ..objects import DECODE_ERRORS, KubeObject
 
 UNSUPPORTED = frozenset({400, 405, 406, 415, 422, 501})
@@ -71,8 +71,12 @@ class InitialEvents:
         """What was gathered."""
         return list(self._objects.values())
 
-    def take(self, batch: list[WatchEvent], decode: Callable[[Any], Any]) -> list[WatchEvent]:
+    def take(self, batch: list[WatchEvent], decode: Callable[[WatchEvent], Any]) -> list[WatchEvent]:
         """Take events up to the closing bookmark; returns those behind it.
+
+        Args:
+            batch: The events.
+            decode: Gives an event's object, an ExplicitKey for one of which no more can be read, or None.
 
         Raises:
             ApiError: An ERROR event.
@@ -87,7 +91,7 @@ class InitialEvents:
                     return batch[position + 1 :]
                 continue
             self._last_news = asyncio.get_running_loop().time()
-            obj = decode(event.object)
+            obj = decode(event)
             if obj is not None:
                 self._put(event.type, obj)
         return []
@@ -99,5 +103,5 @@ class InitialEvents:
             key = f"\0{len(self._objects)}"  # the queue will refuse it, and say so
         if kind == DELETED:
             self._objects.pop(key, None)
-        else:
+        elif not isinstance(obj, ExplicitKey) or key not in self._objects:
             self._objects[key] = obj

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..api import ListOptions, ListResult
-from ..errors import ApiError, IdleTimeoutError
+from ..errors import ApiError, IdleTimeoutError, TransportError
 from ..protocols import ListerWatcher
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Pager:
             try:
                 token, version = await self._page(options, listed.objects)
             except ApiError as error:
-                if not (pages and error.is_expired):
+                if not (pages and page_size and error.is_expired):
                     raise
                 logger.info("the list's next page has expired (%s); listing in full", error)
                 return await self.list(resource_version, 0)
@@ -76,15 +76,19 @@ class Pager:
     async def _page(self, options: ListOptions, objects: List[Any]) -> tuple[str, str]:
         """Read one page into ``objects``; its continue token and version."""
         token = version = ""
+        answered = False
         pieces = self._list_watch.list_chunks(options)
         try:
             while (piece := await self._next(pieces)) is not None:
                 objects += await self._turn_in(piece)
                 token, version = piece.continue_token, piece.resource_version or version
+                answered = True
         finally:
             close = getattr(pieces, "aclose", None)
             if close is not None:
                 await close()
+        if not answered:
+            raise TransportError("the list ended without an answer")
         return token, version
 
     async def _next(self, pieces: Any) -> ListResult | None:

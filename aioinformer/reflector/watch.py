@@ -14,7 +14,10 @@ VERY_SHORT = 1.0
 """Seconds: a watch that ends sooner without one event says that its version is no good."""
 
 HEALTHY = 5.0
-"""Seconds that a watch must live for its end to be an ordinary one."""
+"""Seconds that a watch must live for its end to be an ordinary one, unless the server was asked to end it sooner."""
+
+IDLE_GRACE = 5.0
+"""Seconds over the server's own timeout after which a silent watch counts as half-open."""
 
 
 class OpenWatch:
@@ -23,18 +26,24 @@ class OpenWatch:
     Args:
         stream: The events.
         started: Loop time when the request was sent.
-        idle_timeout: Seconds without anything after which the connection counts as half-open.
+        timeout: Seconds after which the server was asked to end it.
         from_any: Whether it was opened at ``""`` or ``"0"``, so that its first ADDED events are the collection.
+
+    Attributes:
+        events: Events taken from it, bookmarks among them, those that were dropped not: counted by who takes them.
     """
 
-    def __init__(
-        self, stream: WatchStream, started: float, idle_timeout: float, from_any: bool = False
-    ) -> None:
-        self._stream = stream
-        self._idle_timeout = idle_timeout
+    def __init__(self, stream: WatchStream, started: float, timeout: float, from_any: bool = False) -> None:
+        self._stream: WatchStream | None = stream
+        self._idle_timeout = timeout + IDLE_GRACE
+        self._healthy_after = min(HEALTHY, timeout)
         self.started = started
         self.from_any = from_any
         self.events = 0
+
+    def is_healthy(self, now: float) -> bool:
+        """Whether, at a loop time, it has lived for long enough for its end to be an ordinary one."""
+        return now - self.started >= self._healthy_after
 
     async def next_batch(self, deadline: float | None = None) -> list[WatchEvent] | None:
         """The events that arrived next, or None at the end of the stream.
@@ -45,6 +54,8 @@ class OpenWatch:
         Raises:
             IdleTimeoutError: Nothing came in time.
         """
+        if self._stream is None:
+            return None
         idle = asyncio.get_running_loop().time() + self._idle_timeout
         try:
             async with asyncio.timeout_at(idle if deadline is None else min(deadline, idle)) as timeout:
@@ -55,13 +66,12 @@ class OpenWatch:
             if timeout.expired():
                 raise IdleTimeoutError("the watch is open but nothing arrives") from error
             raise TransportError(f"the watch timed out: {error}") from error
-        events = batch if isinstance(batch, list) else [batch]
-        self.events += len(events)
-        return events
+        return batch if isinstance(batch, list) else [batch]
 
     async def aclose(self) -> None:
-        """Close the stream, if it can be closed."""
-        close: Callable[[], Awaitable[None]] | None = getattr(self._stream, "aclose", None)
+        """Close the stream, if it can be closed; once."""
+        stream, self._stream = self._stream, None
+        close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:
             await close()
 
@@ -80,13 +90,16 @@ def after_failed_start(error: Exception) -> Next:
     return Next.BACK_OFF_AND_REWATCH if overloaded or isinstance(error, TransportError) else Next.RELIST
 
 
-def after_end(error: Exception | None, lived: float, events: int, retry_internal_error: bool) -> Next:
+def after_end(
+    error: Exception | None, lived: float, events: int, *, healthy: bool, retry_internal_error: bool
+) -> Next:
     """An open watch has ended.
 
     Args:
         error: What ended it: an ApiError that came as an ERROR event, a TransportError, or None at a clean end.
         lived: Seconds since its request.
-        events: Events that it brought, bookmarks among them.
+        events: Events taken from it, bookmarks among them.
+        healthy: Whether that was long enough for an ordinary end.
         retry_internal_error: Whether internal errors of the server are still to be ridden out.
     """
     if isinstance(error, ApiError):
@@ -97,7 +110,7 @@ def after_end(error: Exception | None, lived: float, events: int, retry_internal
         return Next.RELIST
     if lived < VERY_SHORT and not events:
         return Next.RELIST
-    return Next.REWATCH if lived >= HEALTHY else Next.BACK_OFF_AND_REWATCH
+    return Next.REWATCH if healthy else Next.BACK_OFF_AND_REWATCH
 
 
 class InternalErrorRetries:

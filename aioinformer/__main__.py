@@ -1,0 +1,5 @@
+"""``python -m aioinformer``."""
+
+from .cli import main
+
+main()

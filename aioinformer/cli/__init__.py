@@ -1,0 +1,16 @@
+"""The command line: ``aioinformer watch`` and ``aioinformer demo``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; without its extra say how to get it."""
+    try:
+        from .app import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        sys.exit(f"aioinformer: the command line needs {error.name}: pip install 'aioinformer[cli]'")
+    app(prog_name="aioinformer")

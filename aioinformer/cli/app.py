@@ -1,0 +1,112 @@
+"""Commands and their options. What they do is in ``watching`` and ``demo``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Coroutine
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from .. import __version__
+from ..errors import AioInformerError
+from ..listwatch import Client
+from .watching import Watching, watch_resource
+
+app = typer.Typer(
+    help="Kubernetes informers for asyncio.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+
+
+class Output(StrEnum):
+    TABLE = "table"
+    WIDE = "wide"
+    JSONL = "jsonl"
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the informer does.")] = False,
+) -> None:
+    if version:
+        print(__version__)  # noqa: T201
+        raise typer.Exit
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+@app.command()
+def watch(
+    resource: Annotated[str, typer.Argument(help="pods, deploy, deployments.apps, caves.example.com …")],
+    namespace: Annotated[str | None, typer.Option("-n", "--namespace", help="The context's, else default.")] = None,
+    all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces")] = False,
+    label_selector: Annotated[str | None, typer.Option("-l", "--selector", help="Such as app=web,tier!=db.")] = None,
+    field_selector: Annotated[str | None, typer.Option("--field-selector", help="Such as status.phase=Running.")] = None,
+    kubeconfig: Annotated[Path | None, typer.Option("--kubeconfig", help="Default: $KUBECONFIG, ~/.kube/config.")] = None,
+    context: Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")] = None,
+    server: Annotated[str | None, typer.Option("--server", help="A URL, without any configuration.")] = None,
+    output: Annotated[Output, typer.Option("-o", "--output")] = Output.TABLE,
+    full: Annotated[bool, typer.Option("--full", help="With -o jsonl: the object in each line.")] = False,
+    until_synced: Annotated[bool, typer.Option("--until-synced", help="Exit once the whole list is printed.")] = False,
+) -> None:
+    """Print a collection, then every change to it, until Ctrl-C."""
+    if namespace is not None and all_namespaces:
+        raise typer.BadParameter("-n and -A exclude each other")
+    if server is not None and (kubeconfig is not None or context is not None):
+        raise typer.BadParameter("--server goes without --kubeconfig and --context")
+    if full and output is not Output.JSONL:
+        raise typer.BadParameter("--full goes with -o jsonl")
+    client = (
+        Client.from_url(server)
+        if server is not None
+        else Client.from_kubeconfig(context=context, path=None if kubeconfig is None else str(kubeconfig))
+    )
+    asked = Watching(
+        resource, namespace, all_namespaces, label_selector, field_selector, output.value, full, until_synced
+    )
+    _run(watch_resource(client, asked))
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float | None, typer.Option("--seconds", min=1.0, help="End by itself, with a summary.")] = None,
+    objects: Annotated[int, typer.Option("--objects", min=1, max=100_000, help="Pods to begin with.")] = 300,
+    seed: Annotated[int, typer.Option("--seed", help="Of the workload and its troubles.")] = 0,
+) -> None:
+    """Run an informer against an embedded API server that is full of life and trouble."""
+    try:
+        from .demo import run_demo
+    except ModuleNotFoundError as error:
+        _fail(f"the demo needs {error.name}: pip install 'aioinformer[cli]'")
+    _run(run_demo(seconds, objects, seed))
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, or to Ctrl-C or SIGTERM, which are ordinary ends."""
+
+    async def until_stopped() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        await work
+
+    try:
+        asyncio.run(until_stopped())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return
+    except AioInformerError as error:
+        _fail(str(error))
+
+
+def _fail(reason: str) -> NoReturn:
+    line = " ".join(reason.split())
+    print(f"aioinformer: {line}", file=sys.stderr)  # noqa: T201
+    raise typer.Exit(1)

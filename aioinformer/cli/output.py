@@ -1,0 +1,135 @@
+"""How events are printed: a table for people, JSON lines for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import DecodeError
+from ..objects import KubeObject
+
+
+class Printer(Protocol):
+    """Prints events."""
+
+    def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
+        """One object was ADDED, MODIFIED or DELETED. The object is None where a deletion left nothing known."""
+        ...
+
+    def synced(self, count: int, resource_version: str) -> None:
+        """Everything that was there at the beginning has been printed."""
+        ...
+
+
+class JsonLines:
+    """One JSON object a line.
+
+    Args:
+        full: Whether lines carry the object.
+    """
+
+    def __init__(self, full: bool) -> None:
+        self._full = full
+        self._encoder = msgspec.json.Encoder()
+
+    def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
+        line: dict[str, Any] = {
+            "type": kind,
+            "key": key,
+            "resourceVersion": "" if obj is None else obj.resource_version,
+            "initial": initial,
+        }
+        if self._full:
+            line["object"] = None if obj is None else obj.to_dict()
+        self._write(line)
+
+    def synced(self, count: int, resource_version: str) -> None:
+        self._write({"type": "SYNCED", "count": count, "resourceVersion": resource_version})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        sys.stdout.write(self._encoder.encode(line).decode() + "\n")
+        sys.stdout.flush()
+
+
+class Table:
+    """Aligned columns, a header once.
+
+    Args:
+        namespaced: Whether there is a column for the namespace.
+        wide: Whether there are columns for version, uid and labels.
+    """
+
+    def __init__(self, namespaced: bool, wide: bool) -> None:
+        self._namespaced = namespaced
+        self._wide = wide
+        self._widths = [9, 12, 28, 12, 6, 10, 36, 0] if wide else [9, 12, 28, 12, 0]
+        self._begun = False
+
+    def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
+        if not self._begun:
+            self._begun = True
+            header = ["EVENT", "NAMESPACE", "NAME", "STATUS", "AGE"]
+            self._write([*header, "VERSION", "UID", "LABELS"] if self._wide else header)
+        namespace, _, name = key.rpartition("/")
+        row = [kind, namespace, name, *(("unknown", "") if obj is None else (status_of(obj), age_of(obj)))]
+        if self._wide and obj is not None:
+            labels = ",".join(f"{name}={value}" for name, value in obj.metadata.labels.items())
+            row += [obj.resource_version, obj.uid, labels or "<none>"]
+        self._write(row)
+
+    def synced(self, count: int, resource_version: str) -> None:
+        noun = "object" if count == 1 else "objects"
+        print(f"synced: {count:,} {noun} at version {resource_version}", file=sys.stderr)  # noqa: T201
+
+    def _write(self, row: list[str]) -> None:
+        cells = []
+        for column, cell in enumerate(row):
+            if column == 1 and not self._namespaced:
+                continue
+            self._widths[column] = max(self._widths[column], len(cell))
+            cells.append(f"{cell:<{self._widths[column]}}")
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        sys.stdout.flush()
+
+
+def status_of(obj: KubeObject) -> str:
+    """One word on how an object is doing: its phase, its ready replicas, or its Ready condition."""
+    if obj.metadata.deletion_timestamp is not None:
+        return "Terminating"
+    try:
+        status = obj.get("status")
+        spec = obj.get("spec")
+    except DecodeError:
+        return "undecodable"
+    if not isinstance(status, Mapping):
+        return "-"
+    if isinstance(status.get("phase"), str):
+        return str(status["phase"])
+    if isinstance(spec, Mapping) and "replicas" in spec:
+        return f"{status.get('readyReplicas', 0)}/{spec['replicas']}"
+    for condition in status.get("conditions") or ():
+        if isinstance(condition, Mapping) and condition.get("type") == "Ready":
+            return "Ready" if condition.get("status") == "True" else "NotReady"
+    return "-"
+
+
+def age_of(obj: KubeObject, now: datetime | None = None) -> str:
+    """For how long an object has existed: ``"42s"``, ``"7m"``, ``"3h"``, ``"12d"``."""
+    created = obj.metadata.creation_timestamp
+    if created is None:
+        return "-"
+    seconds = max(0, int(((now or datetime.now(UTC)) - created).total_seconds()))
+    for unit, size, limit in (("s", 1, 120), ("m", 60, 120 * 60), ("h", 3600, 48 * 3600)):
+        if seconds < limit:
+            return f"{seconds // size}{unit}"
+    return f"{seconds // 86400}d"
+
+
+def last_state(obj: KubeObject | DeletedFinalStateUnknown[KubeObject]) -> tuple[str, KubeObject | None]:
+    """Key and last known state of a deleted object."""
+    return (obj.key, obj.obj) if isinstance(obj, DeletedFinalStateUnknown) else (obj.key, obj)

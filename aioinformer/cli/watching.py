@@ -1,0 +1,143 @@
+"""``aioinformer watch``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import ApiError, ConfigError
+from ..handlers import ResourceEventHandler
+from ..informer import SharedIndexInformer
+from ..listwatch import Client, ListWatch
+from ..objects import KubeObject
+from ..reflector import Reflector
+from ..tasks import first_of
+from .discovery import find_resource
+from .output import JsonLines, Printer, Table, last_state
+
+logger = logging.getLogger(__name__)
+
+HOPELESS = frozenset({400, 401, 403, 404, 405})
+"""HTTP statuses that, before the first sync, no retry will mend."""
+
+
+class Watching(NamedTuple):
+    """What the command line asked for."""
+
+    resource: str
+    namespace: str | None
+    all_namespaces: bool
+    label_selector: str | None
+    field_selector: str | None
+    output: str
+    full: bool
+    until_synced: bool
+
+
+async def watch_resource(client: Client, asked: Watching) -> None:
+    """Print a collection and its changes until cancelled, or until synced if asked to.
+
+    Raises:
+        AioInformerError: What cannot go on: server unreachable, forbidden, no such resource.
+    """
+    async with client:
+        resource = await find_resource(client, asked.resource)
+        everywhere = asked.all_namespaces or not resource.namespaced
+        namespace = None if everywhere else asked.namespace or client.namespace
+        printer: Printer = (
+            JsonLines(asked.full)
+            if asked.output == "jsonl"
+            else Table(namespaced=resource.namespaced and everywhere, wide=asked.output == "wide")
+        )
+        informer = SharedIndexInformer(
+            ListWatch.for_resource(
+                client, resource.api_version, resource.plural, namespace, asked.label_selector, asked.field_selector
+            ),
+            KubeObject,
+        )
+        view = _View(printer, informer)
+        async with informer:
+            await first_of(_progress(informer), view.registration.wait_synced(), view.wait_ended())
+            view.announce_synced()
+            if not asked.until_synced:
+                await view.wait_ended()
+
+
+class _View(ResourceEventHandler[KubeObject]):
+    """Prints what it is told."""
+
+    def __init__(self, printer: Printer, informer: SharedIndexInformer[KubeObject]) -> None:
+        self._printer = printer
+        self._informer = informer
+        self._synced = False
+        self._initial = 0
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.registration = informer.add_event_handler(self)
+        informer.set_watch_error_handler(self.on_error)
+
+    def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
+        self._initial += is_in_initial_list
+        self._print("ADDED", obj.key, obj, is_in_initial_list)
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        self._print("MODIFIED", new.key, new, False)
+
+    def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> None:
+        key, last = last_state(obj)
+        self._print("DELETED", key, last, False)
+
+    def announce_synced(self) -> None:
+        """Say, once, that the initial list is complete."""
+        if not self._synced:
+            self._synced = True
+            self._try(self._printer.synced, self._initial, self._informer.last_sync_resource_version)
+
+    def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
+        hopeless = isinstance(error, ConfigError) or (isinstance(error, ApiError) and error.status in HOPELESS)
+        if hopeless and not self._synced:
+            self._end(error)
+        elif not (isinstance(error, ApiError) and error.is_expired):
+            logger.warning("%s; trying again", error)
+
+    async def wait_ended(self) -> None:
+        """Wait until there is nothing more to do; raises why."""
+        await asyncio.shield(self._ended)
+
+    def _print(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
+        if not initial and not self._synced and self.registration.has_synced():
+            self.announce_synced()
+        self._try(self._printer.event, kind, key, obj, initial)
+
+    def _try(self, write: Any, *arguments: object) -> None:
+        try:
+            write(*arguments)
+        except BrokenPipeError:  # the reader has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        if self._ended.done():
+            return
+        if error is None:
+            self._ended.set_result(None)
+        else:
+            self._ended.set_exception(error)
+
+
+async def _progress(informer: SharedIndexInformer[KubeObject]) -> None:
+    """A line on standard error while the first sync runs: live on a terminal, now and then elsewhere."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status("connecting") as status:
+            while True:
+                status.update(str(informer.state))
+                await asyncio.sleep(0.2)
+    while True:
+        await asyncio.sleep(5)
+        console.print(str(informer.state), highlight=False, soft_wrap=True)

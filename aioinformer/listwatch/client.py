@@ -1,0 +1,164 @@
+"""Client: one API server, by the configuration and authentication that people already have."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..errors import ConfigError, DecodeError
+from ..objects import DECODE_ERRORS
+from .failures import asking
+from .kubeconfig import KubeConfig
+from .libraries import KUBERNETES_ASYNCIO, library_named, library_of
+from .library_transport import LibraryTransport
+from .sources import InCluster, StaticURL, Wrapped
+from .transport import READ_TIMEOUT, ByteStream, Query, Transport
+
+
+class Client:
+    """Asks one API server, and owns the connections to it: those of streams apart from those of calls.
+
+    An async context manager. Entering reads the configuration, leaving closes all connections. Usable without
+    entering too: then the first request opens it, and ``close`` is yours to call. Making one loads and reads
+    nothing.
+
+    Credentials are kept current: token files are read again once a minute, exec plugins run again when what they
+    gave is about to expire, and an answer of 401 renews them and asks once more. Of many requests refused at once
+    one renews for all.
+
+    Args:
+        transport: Where the bytes come from.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @classmethod
+    def from_kubeconfig(
+        cls,
+        context: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        library: str = KUBERNETES_ASYNCIO,
+    ) -> Client:
+        """The cluster of a kubeconfig: contexts, client certificates, tokens, token files, exec plugins, OIDC.
+
+        Args:
+            context: The context's name; None for the current one.
+            path: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
+            library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 37 on.
+        """
+        return cls(LibraryTransport(KubeConfig(context, path), library_named(library)))
+
+    @classmethod
+    def in_cluster(cls, *, library: str = KUBERNETES_ASYNCIO) -> Client:
+        """The cluster that this pod runs in, as its service account."""
+        return cls(LibraryTransport(InCluster(), library_named(library)))
+
+    @classmethod
+    def from_url(cls, url: str, token: str | None = None, *, library: str = KUBERNETES_ASYNCIO) -> Client:
+        """An API server by its URL; TLS is verified by the authorities that the machine trusts.
+
+        Args:
+            url: ``"http://127.0.0.1:8001"`` (of ``kubectl proxy``), ``"https://api.example.com:6443"``.
+            token: A bearer token.
+            library: As for ``from_kubeconfig``.
+
+        Raises:
+            ConfigError: It is no URL.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"an API server's URL is like 'https://host:6443', not {url!r}")
+        return cls(LibraryTransport(StaticURL(url.rstrip("/"), token), library_named(library)))
+
+    @classmethod
+    def wrap(cls, api_client: Any) -> Client:
+        """An ApiClient of kubernetes_asyncio or kubernetes.aio: its configuration, headers and TLS.
+
+        Its connections are left alone: this client makes and closes its own, and never closes the ApiClient.
+
+        Raises:
+            ConfigError: It is no such ApiClient.
+        """
+        return cls(LibraryTransport(Wrapped(api_client), library_of(api_client)))
+
+    @classmethod
+    def of(cls, client: Any) -> Client:
+        """A Client as it is; an ApiClient wrapped, with connections that last no longer than their requests.
+
+        So nobody needs to close what this makes.
+
+        Raises:
+            ConfigError: It is neither.
+        """
+        if isinstance(client, Client):
+            return client
+        return cls(LibraryTransport(Wrapped(client), library_of(client), keep_connections=False))
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server, known once opened; ``""`` before."""
+        return self._transport.server
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the kubeconfig's context or the pod is in, known once opened; else ``"default"``."""
+        return self._transport.namespace
+
+    @property
+    def transport(self) -> Transport:
+        """Where the bytes come from."""
+        return self._transport
+
+    async def open(self) -> None:
+        """Read the configuration.
+
+        Raises:
+            ConfigError: It cannot work.
+        """
+        await self._transport.open()
+
+    async def close(self) -> None:
+        """Close every connection. Idempotent; requests after it raise ConfigError."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
+        """The body of an answer; see ``Transport.get``."""
+        return await self._transport.get(path, query, timeout=timeout)
+
+    async def stream(self, path: str, query: Query = (), *, idle_timeout: float | None = None) -> ByteStream:
+        """The body of an answer as it arrives; see ``Transport.stream``."""
+        return await self._transport.stream(path, query, idle_timeout=idle_timeout)
+
+    async def get_json(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> Any:
+        """The body of an answer, decoded. For small ones: decoding is one step on the event loop.
+
+        Raises:
+            ApiError: The server answered with anything but 2xx.
+            TransportError: No usable answer came.
+            DecodeError: The answer is not JSON.
+            ConfigError: The configuration cannot work.
+        """
+        with asking(f"get {path}"):
+            body = await self._transport.get(path, query, timeout=timeout)
+            try:
+                return msgspec.json.decode(body)
+            except DECODE_ERRORS as error:
+                raise DecodeError(f"the answer is not JSON: {error}; it begins {body[:80]!r}") from error
+
+    def __repr__(self) -> str:
+        return f"<Client {self.server or 'not opened'}>"

@@ -1,0 +1,148 @@
+"""Exec plugins: credentials from a command (client.authentication.k8s.io ``ExecCredential``).
+
+The libraries have a runner of their own, which forgets when the credentials expire, leaves the process behind when
+it is cancelled and stops for good when a plugin writes much to stderr.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from ..errors import ConfigError
+from ..objects import DECODE_ERRORS
+
+PLUGIN_TIMEOUT = 60.0
+"""Seconds after which a plugin that nobody can talk to is ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecCredential:
+    """What a plugin gave: a token, a client certificate with its key, or both."""
+
+    token: str = ""
+    certificate: str = ""
+    key: str = ""
+    expires: str = ""
+
+
+async def run_exec_plugin(
+    config: Mapping[str, Any], directory: str, cluster: Mapping[str, Any]
+) -> ExecCredential:
+    """Run the plugin of a kubeconfig's user.
+
+    Cancelled, it ends the process, and its children, before it returns.
+
+    Args:
+        config: The user's ``exec`` section.
+        directory: Of the kubeconfig, which a relative command is relative to.
+        cluster: The cluster's section, for plugins that ask for it.
+
+    Raises:
+        ConfigError: It cannot be run, failed, or gave no credentials.
+    """
+    command, api_version = str(config.get("command") or ""), str(config.get("apiVersion") or "")
+    if not command or not api_version:
+        raise ConfigError("the exec section of the user needs command and apiVersion")
+    if os.path.dirname(command) and not os.path.isabs(command):
+        command = os.path.join(directory, command)
+    interactive = config.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    environment = {
+        **os.environ,
+        **{str(entry["name"]): str(entry["value"]) for entry in config.get("env") or ()},
+        "KUBERNETES_EXEC_INFO": _exec_info(config, api_version, cluster, interactive),
+    }
+    output = await _output([command, *map(str, config.get("args") or ())], environment, interactive, config)
+    return _credential(output, command, api_version)
+
+
+async def _output(
+    argv: list[str], environment: Mapping[str, str], interactive: bool, config: Mapping[str, Any]
+) -> bytes:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            env=environment,
+            stdin=None if interactive else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=None if interactive else asyncio.subprocess.PIPE,
+            start_new_session=not interactive,  # so that its children can be ended with it
+        )
+    except OSError as error:
+        hint = str(config.get("installHint") or "").strip()
+        raise ConfigError(
+            f"exec plugin {argv[0]} cannot be run: {error}{'; ' + hint if hint else ''}"
+        ) from error
+    try:
+        async with asyncio.timeout(None if interactive else PLUGIN_TIMEOUT):
+            output, errors = await process.communicate()
+    except TimeoutError as error:
+        raise ConfigError(f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds") from error
+    finally:
+        if process.returncode is None:
+            _kill(process, group=not interactive)
+            await process.wait()
+    if process.returncode != 0:
+        said = (errors or b"").decode("utf-8", "replace").strip()[-500:]
+        raise ConfigError(
+            f"exec plugin {argv[0]} failed with code {process.returncode}: {said or 'no message'}"
+        )
+    return output
+
+
+def _kill(process: asyncio.subprocess.Process, group: bool) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if group and hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def _exec_info(
+    config: Mapping[str, Any], api_version: str, cluster: Mapping[str, Any], interactive: bool
+) -> str:
+    spec: dict[str, Any] = {"interactive": interactive}
+    if config.get("provideClusterInfo"):
+        names = (
+            "server",
+            "tls-server-name",
+            "insecure-skip-tls-verify",
+            "certificate-authority-data",
+            "proxy-url",
+        )
+        spec["cluster"] = {name: cluster[name] for name in names if name in cluster}
+    info = {"apiVersion": api_version, "kind": "ExecCredential", "spec": spec}
+    return msgspec.json.encode(info).decode()
+
+
+def _credential(output: bytes, command: str, api_version: str) -> ExecCredential:
+    try:
+        said = msgspec.json.decode(output)
+    except DECODE_ERRORS as error:
+        raise ConfigError(f"exec plugin {command} gave no JSON: {error}") from error
+    status = said.get("status") if isinstance(said, dict) else None
+    if not isinstance(status, dict):
+        raise ConfigError(f"exec plugin {command} gave no ExecCredential with a status")
+    if said.get("apiVersion") != api_version:
+        raise ConfigError(
+            f"exec plugin {command} speaks {said.get('apiVersion')}, the kubeconfig asks for {api_version}"
+        )
+    credential = ExecCredential(
+        token=str(status.get("token") or "").strip(),
+        certificate=str(status.get("clientCertificateData") or ""),
+        key=str(status.get("clientKeyData") or ""),
+        expires=str(status.get("expirationTimestamp") or ""),
+    )
+    if bool(credential.certificate) != bool(credential.key):
+        raise ConfigError(f"exec plugin {command} gave a client certificate without its key, or the reverse")
+    if not credential.token and not credential.certificate:
+        raise ConfigError(f"exec plugin {command} gave neither a token nor a client certificate")
+    return credential

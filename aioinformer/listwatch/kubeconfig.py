@@ -1,0 +1,165 @@
+"""A kubeconfig, read by the library, with what it leaves undone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from .exec_plugin import ExecCredential, run_exec_plugin
+from .libraries import Library
+from .sources import (
+    TOKEN_FILE_PERIOD,
+    Access,
+    Wall,
+    expiry_of_jwt,
+    read_token,
+    renewal_time,
+    timestamp,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeConfig:
+    """A context of a kubeconfig.
+
+    The library merges the files, reads clusters and certificates and speaks OIDC. What it forgets, or never has
+    anew, is put into the user's section before it sees it, as a plain token or certificate: token files and what
+    exec plugins give.
+
+    Args:
+        context: None for the current one.
+        path: None for ``$KUBECONFIG``, which may name several files, else ``~/.kube/config``.
+    """
+
+    context: str | None = None
+    path: str | os.PathLike[str] | None = None
+    is_renewable: bool = field(default=True, init=False)
+
+    async def load(self, library: Library, wall: Wall) -> Access:
+        paths = os.fspath(self.path or os.environ.get("KUBECONFIG") or Path("~/.kube/config"))
+        module = library.module("config.kube_config")
+        try:
+            return await self._load(module, library, paths, wall)
+        except ConfigError as error:
+            raise ConfigError(f"{self._name(paths)}: {error}") from error
+        except Exception as error:  # a malformed file ends in whatever its reader stumbled over
+            raise ConfigError(f"{self._name(paths)}: {error or type(error).__name__}") from error
+
+    async def _load(self, module: Any, library: Library, paths: str, wall: Wall) -> Access:
+        merger = await asyncio.to_thread(_read, module, paths)
+        sections = _Sections(module, merger.config, self.context)
+        access = Access(library.configuration(), namespace=sections.namespace)
+        try:
+            expires = await self._fill_in(sections, access, wall)
+            loader = module.KubeConfigLoader(
+                config_dict=merger.config,
+                active_context=self.context,
+                config_base_path=None,
+                config_persister=lambda _: merger.save_changes(),  # OIDC refresh tokens are good for one use
+            )
+            await loader.load_and_set(access.configuration)
+        except BaseException:
+            access.clean_up()
+            raise
+        if access.token_file is None:
+            token = access.configuration.api_key.get("BearerToken", "")
+            access.renew_at = renewal_time(expires or expiry_of_jwt(token), wall())
+        return access
+
+    async def _fill_in(self, sections: _Sections, access: Access, wall: Wall) -> float | None:
+        """Give the user's section what it only points at; when that expires, if known."""
+        user, directory = sections.user, sections.directory
+        if user.get("exec") and not user.get("auth-provider"):
+            credential = await run_exec_plugin(user["exec"], directory, sections.cluster)
+            filled: dict[str, Any] = {"token": credential.token} if credential.token else {}
+            if credential.certificate:
+                filled |= _write(credential, access)
+            sections.replace_user(filled)
+            return timestamp(credential.expires)
+        if user.get("tokenFile") and not user.get("token") and not user.get("auth-provider"):
+            access.token_file = os.path.join(directory, user["tokenFile"])
+            access.renew_at = wall() + TOKEN_FILE_PERIOD
+            token = await asyncio.to_thread(read_token, access.token_file)
+            sections.replace_user({**user, "token": token})
+        elif not user:
+            sections.replace_user({})  # nobody in particular, which the library cannot read
+        return None
+
+    def _name(self, paths: str) -> str:
+        return f"kubeconfig {paths}, {f'context {self.context}' if self.context else 'current context'}"
+
+
+class _Sections:
+    """The sections of a merged kubeconfig that a context names."""
+
+    def __init__(self, module: Any, merged: Any, context: str | None) -> None:
+        self._module = module
+        self._merged = merged
+        name = context or merged.value.get("current-context")
+        if not name:
+            raise ConfigError("no context is given, and none is the current one")
+        self._context = merged["contexts"].get_with_name(name)
+        fields = self._context.value.get("context") or {}
+        self.namespace = str(fields.get("namespace") or "default")
+        self.cluster = self._section("clusters", fields.get("cluster"), "cluster")
+        if not self.cluster.get("server"):
+            raise ConfigError(f"the cluster of context {name!r} has no server")
+        self._user_name = fields.get("user") or ""
+        self.user = self._section("users", self._user_name, "user")
+
+    @property
+    def directory(self) -> str:
+        """Of the file that the user's section is in."""
+        node = self._node("users", self._user_name) or self._context
+        return os.path.dirname(os.path.abspath(str(node.path)))
+
+    def replace_user(self, user: Mapping[str, Any]) -> None:
+        """Let the library see this as the user's section. The files are left alone."""
+        node = self._node("users", self._user_name)
+        name = self._user_name or "aioinformer-nobody"
+        users = self._merged.value["users"]
+        replacement = self._module.ConfigNode(
+            name, {"name": name, "user": dict(user)}, node.path if node else self._context.path
+        )
+        self._merged.value["users"] = [*(other for other in users if other is not node), replacement]
+        if not self._user_name:
+            context = {**(self._context.value.get("context") or {}), "user": name}
+            contexts = self._merged.value["contexts"]
+            named = self._module.ConfigNode(
+                self._context.name, {**self._context.value, "context": context}, self._context.path
+            )
+            self._merged.value["contexts"] = [
+                *(other for other in contexts if other is not self._context),
+                named,
+            ]
+
+    def _section(self, kind: str, name: str | None, key: str) -> Mapping[str, Any]:
+        node = self._node(kind, name)
+        section = node.value.get(key) if node is not None else None
+        return section if isinstance(section, dict) else {}
+
+    def _node(self, kind: str, name: str | None) -> Any:
+        return self._merged[kind].get_with_name(name, safe=True) if name else None
+
+
+def _write(credential: ExecCredential, access: Access) -> dict[str, str]:
+    """Put a client certificate into files, which the SSLContext is made from, and say where."""
+    files = tempfile.TemporaryDirectory(prefix="aioinformer-")  # only its owner may read it
+    access.clean_up = files.cleanup
+    certificate, key = Path(files.name, "client.crt"), Path(files.name, "client.key")
+    certificate.write_text(credential.certificate)
+    key.write_text(credential.key)
+    return {"client-certificate": str(certificate), "client-key": str(key)}
+
+
+def _read(module: Any, paths: str) -> Any:
+    merger = module.KubeConfigMerger(paths)
+    if merger.config is None:
+        raise ConfigError("no such file")
+    return merger

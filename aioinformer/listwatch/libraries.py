@@ -1,0 +1,183 @@
+"""kubernetes_asyncio, and the asyncio client inside the official package: the same thing in two generations.
+
+Both are imported when they are first needed, in a thread, because that takes a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import ConfigError
+
+KUBERNETES_ASYNCIO = "kubernetes_asyncio"
+KUBERNETES_AIO = "kubernetes.aio"
+
+
+class Library:
+    """What we use of such a library: its configuration, authentication and request, for GET.
+
+    Attributes:
+        package: The name it is imported by.
+    """
+
+    package = ""
+
+    def load(self) -> None:
+        """Import it. Blocks, for a second.
+
+        Raises:
+            ConfigError: It is not installed.
+        """
+        try:
+            importlib.import_module(f"{self.package}.config.kube_config")
+        except ImportError as error:
+            extra = f"pip install 'aioinformer[{self.package.partition('.')[0]}]'"
+            raise ConfigError(f"{self.package} cannot be imported: {error}; {extra}") from error
+
+    def module(self, name: str) -> Any:
+        """One of its modules."""
+        return importlib.import_module(f"{self.package}.{name}")
+
+    def configuration(self) -> Any:
+        """An empty Configuration, which never is the process-wide default one."""
+        return self.module("client.configuration").Configuration()
+
+    def api_client(self, configuration: Any) -> tuple[Any, Any]:
+        """An ApiClient for this configuration, without connections, and its SSLContext. Blocks, for 30 ms.
+
+        Raises:
+            ConfigError: Certificates or keys cannot be used.
+        """
+
+        async def make() -> tuple[Any, Any]:
+            api_client = self.module("client.api_client").ApiClient(configuration)
+            try:
+                return api_client, self.ssl_context(api_client)
+            finally:
+                await api_client.close()
+
+        # Its constructor makes the SSLContext, which is slow, and a session, which wants a loop: a short-lived one.
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            try:
+                return runner.run(make())
+            except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+                raise ConfigError(f"certificates or keys cannot be used: {error}") from error
+
+    def ssl_context(self, api_client: Any) -> Any:
+        """The SSLContext of an ApiClient."""
+        raise NotImplementedError
+
+    async def get(
+        self,
+        api_client: Any,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        headers: dict[str, str],
+        timeout: Any,
+    ) -> Any:
+        """Ask, authenticated; the ``aiohttp.ClientResponse``, its body not yet read.
+
+        Raises:
+            Exception: aiohttp's errors, and by some versions an ApiException for answers other than 2xx.
+        """
+        raise NotImplementedError
+
+
+class _KubernetesAsyncio(Library):
+    package = KUBERNETES_ASYNCIO
+
+    def ssl_context(self, api_client: Any) -> Any:
+        connector = api_client.rest_client.pool_manager.connector
+        if connector is None:
+            raise ConfigError("the ApiClient is closed")
+        return connector._ssl  # aiohttp has no other way to it
+
+    async def get(
+        self,
+        api_client: Any,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        headers: dict[str, str],
+        timeout: Any,
+    ) -> Any:
+        response = await api_client.call_api(
+            path,
+            "GET",
+            query_params=list(query),
+            header_params=headers,
+            auth_settings=["BearerToken"],
+            _preload_content=False,
+            _request_timeout=timeout,
+        )
+        api_client.last_response = None
+        return response
+
+
+class _KubernetesAio(Library):
+    package = KUBERNETES_AIO
+
+    def ssl_context(self, api_client: Any) -> Any:
+        return api_client.rest_client.ssl_context
+
+    async def get(
+        self,
+        api_client: Any,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        headers: dict[str, str],
+        timeout: Any,
+    ) -> Any:
+        method, url, headers, _, _ = await api_client.param_serialize(
+            "GET",
+            path,
+            query_params=list(query),
+            header_params=headers,
+            auth_settings=["BearerToken"],
+        )
+        response = await api_client.call_api(method, url, headers, _request_timeout=timeout)
+        return response.response
+
+
+_LIBRARIES: Mapping[str, Library] = {
+    library.package: library for library in (_KubernetesAsyncio(), _KubernetesAio())
+}
+
+
+def library_named(name: str) -> Library:
+    """The library of this name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    try:
+        return _LIBRARIES[name]
+    except KeyError:
+        raise ConfigError(f"library must be one of {', '.join(_LIBRARIES)}, not {name!r}") from None
+
+
+def library_of(api_client: Any) -> Library:
+    """The library that an ApiClient, or a subclass of it, comes from.
+
+    Raises:
+        ConfigError: It comes from none of them.
+    """
+    for base in type(api_client).__mro__:
+        for library in _LIBRARIES.values():
+            if base.__module__ == f"{library.package}.client.api_client":
+                return library
+    raise ConfigError(
+        f"expected a Client, or an ApiClient of {' or '.join(_LIBRARIES)}, got {type(api_client).__name__}"
+    )
+
+
+def user_agent() -> str:
+    """How we name ourselves to the server."""
+    import importlib.metadata  # slow, and of no use before the first request
+
+    try:
+        return f"aioinformer/{importlib.metadata.version('aioinformer')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "aioinformer"

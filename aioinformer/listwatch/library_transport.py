@@ -1,0 +1,304 @@
+"""The Transport over a Kubernetes library: opening, renewing credentials, asking."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import ApiError, ConfigError, IdleTimeoutError, TransportError
+from .failures import api_error, network_error, ours
+from .libraries import Library
+from .sources import TOKEN_FILE_PERIOD, Access, Source, read_token
+from .transport import READ_TIMEOUT, Query
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from .sessions import Sessions
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_ERROR = 1024 * 1024
+_RENEW_AGAIN = 10.0
+
+
+@dataclass(slots=True, eq=False)
+class _Opened:
+    """What requests are made with; another one after each renewal."""
+
+    access: Access
+    identity: bytes
+    sessions: Sessions
+    renew_at: float
+
+
+class LibraryTransport:
+    """GET requests by kubernetes_asyncio or kubernetes.aio: its configuration, authentication and session.
+
+    Args:
+        source: Where the configuration comes from.
+        library: Which library.
+        keep_connections: Whether connections outlast their requests, and ``close`` is needed.
+        wall: The wall clock, by which credentials expire.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        library: Library,
+        *,
+        keep_connections: bool = True,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._source = source
+        self._library = library
+        self._keep_connections = keep_connections
+        self._wall = wall
+        self._opened: _Opened | None = None
+        self._closed = False
+        self._lock = asyncio.Lock()
+        self._loads = 0
+        self._failure: ConfigError | None = None
+
+    @property
+    def server(self) -> str:
+        return str(self._opened.access.configuration.host) if self._opened else ""
+
+    @property
+    def namespace(self) -> str:
+        return self._opened.access.namespace if self._opened else "default"
+
+    async def open(self) -> None:
+        """Read the configuration; after ``close``, open again.
+
+        Raises:
+            ConfigError: It cannot work.
+        """
+        if self._closed:
+            self._closed = False
+            self._lock = asyncio.Lock()  # perhaps in another event loop
+        await self._ready()
+
+    async def close(self) -> None:
+        """Close every connection. Requests under way fail, later ones raise ConfigError. Idempotent."""
+        self._closed = True
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.sessions.close()
+
+    async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
+        """The whole body of an answer; see ``Transport.get``."""
+        body = await self._ask(path, query, streaming=False, read_timeout=timeout)
+        try:
+            return b"".join([chunk async for chunk in body])
+        finally:
+            await body.aclose()
+
+    async def stream(
+        self, path: str, query: Query = (), *, idle_timeout: float | None = None
+    ) -> ResponseStream:
+        """The body of an answer as it arrives; see ``Transport.stream``."""
+        return await self._ask(path, query, streaming=True, read_timeout=idle_timeout)
+
+    async def _ask(
+        self, path: str, query: Query, *, streaming: bool, read_timeout: float | None
+    ) -> ResponseStream:
+        """The answer, if it is 2xx. A 401 renews the credentials and asks once more."""
+        opened = await self._ready()
+        try:
+            return await self._ask_once(opened, path, query, streaming, read_timeout)
+        except ApiError as refused:
+            if refused.status != 401 or not self._source.is_renewable:
+                raise
+            try:
+                opened = await self._renew(opened)
+            except ConfigError as error:
+                refused.message = f"{refused.message}; the credentials could not be renewed: {error}"
+                raise refused from error
+        return await self._ask_once(opened, path, query, streaming, read_timeout)
+
+    async def _ask_once(
+        self, opened: _Opened, path: str, query: Query, streaming: bool, read_timeout: float | None
+    ) -> ResponseStream:
+        sessions = opened.sessions
+        sessions.hold()
+        try:
+            async with _answer_within(READ_TIMEOUT if streaming else None):
+                response = await sessions.get(
+                    path, list(query), streaming=streaming, read_timeout=read_timeout
+                )
+        except BaseException as error:
+            await sessions.release()
+            if isinstance(error, Exception):
+                found = ours(error, str(opened.access.configuration.host))
+                if found is not None and found is not error:
+                    raise found from error
+            raise
+        body = ResponseStream(response, sessions)
+        if 200 <= response.status < 300:
+            return body
+        try:
+            raise await _error_of(response, body)
+        finally:
+            await body.aclose()
+
+    async def _ready(self) -> _Opened:
+        """What to ask with, its credentials current."""
+        opened = self._opened
+        if opened is not None and self._wall() < opened.renew_at:
+            return opened
+        if opened is None:
+            return await self._renew(None)
+        try:
+            return await self._renew(opened)
+        except ConfigError as error:
+            # What we have may still do: if not, the server says so.
+            if self._wall() >= opened.renew_at:
+                opened.renew_at = self._wall() + _RENEW_AGAIN
+                logger.warning("%s: credentials could not be renewed: %s", self.server, error)
+            return opened
+
+    async def _renew(self, stale: _Opened | None) -> _Opened:
+        """Something newer than ``stale``. One caller loads for all who wait, who share its failure too."""
+        loads = self._loads
+        async with self._lock:
+            if self._closed:
+                raise ConfigError("the client is closed")
+            if self._opened is not None and self._opened is not stale:
+                return self._opened
+            if self._loads != loads and self._failure is not None:
+                raise ConfigError(str(self._failure)) from self._failure
+            try:
+                opened = await self._load(stale)
+                self._failure = None
+            except ConfigError as error:
+                self._failure = error
+                raise
+            finally:
+                self._loads += 1
+            if self._closed:
+                raise ConfigError("the client is closed")
+            self._opened = opened
+            return opened
+
+    async def _load(self, stale: _Opened | None) -> _Opened:
+        if stale is None:
+            await asyncio.to_thread(self._library.load)
+        elif stale.access.token_file is not None and self._wall() >= stale.renew_at:
+            # The minute is over: only the token file can have changed.
+            token = await asyncio.to_thread(read_token, stale.access.token_file)
+            stale.access.set_token(token)
+            return _Opened(stale.access, stale.identity, stale.sessions, self._wall() + TOKEN_FILE_PERIOD)
+        access = await self._source.load(self._library, self._wall)
+        try:
+            return await self._open(access, stale)
+        finally:
+            access.clean_up()
+
+    async def _open(self, access: Access, stale: _Opened | None) -> _Opened:
+        _check_proxy(access.configuration.proxy)
+        identity = b"" if access.api_client else await asyncio.to_thread(_identity, access.configuration)
+        if stale is not None and stale.identity == identity:
+            # The same server by the same certificates: only the token is another.
+            stale.access.configuration.api_key = access.configuration.api_key
+            return _Opened(stale.access, identity, stale.sessions, access.renew_at)
+        if access.api_client is None:
+            access.api_client, ssl_context = await asyncio.to_thread(
+                self._library.api_client, access.configuration
+            )
+        else:
+            ssl_context = self._library.ssl_context(access.api_client)
+        from .sessions import Sessions  # imports aiohttp, which the library has done by now
+
+        sessions = Sessions(self._library, access.api_client, ssl_context, keep=self._keep_connections)
+        if stale is not None:
+            await stale.sessions.retire()
+        return _Opened(access, identity, sessions, access.renew_at)
+
+
+class ResponseStream:
+    """The body of one answer. Closing gives its connection back, or closes it where it was not read out."""
+
+    def __init__(self, response: aiohttp.ClientResponse, sessions: Sessions) -> None:
+        self._response = response
+        self._sessions: Sessions | None = sessions
+        self._read = response.content.readany
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._sessions is None:
+            raise StopAsyncIteration
+        try:
+            chunk = await self._read()
+        except TimeoutError as error:
+            raise IdleTimeoutError(f"the connection fell silent: {error or 'timeout'}") from error
+        except Exception as error:
+            converted = network_error(error)
+            if converted is None:
+                raise
+            raise TransportError(f"the answer broke off: {converted}") from error
+        if chunk:
+            return chunk
+        await self.aclose()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Idempotent."""
+        sessions, self._sessions = self._sessions, None
+        if sessions is not None:
+            self._response.close()
+            await sessions.release()
+
+
+@asynccontextmanager
+async def _answer_within(seconds: float | None) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds) as timeout:
+            yield
+    except TimeoutError as error:
+        if not timeout.expired():
+            raise
+        raise TransportError(f"no answer within {seconds:g} seconds") from error
+
+
+async def _error_of(response: aiohttp.ClientResponse, body: ResponseStream) -> ApiError:
+    """The error that an answer stands for; what its body says as far as it can be had."""
+    said = b""
+    try:
+        async with asyncio.timeout(READ_TIMEOUT):
+            async for chunk in body:
+                said += chunk
+                if len(said) > _LONGEST_ERROR:
+                    break
+    except (TransportError, TimeoutError):
+        pass
+    return api_error(response.status, said, response.headers.get("Retry-After"))
+
+
+def _check_proxy(proxy: Any) -> None:
+    if proxy and not str(proxy).startswith(("http://", "https://")):
+        raise ConfigError(f"the proxy {proxy} cannot be used: only http and https proxies can")
+
+
+def _identity(configuration: Any) -> bytes:
+    """What tells two servers, or two ways of showing who we are to them by TLS, apart. Blocks."""
+    digest = hashlib.sha256()
+    names = ("host", "verify_ssl", "tls_server_name", "proxy", "ssl_ca_cert")
+    digest.update(repr([getattr(configuration, name, None) for name in names]).encode())
+    for name in ("ssl_ca_cert", "cert_file", "key_file"):
+        path = getattr(configuration, name, None)
+        if path:
+            try:
+                digest.update(Path(path).read_bytes())
+            except OSError as error:
+                raise ConfigError(f"{path} cannot be read: {error}") from error
+    return digest.digest()

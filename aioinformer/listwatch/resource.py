@@ -1,0 +1,101 @@
+"""Which collection: its paths, its queries and its name in messages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from ..api import ListOptions
+from ..errors import ConfigError
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_VERSION = re.compile(r"[a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One collection of the API, in one namespace or in all.
+
+    Attributes:
+        api_version: ``"v1"``, ``"apps/v1"``.
+        plural: ``"pods"``.
+        namespace: None for all namespaces, and for resources that have none.
+        label_selector: Sent with options that have none of their own.
+        field_selector: Likewise.
+    """
+
+    api_version: str
+    plural: str
+    namespace: str | None = None
+    label_selector: str = ""
+    field_selector: str = ""
+
+    def __post_init__(self) -> None:
+        group, slash, version = self.api_version.rpartition("/")
+        if not _VERSION.fullmatch(version) or (slash and not _GROUP.fullmatch(group)):
+            raise ConfigError(f"api_version must be like 'v1' or 'apps/v1', not {self.api_version!r}")
+        if not _LABEL.fullmatch(self.plural):
+            raise ConfigError(
+                f"a resource is named by its plural in lower case, like 'pods', not {self.plural!r}"
+            )
+        if self.namespace is not None and not _LABEL.fullmatch(self.namespace):
+            raise ConfigError(
+                f"namespace must be a namespace's name, or None for all, not {self.namespace!r}"
+            )
+
+    @property
+    def group(self) -> str:
+        """``""`` for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def path(self) -> str:
+        root = f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
+        within = f"/namespaces/{self.namespace}" if self.namespace is not None else ""
+        return f"{root}{within}/{self.plural}"
+
+    def with_selectors(self, options: ListOptions) -> ListOptions:
+        """The options, with this resource's selectors where they have none."""
+        return replace(
+            options,
+            label_selector=options.label_selector or self.label_selector,
+            field_selector=options.field_selector or self.field_selector,
+        )
+
+    def __str__(self) -> str:
+        name = f"{self.plural}.{self.group}" if self.group else self.plural
+        return f"{name} in {self.namespace}" if self.namespace is not None else name
+
+
+def query_of(options: ListOptions, *, watch: bool = False) -> list[tuple[str, str]]:
+    """The query parameters that say these options. Empty ones are left out."""
+    query: list[tuple[str, str]] = []
+    if watch:
+        query.append(("watch", "true"))
+    for name, value in (
+        ("resourceVersion", options.resource_version),
+        ("resourceVersionMatch", options.resource_version_match),
+        ("limit", str(options.limit) if options.limit else ""),
+        ("continue", options.continue_token),
+        ("labelSelector", options.label_selector),
+        ("fieldSelector", options.field_selector),
+        ("allowWatchBookmarks", "true" if options.allow_watch_bookmarks else ""),
+        ("sendInitialEvents", _bool(options.send_initial_events)),
+        ("timeoutSeconds", "" if options.timeout_seconds is None else str(options.timeout_seconds)),
+    ):
+        if value:
+            query.append((name, value))
+    return query
+
+
+def asked(verb: str, description: str, options: ListOptions) -> str:
+    """What was asked for, for messages: ``"list pods in default at resourceVersion 0"``."""
+    if options.continue_token:
+        return f"{verb} {description}, a further page"
+    version = f" at resourceVersion {options.resource_version}" if options.resource_version else ""
+    return f"{verb} {description}{version}"
+
+
+def _bool(value: bool | None) -> str:
+    return "" if value is None else str(value).lower()

@@ -1,0 +1,142 @@
+"""The connections to one server: a session for calls and one for streams."""
+
+from __future__ import annotations
+
+import copy
+import socket
+import urllib.request
+from collections import ChainMap
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from ..errors import TransportError
+from .libraries import Library, user_agent
+from .transport import CONNECT_TIMEOUT
+
+READ_BUFFER = 256 * 1024
+"""Bytes that a connection reads ahead, twice over: what a chunk of a stream has at most."""
+
+_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+
+
+class Sessions:
+    """Two aiohttp sessions under one ApiClient's configuration and SSLContext, opened when first used.
+
+    A watch holds its connection for minutes: streams have a session of their own without a limit, so they never
+    keep calls waiting. What the library's own session would do and nobody wants is left out here: credentials out
+    of ``~/.netrc``, connections without keepalive, compressed answers.
+
+    Args:
+        library: Whose ApiClient it is.
+        api_client: Gives configuration, headers and how to ask. Its own session is not used.
+        ssl_context: For both sessions.
+        keep: Whether connections outlast their requests. If not, or after ``retire``, the sessions close when the
+            last request that holds them ends.
+    """
+
+    def __init__(self, library: Library, api_client: Any, ssl_context: Any, *, keep: bool) -> None:
+        self._library = library
+        self._api_client = api_client
+        self._ssl_context = ssl_context
+        self._keep = keep
+        self._held = 0
+        self._closed = False
+        self._clients: dict[bool, Any] = {}
+        self._headers = {"User-Agent": user_agent()}
+
+    async def get(
+        self, path: str, query: list[tuple[str, str]], *, streaming: bool, read_timeout: float | None
+    ) -> aiohttp.ClientResponse:
+        """Ask; the answer, its body not yet read. To be called while holding."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout)
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        response = await self._library.get(self._client(streaming), path, query, headers, timeout)
+        assert isinstance(response, aiohttp.ClientResponse)
+        return response
+
+    def hold(self) -> None:
+        """A request begins."""
+        self._held += 1
+
+    async def release(self) -> None:
+        """A request has ended."""
+        self._held -= 1
+        if not self._held and not self._keep:
+            await self._close_sessions()
+
+    async def retire(self) -> None:
+        """Serve the requests that hold these sessions, then close."""
+        self._keep = False
+        if not self._held:
+            await self._close_sessions()
+
+    async def close(self) -> None:
+        """Close now. Requests that hold these sessions fail."""
+        self._closed = True
+        await self._close_sessions()
+
+    async def _close_sessions(self) -> None:
+        clients = [*self._clients.values()]
+        self._clients.clear()
+        for client in clients:
+            await client.rest_client.pool_manager.close()
+
+    def _client(self, streaming: bool) -> Any:
+        """The ApiClient over one of the sessions."""
+        if self._closed:
+            raise TransportError("the client is closed")
+        client = self._clients.get(streaming)
+        if client is None:
+            client = copy.copy(self._api_client)
+            own_agent = str(self._api_client.default_headers.get("User-Agent", "")).startswith(
+                "OpenAPI-Generator"
+            )
+            client.default_headers = ChainMap(
+                self._headers if own_agent else {}, self._api_client.default_headers
+            )
+            client.rest_client = copy.copy(self._api_client.rest_client)
+            client.rest_client.pool_manager = self._session(streaming)
+            if hasattr(
+                client.rest_client, "retry_client"
+            ):  # kubernetes.aio; when to retry is the Reflector's
+                client.rest_client.retry_client = client.rest_client._effective_retry_options = None
+            self._clients[streaming] = client
+        return client
+
+    def _session(self, streaming: bool) -> aiohttp.ClientSession:
+        configuration = self._api_client.configuration
+        connector = aiohttp.TCPConnector(
+            limit=0 if streaming else configuration.connection_pool_maxsize or 0,
+            ssl=self._ssl_context or True,
+            socket_factory=_socket,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            proxy=None if self._api_client.rest_client.proxy else _proxy_of_environment(configuration.host),
+            trust_env=False,
+            read_bufsize=READ_BUFFER,
+            trace_configs=getattr(configuration, "trace_configs", None),
+        )
+
+
+def _socket(address: Any) -> socket.socket:
+    """A socket whose peer's death is noticed."""
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE:
+        option = getattr(socket, name, None)
+        if option is not None:
+            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made
+
+
+def _proxy_of_environment(url: str) -> str | None:
+    """``HTTPS_PROXY`` and its kin, unless ``NO_PROXY`` excepts the host."""
+    parts = urlsplit(url)
+    proxy = urllib.request.getproxies().get(parts.scheme)
+    if not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
+        return None
+    return proxy

@@ -1,0 +1,177 @@
+"""Where a configuration comes from, and how its credentials are had anew."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from ..errors import ConfigError
+from ..objects import DECODE_ERRORS
+from .libraries import Library
+
+TOKEN_FILE_PERIOD = 60.0
+"""Seconds after which a token file is read again (client-go ``cachingFileTokenSource``)."""
+
+_SHORTEST_PERIOD = 1.0
+_LONGEST_MARGIN = 60.0
+
+Wall = Callable[[], float]
+
+
+@dataclass(slots=True)
+class Access:
+    """How to reach a server, as some moment's configuration has it.
+
+    Attributes:
+        configuration: The library's.
+        api_client: The library's, where there is one already.
+        namespace: What the configuration names.
+        token_file: What the token was read from.
+        renew_at: Wall time from which the credentials are to be renewed.
+        clean_up: Called once the SSLContext is made.
+    """
+
+    configuration: Any
+    api_client: Any = None
+    namespace: str = "default"
+    token_file: str | None = None
+    renew_at: float = math.inf
+    clean_up: Callable[[], None] = field(default=lambda: None)
+
+    def set_token(self, token: str) -> None:
+        """Send this bearer token from now on.
+
+        Raises:
+            ConfigError: No header can carry it.
+        """
+        if not (token.isascii() and token.isprintable()):
+            raise ConfigError("the token contains characters that no header can carry")
+        self.configuration.api_key["BearerToken"] = f"Bearer {token}"
+
+
+class Source(Protocol):
+    """Where a configuration comes from."""
+
+    @property
+    def is_renewable(self) -> bool:
+        """Whether loading again may give other credentials."""
+        ...
+
+    async def load(self, library: Library, wall: Wall) -> Access:
+        """Read the configuration, anew each time.
+
+        Raises:
+            ConfigError: It cannot work.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StaticURL:
+    """A URL and perhaps a token, as given."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    is_renewable: bool = field(default=False, init=False)
+
+    async def load(self, library: Library, wall: Wall) -> Access:
+        access = Access(library.configuration())
+        access.configuration.host = self.url
+        if self.token:
+            access.set_token(self.token.strip())
+        return access
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """The user's ApiClient. Its credentials are as current as its own hook keeps them."""
+
+    api_client: Any
+
+    @property
+    def is_renewable(self) -> bool:
+        return getattr(self.api_client.configuration, "refresh_api_key_hook", None) is not None
+
+    async def load(self, library: Library, wall: Wall) -> Access:
+        return Access(self.api_client.configuration, self.api_client)
+
+
+@dataclass(frozen=True, slots=True)
+class InCluster:
+    """The service account of the pod that this runs in."""
+
+    is_renewable: bool = field(default=True, init=False)
+
+    async def load(self, library: Library, wall: Wall) -> Access:
+        def read() -> Access:
+            module = library.module("config.incluster_config")
+            configuration = library.configuration()
+            try:
+                module.load_incluster_config(client_configuration=configuration, try_refresh_token=False)
+            except (module.ConfigException, OSError, ValueError) as error:
+                raise ConfigError(f"the in-cluster configuration cannot be used: {error}") from error
+            token_file = str(module.SERVICE_TOKEN_FILENAME)
+            namespace_file = Path(token_file).with_name("namespace")
+            namespace = namespace_file.read_text().strip() if namespace_file.is_file() else ""
+            access = Access(
+                configuration,
+                namespace=namespace or "default",
+                token_file=token_file,
+                renew_at=wall() + TOKEN_FILE_PERIOD,
+            )
+            access.set_token(read_token(token_file))
+            return access
+
+        return await asyncio.to_thread(read)
+
+
+def read_token(path: str) -> str:
+    """The token in a file. Blocks.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    try:
+        token = Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"token file {path} cannot be read: {error}") from error
+    if not token:
+        raise ConfigError(f"token file {path} is empty")
+    return token
+
+
+def renewal_time(expires: float | None, now: float) -> float:
+    """When to renew what expires then: a minute before, but at least when a tenth of its life is left."""
+    if expires is None:
+        return math.inf
+    return max(now + _SHORTEST_PERIOD, expires - min(_LONGEST_MARGIN, (expires - now) / 10))
+
+
+def timestamp(text: str) -> float | None:
+    """An RFC 3339 time as wall time; None if it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def expiry_of_jwt(token: str) -> float | None:
+    """When a token expires, if it is a JWT that says so. Nothing is verified."""
+    parts = token.removeprefix("Bearer ").split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, *DECODE_ERRORS):
+        return None
+    expires = claims.get("exp") if isinstance(claims, dict) else None
+    return float(expires) if isinstance(expires, (int, float)) else None

@@ -1,0 +1,90 @@
+"""The protocol beneath a Client: bytes from an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, Self
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds in which a connection, with its TLS handshake, has to stand."""
+
+READ_TIMEOUT = 60.0
+"""Seconds of silence after which a call has failed, and in which a stream has to begin."""
+
+Query = Sequence[tuple[str, str]]
+
+
+class ByteStream(Protocol):
+    """The body of one answer, in chunks as they arrive, of at most about a megabyte.
+
+    Iterating raises TransportError where the body breaks off, and IdleTimeoutError where it fell silent for longer
+    than asked. A cancelled ``anext`` loses no bytes; closing is idempotent.
+    """
+
+    def __aiter__(self) -> Self: ...
+
+    async def __anext__(self) -> bytes: ...
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where the body was not read to its end."""
+        ...
+
+
+class Transport(Protocol):
+    """GET requests to one API server, authenticated.
+
+    Opens itself at its first use. Every coroutine may be cancelled at any point and then leaves no connection,
+    task or lock behind.
+    """
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server; ``""`` while it is not known."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that the configuration names, else ``"default"``."""
+        ...
+
+    async def open(self) -> None:
+        """Read the configuration, so that what is wrong with it shows up here.
+
+        Raises:
+            ConfigError: It cannot work.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Close every connection. Streams that are still open end with a TransportError."""
+        ...
+
+    async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
+        """The whole body of an answer.
+
+        Args:
+            path: From the root of the server: ``"/api/v1/pods"``.
+            query: Names and values, not yet quoted.
+            timeout: Seconds that the server may stay silent.
+
+        Raises:
+            ApiError: The server answered with anything but 2xx.
+            TransportError: No usable answer came.
+            ConfigError: The configuration cannot work.
+        """
+        ...
+
+    async def stream(self, path: str, query: Query = (), *, idle_timeout: float | None = None) -> ByteStream:
+        """The body of an answer as it arrives, once its status is known to be 2xx.
+
+        Args:
+            path: From the root of the server.
+            query: Names and values, not yet quoted.
+            idle_timeout: Seconds that the body may fall silent; None for any.
+
+        Raises:
+            ApiError: The server answered with anything but 2xx.
+            TransportError: No answer came, or none within READ_TIMEOUT.
+            ConfigError: The configuration cannot work.
+        """
+        ...

@@ -1,0 +1,31 @@
+"""Testing what is built on informers: an API server inside the process, and trouble on command.
+
+    from aioinformer.testing import APIServer
+
+    async with APIServer() as server:
+        server.create("v1", "configmaps", {"metadata": {"name": "settings"}, "data": {"a": "1"}})
+        ...
+        server.faults.drop_watches()
+
+JSON patches and TLS need the extra: `pip install aioinformer[testing]`.
+"""
+
+from __future__ import annotations
+
+from aioinformer.testing.errors import MissingExtraError, StatusError, TestingError
+from aioinformer.testing.faults import Fault, Faults
+from aioinformer.testing.requests import Request
+from aioinformer.testing.resources import FieldLabel, ResourceType
+from aioinformer.testing.server import APIServer
+
+__all__ = [
+    "APIServer",
+    "Faults",
+    "Fault",
+    "Request",
+    "ResourceType",
+    "FieldLabel",
+    "TestingError",
+    "StatusError",
+    "MissingExtraError",
+]

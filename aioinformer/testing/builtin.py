@@ -1,0 +1,228 @@
+"""The resources that every cluster has."""
+
+from __future__ import annotations
+
+from aioinformer.testing.resources import FieldLabel, ResourceType
+
+_POD_FIELDS = (
+    FieldLabel("spec.nodeName"),
+    FieldLabel("spec.restartPolicy"),
+    FieldLabel("spec.schedulerName"),
+    FieldLabel("spec.serviceAccountName"),
+    FieldLabel("spec.hostNetwork", default="false"),
+    FieldLabel("status.phase"),
+    FieldLabel("status.podIP"),
+    FieldLabel("status.podIPs", "status.podIP"),
+    FieldLabel("status.nominatedNodeName"),
+)
+
+_EVENT_FIELDS = (
+    FieldLabel("involvedObject.kind"),
+    FieldLabel("involvedObject.namespace"),
+    FieldLabel("involvedObject.name"),
+    FieldLabel("involvedObject.uid"),
+    FieldLabel("involvedObject.apiVersion"),
+    FieldLabel("involvedObject.resourceVersion"),
+    FieldLabel("involvedObject.fieldPath"),
+    FieldLabel("reason"),
+    FieldLabel("reportingComponent"),
+    FieldLabel("source", "source.component"),
+    FieldLabel("type"),
+)
+
+_WITH_GENERATION = frozenset(
+    [
+        "CronJob",
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "Deployment",
+        "EndpointSlice",
+        "Ingress",
+        "IngressClass",
+        "Job",
+        "NetworkPolicy",
+        "Pod",
+        "PodDisruptionBudget",
+        "PodTemplate",
+        "PriorityClass",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    ]
+)
+
+_CONDITIONAL_UPDATE = frozenset(["CustomResourceDefinition", "Lease", "PodDisruptionBudget"])
+
+
+def _core(
+    plural: str,
+    kind: str,
+    *short_names: str,
+    namespaced: bool = True,
+    subresources: tuple[str, ...] = (),
+    categories: tuple[str, ...] = (),
+    fields: tuple[FieldLabel, ...] = (),
+    create_on_update: bool = False,
+) -> ResourceType:
+    return _grouped(
+        "",
+        "v1",
+        plural,
+        kind,
+        *short_names,
+        namespaced=namespaced,
+        subresources=subresources,
+        categories=categories,
+        fields=fields,
+        create_on_update=create_on_update,
+    )
+
+
+def _grouped(
+    group: str,
+    version: str,
+    plural: str,
+    kind: str,
+    *short_names: str,
+    namespaced: bool = True,
+    subresources: tuple[str, ...] = (),
+    categories: tuple[str, ...] = (),
+    fields: tuple[FieldLabel, ...] = (),
+    create_on_update: bool = False,
+) -> ResourceType:
+    return ResourceType(
+        group=group,
+        version=version,
+        plural=plural,
+        kind=kind,
+        namespaced=namespaced,
+        short_names=short_names,
+        subresources=subresources,
+        categories=categories,
+        fields=fields,
+        custom=False,
+        generation=kind in _WITH_GENERATION,
+        create_on_update=create_on_update,
+        unconditional_update=kind not in _CONDITIONAL_UPDATE,
+    )
+
+
+_STATUS = ("status",)
+_SCALED = ("status", "scale")
+_ALL = ("all",)
+_RBAC = "rbac.authorization.k8s.io"
+
+NAMESPACES = _core(
+    "namespaces",
+    "Namespace",
+    "ns",
+    namespaced=False,
+    subresources=("status", "finalize"),
+    fields=(FieldLabel("status.phase"),),
+)
+PODS = _core("pods", "Pod", "po", subresources=("status",), categories=_ALL, fields=_POD_FIELDS)
+CLAIMS = _core("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", subresources=_STATUS)
+VOLUMES = _core("persistentvolumes", "PersistentVolume", "pv", namespaced=False, subresources=_STATUS)
+DEFINITIONS = _grouped(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    "crd",
+    "crds",
+    namespaced=False,
+    subresources=_STATUS,
+    categories=("api-extensions",),
+)
+
+BUILTIN: tuple[ResourceType, ...] = (
+    _core("configmaps", "ConfigMap", "cm"),
+    _core("endpoints", "Endpoints", "ep", create_on_update=True),
+    _core("events", "Event", "ev", fields=_EVENT_FIELDS, create_on_update=True),
+    _core("limitranges", "LimitRange", "limits", create_on_update=True),
+    NAMESPACES,
+    _core(
+        "nodes",
+        "Node",
+        "no",
+        namespaced=False,
+        subresources=_STATUS,
+        fields=(FieldLabel("spec.unschedulable", default="false"),),
+    ),
+    CLAIMS,
+    VOLUMES,
+    PODS,
+    _core("podtemplates", "PodTemplate"),
+    _core(
+        "replicationcontrollers",
+        "ReplicationController",
+        "rc",
+        subresources=_SCALED,
+        categories=_ALL,
+        fields=(FieldLabel("status.replicas", default="0"),),
+    ),
+    _core("resourcequotas", "ResourceQuota", "quota", subresources=_STATUS),
+    _core("secrets", "Secret", fields=(FieldLabel("type"),)),
+    _core("serviceaccounts", "ServiceAccount", "sa"),
+    _core(
+        "services",
+        "Service",
+        "svc",
+        subresources=_STATUS,
+        categories=_ALL,
+        fields=(FieldLabel("spec.clusterIP"), FieldLabel("spec.type")),
+        create_on_update=True,
+    ),
+    _grouped(
+        "apps",
+        "v1",
+        "controllerrevisions",
+        "ControllerRevision",
+    ),
+    _grouped("apps", "v1", "daemonsets", "DaemonSet", "ds", subresources=_STATUS, categories=_ALL),
+    _grouped("apps", "v1", "deployments", "Deployment", "deploy", subresources=_SCALED, categories=_ALL),
+    _grouped(
+        "apps",
+        "v1",
+        "replicasets",
+        "ReplicaSet",
+        "rs",
+        subresources=_SCALED,
+        categories=_ALL,
+    ),
+    _grouped("apps", "v1", "statefulsets", "StatefulSet", "sts", subresources=_SCALED, categories=_ALL),
+    _grouped(
+        "autoscaling",
+        "v2",
+        "horizontalpodautoscalers",
+        "HorizontalPodAutoscaler",
+        "hpa",
+        subresources=_STATUS,
+        categories=_ALL,
+    ),
+    _grouped("batch", "v1", "cronjobs", "CronJob", "cj", subresources=_STATUS, categories=_ALL),
+    _grouped(
+        "batch",
+        "v1",
+        "jobs",
+        "Job",
+        subresources=_STATUS,
+        categories=_ALL,
+        fields=(FieldLabel("status.successful", "status.succeeded", "0"),),
+    ),
+    _grouped("coordination.k8s.io", "v1", "leases", "Lease", create_on_update=True),
+    _grouped("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
+    _grouped("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False),
+    _grouped("networking.k8s.io", "v1", "ingresses", "Ingress", "ing", subresources=_STATUS),
+    _grouped("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", "netpol"),
+    _grouped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", subresources=_STATUS),
+    _grouped(
+        _RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False, create_on_update=True
+    ),
+    _grouped(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False, create_on_update=True),
+    _grouped(_RBAC, "v1", "rolebindings", "RoleBinding", create_on_update=True),
+    _grouped(_RBAC, "v1", "roles", "Role", create_on_update=True),
+    _grouped("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc", namespaced=False),
+    _grouped("storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc", namespaced=False),
+    DEFINITIONS,
+)

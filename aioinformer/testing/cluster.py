@@ -1,0 +1,372 @@
+"""The cluster behind the server, without a socket: resources, objects and the rules for changing them.
+
+Everything here is synchronous and works on decoded JSON at the edges and on stored bytes within. The HTTP layer and
+the Python API of the server are two ways of calling it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from aioinformer.testing import errors
+from aioinformer.testing.builtin import BUILTIN, NAMESPACES
+from aioinformer.testing.defaults import fill_in, on_write
+from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
+from aioinformer.testing.resources import Registry, ResourceType
+from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
+from aioinformer.testing.validation import check_finalizers, check_kind, check_metadata, check_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_MAX_GENERATED_BASE = 58
+_INITIAL_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How a change is to be made.
+
+    Attributes:
+        subresource: `"status"` or another; empty for the object itself.
+        whole: Change object and status in one step, and let a create keep the status it is given: the
+            Python API's way, for tests that play user and controller at once.
+        dry_run: Check everything, change nothing.
+    """
+
+    subresource: str = ""
+    whole: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How an object is to be deleted."""
+
+    grace_period_seconds: int | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    propagation_policy: str | None = None
+    dry_run: bool = False
+
+
+_DEFAULT_WRITE = WriteOptions()
+_DEFAULT_DELETE = DeleteOptions()
+
+
+class Cluster:
+    """Resources, objects and the rules for changing them.
+
+    Args:
+        history: How many changes of each resource a watch can go back.
+        watch_buffer: How many changes a slow watch may lie behind.
+        seed: Makes uids and generated names repeatable.
+        clock: Gives the time for timestamps, in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        history: int = 10_000,
+        watch_buffer: int = 10_000,
+        seed: int | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.registry = Registry(BUILTIN)
+        self.storage = Storage(history, watch_buffer)
+        self.observers: list[Callable[[ResourceType, StoredEvent], None]] = []
+        self._random = Random(seed)
+        self._clock = clock
+        for name in _INITIAL_NAMESPACES:
+            self.create(NAMESPACES, "", {"metadata": {"name": name}})
+
+    @property
+    def resource_version(self) -> int:
+        """The number of the latest change."""
+        return self.storage.resource_version
+
+    def collection(self, resource: ResourceType) -> Collection:
+        """The objects of a resource, in all its versions."""
+        return self.storage.collection(resource.group, resource.plural)
+
+    def now(self) -> str:
+        """The time as metadata writes it."""
+        return timestamp(self._clock())
+
+    def time(self) -> float:
+        """The time in seconds."""
+        return self._clock()
+
+    # Reading
+
+    def find(self, resource: ResourceType, namespace: str, name: str) -> StoredObject | None:
+        """An object, or None."""
+        return self.collection(resource).objects.get(f"{namespace}/{name}" if namespace else name)
+
+    def get(self, resource: ResourceType, namespace: str, name: str) -> StoredObject:
+        """An object.
+
+        Raises:
+            StatusError: 404.
+        """
+        stored = self.find(resource, namespace, name)
+        if stored is None:
+            raise errors.not_found(resource, name)
+        return stored
+
+    # Writing
+
+    def create(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
+        """Create an object.
+
+        Raises:
+            StatusError: 400, 403 (namespace is going), 404 (no such namespace), 409 (exists), 422.
+        """
+        metadata = metadata_of(obj)
+        check_kind(resource, obj)
+        check_place(resource, metadata, namespace, None)
+        if metadata.pop("resourceVersion", "") and not options.whole:
+            raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        generated = not metadata.get("name") and bool(metadata.get("generateName"))
+        if generated:
+            metadata["name"] = self._generate_name(metadata["generateName"])
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+            self._check_namespace(resource, namespace, metadata.get("name", ""))
+        else:
+            metadata.pop("namespace", None)
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+            metadata.pop(name, None)
+        check_metadata(resource, metadata)
+        metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = self.now()
+        if resource.generation:
+            metadata["generation"] = 1
+        new = {**obj, "metadata": metadata}
+        if resource.has_status and not options.whole:
+            new.pop("status", None)
+        if not resource.custom:
+            fill_in(new, resource.kind)
+            on_write(new, resource.kind)
+        if self.find(resource, metadata.get("namespace", ""), metadata["name"]) is not None:
+            raise errors.already_exists(resource, metadata["name"], generated=generated)
+        return self._commit(resource, None, new, dry_run=options.dry_run)
+
+    def modify(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        change: Callable[[Object], Object],
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> StoredObject:
+        """Change an object: `change` gets it decoded, as its own, and returns what it shall be.
+
+        A change that changes nothing leaves the object and its resourceVersion as they are. Removing the last
+        finalizer of an object that is being deleted removes the object.
+
+        Raises:
+            StatusError: 400, 404, 409 (another version, another uid), 422.
+        """
+        stored = self.get(resource, namespace, name)
+        return self._replace(resource, stored, change(load(resource, stored)), options)
+
+    def update(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+    ) -> tuple[StoredObject, bool]:
+        """Replace an object; also says whether it was created, which some resources allow.
+
+        Raises:
+            StatusError: As `modify` and `create`.
+        """
+        stored = self.find(resource, namespace, name)
+        if stored is not None:
+            return self._replace(resource, stored, obj, options), False
+        if resource.create_on_update and not options.subresource:
+            metadata = metadata_of(obj)
+            check_place(resource, metadata, namespace, name)
+            fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
+            obj = {**obj, "metadata": {**fresh, "name": name}}
+            return self.create(resource, namespace, obj, options), True
+        raise errors.not_found(resource, name)
+
+    def remove(
+        self, resource: ResourceType, stored: StoredObject, *, dry_run: bool = False
+    ) -> StoredEvent | None:
+        """Take an object out of the storage, whatever its finalizers say."""
+        return None if dry_run else self._emit(resource, None, stored)
+
+    def commit(self, resource: ResourceType, stored: StoredObject, obj: Object) -> StoredObject:
+        """Write a new version of an object as it is given, without a rule applied."""
+        return self._commit(resource, stored, obj, dry_run=False)
+
+    # Within
+
+    def _replace(
+        self, resource: ResourceType, stored: StoredObject, new: Object, options: WriteOptions
+    ) -> StoredObject:
+        old = load(resource, stored)
+        metadata = metadata_of(new)
+        check_kind(resource, new)
+        check_place(resource, metadata, stored.namespace, stored.name)
+        self._check_same(resource, stored, metadata, options)
+        result = self._merge(resource, old, {**new, "metadata": metadata}, options)
+        check_metadata(resource, result["metadata"])
+        check_finalizers(resource, old["metadata"], result["metadata"])
+        if result == old:
+            return stored
+        ready = (
+            stored.terminating
+            and not result["metadata"].get("finalizers")
+            and not result["metadata"].get("deletionGracePeriodSeconds")
+            and not (resource is NAMESPACES and (result.get("spec") or {}).get("finalizers"))
+        )
+        if ready:
+            self.remove(resource, stored, dry_run=options.dry_run)
+            return store(resource, result)
+        return self._commit(resource, stored, result, dry_run=options.dry_run)
+
+    def _commit(
+        self, resource: ResourceType, previous: StoredObject | None, obj: Object, *, dry_run: bool
+    ) -> StoredObject:
+        if dry_run:
+            return store(resource, obj)
+        obj["metadata"]["resourceVersion"] = str(self.resource_version + 1)
+        current = store(resource, obj)
+        self._emit(resource, current, previous)
+        return current
+
+    def _emit(
+        self, resource: ResourceType, current: StoredObject | None, previous: StoredObject | None
+    ) -> StoredEvent:
+        event = StoredEvent(
+            self.storage.next_version(),
+            current,
+            previous,
+            lambda stored, version: reversioned(resource, stored, version),
+        )
+        self.collection(resource).apply(event)
+        for observer in self.observers:
+            observer(resource, event)
+        return event
+
+    def _merge(self, resource: ResourceType, old: Object, new: Object, options: WriteOptions) -> Object:
+        """What the object becomes: the part that may change from the new one, the rest from the old."""
+        if options.subresource == "status":
+            result = _with_status_of(resource, old, new)
+        elif resource.has_status and not options.whole:
+            result = {key: value for key, value in new.items() if key != "status"}
+            if "status" in old:
+                result["status"] = old["status"]
+        else:
+            result = dict(new)
+        if (
+            resource is NAMESPACES
+            and "spec" in old
+            and not options.whole
+            and options.subresource != "finalize"
+        ):
+            result["spec"] = old["spec"]
+        if resource.namespaced:
+            result["metadata"]["namespace"] = old["metadata"]["namespace"]
+        result["apiVersion"], result["kind"] = old["apiVersion"], old["kind"]
+        if not resource.custom:
+            on_write(result, resource.kind)
+        _keep_system_fields(old["metadata"], result["metadata"])
+        if resource.generation and _spec_changed(resource, old, result):
+            result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+        return result
+
+    def _check_same(
+        self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
+    ) -> None:
+        """Refuse a change that was made from another version or another object."""
+        uid = metadata.get("uid")
+        if uid and uid != stored.uid:
+            place = f"{stored.namespace}/{stored.name}" if stored.namespace else stored.name
+            raise errors.conflict(
+                resource,
+                stored.name,
+                f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{place}, "
+                "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
+                f"{uid}, UID in object meta: {stored.uid}",
+            )
+        version = metadata.get("resourceVersion")
+        if version:
+            if version != str(stored.resource_version):
+                raise errors.conflict(resource, stored.name)
+        elif not resource.unconditional_update and not options.whole:
+            why = "Invalid value: 0: must be specified for an update"
+            causes = [errors.cause("FieldValueInvalid", why, "metadata.resourceVersion")]
+            raise errors.invalid(resource.plural, resource.group, stored.name, causes)
+
+    def _check_namespace(self, resource: ResourceType, namespace: str, name: str) -> None:
+        found = self.collection(NAMESPACES).objects.get(namespace)
+        if found is None:
+            raise errors.not_found(NAMESPACES, namespace)
+        if found.terminating:
+            error = errors.forbidden(
+                resource,
+                name,
+                f"unable to create new content in namespace {namespace} because it is being terminated",
+            )
+            why = f"namespace {namespace} is being terminated"
+            assert error.details is not None
+            error.details["causes"] = [errors.cause("NamespaceTerminating", why, "metadata.namespace")]
+            raise error
+
+    def _generate_name(self, base: str) -> str:
+        suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
+        return base[:_MAX_GENERATED_BASE] + suffix
+
+
+def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
+    """The old object with the new one's status; a built-in's labels and annotations come along."""
+    result = {key: value for key, value in old.items() if key != "status"}
+    if "status" in new:
+        result["status"] = new["status"]
+    result["metadata"] = dict(old["metadata"]) if resource.custom else dict(new["metadata"])
+    return result
+
+
+def _keep_system_fields(old: Object, new: Object) -> None:
+    """Put back what no update can change."""
+    for name in (
+        "name",
+        "generateName",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ):
+        if name in old:
+            new[name] = old[name]
+        else:
+            new.pop(name, None)
+
+
+def _spec_changed(resource: ResourceType, old: Object, new: Object) -> bool:
+    if not resource.custom:
+        return old.get("spec") != new.get("spec")
+    ignored = ("metadata", "status") if resource.has_status else ("metadata",)
+    return {key: value for key, value in old.items() if key not in ignored} != {
+        key: value for key, value in new.items() if key not in ignored
+    }

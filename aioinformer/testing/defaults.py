@@ -1,0 +1,90 @@
+"""The few fields that the real server fills in itself and that others rely on."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aioinformer.testing.objects import Object
+
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+
+
+def fill_in(obj: Object, kind: str) -> None:
+    """Complete a new object of a built-in kind, in place."""
+    complete = _FILL.get(kind)
+    if complete is not None:
+        complete(obj)
+
+
+def on_write(obj: Object, kind: str) -> None:
+    """Complete any version of an object of a built-in kind, in place."""
+    if kind == "Secret" and "stringData" in obj:
+        data = dict(obj.get("data") or {})
+        for name, value in (obj.pop("stringData") or {}).items():
+            data[name] = base64.b64encode(str(value).encode()).decode()
+        obj["data"] = data
+
+
+def _namespace(obj: Object) -> None:
+    metadata = obj["metadata"]
+    metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
+    spec = obj["spec"] = dict(obj.get("spec") or {})
+    spec.setdefault("finalizers", ["kubernetes"])
+    obj["status"] = {"phase": "Active"}
+
+
+def _pod(obj: Object) -> None:
+    obj.setdefault("status", {"phase": "Pending"})
+    obj["status"].setdefault("phase", "Pending")
+
+
+def _claim(obj: Object) -> None:
+    obj.setdefault("status", {"phase": "Pending"})
+    _add_finalizer(obj, CLAIM_PROTECTION)
+
+
+def _volume(obj: Object) -> None:
+    obj.setdefault("status", {"phase": "Pending"})
+    _add_finalizer(obj, VOLUME_PROTECTION)
+
+
+def _add_finalizer(obj: Object, finalizer: str) -> None:
+    metadata = obj["metadata"]
+    finalizers = list(metadata.get("finalizers") or [])
+    if finalizer not in finalizers:
+        metadata["finalizers"] = [*finalizers, finalizer]
+
+
+def _secret(obj: Object) -> None:
+    obj.setdefault("type", "Opaque")
+
+
+def _service(obj: Object) -> None:
+    spec = obj["spec"] = dict(obj.get("spec") or {})
+    spec.setdefault("type", "ClusterIP")
+    spec.setdefault("sessionAffinity", "None")
+    obj.setdefault("status", {"loadBalancer": {}})
+
+
+def _definition(obj: Object) -> None:
+    spec = obj["spec"] = dict(obj.get("spec") or {})
+    names = spec["names"] = dict(spec.get("names") or {})
+    names.setdefault("singular", str(names.get("kind", "")).lower())
+    names.setdefault("listKind", f"{names.get('kind', '')}List")
+    spec.setdefault("conversion", {"strategy": "None"})
+
+
+_FILL: dict[str, Callable[[Object], None]] = {
+    "CustomResourceDefinition": _definition,
+    "Namespace": _namespace,
+    "PersistentVolume": _volume,
+    "PersistentVolumeClaim": _claim,
+    "Pod": _pod,
+    "Secret": _secret,
+    "Service": _service,
+}

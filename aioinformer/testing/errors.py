@@ -1,0 +1,255 @@
+"""What the embedded API server answers when it says no: `Status` bodies as kube-apiserver writes them.
+
+The tree of this room's errors:
+
+    TestingError
+    ├── StatusError          an HTTP answer with a `Status` body; raised by the Python API as well
+    └── MissingExtraError    a library of the extra `aioinformer[testing]` is not installed
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aioinformer.testing.resources import ResourceType
+
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+_MESSAGES = {
+    410: "The resourceVersion for the provided watch is too old.",
+    429: "The apiserver is currently handling too many requests, please try again later",
+    500: "Internal error occurred: asked for by a test",
+    503: "the server is currently unable to handle the request",
+    504: "Timeout: request did not complete within the allotted timeout",
+}
+
+EXPIRED_LIST = "The resourceVersion for the provided list is too old."
+
+INCONSISTENT_CONTINUE = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+OPTIMISTIC_LOCK = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+class TestingError(Exception):
+    """Root of the errors of `aioinformer.testing`."""
+
+    __test__ = False  # no test class, whatever pytest thinks of the name
+
+
+class MissingExtraError(TestingError, ImportError):
+    """A library of the optional extra is needed and not installed."""
+
+    def __init__(self, library: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {library}, which is not installed: pip install aioinformer[testing]"
+        )
+
+
+class StatusError(TestingError):
+    """A request was refused; `status` is the `Status` object that says why.
+
+    Attributes:
+        code: The HTTP status code.
+        reason: The machine-readable reason, such as `"AlreadyExists"`.
+        message: The sentence for people.
+        status: The whole `Status` as a dict, in the order in which the real server writes it.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str | None = None,
+        message: str | None = None,
+        *,
+        details: dict[str, Any] | None = None,
+        continue_token: str | None = None,
+    ) -> None:
+        self.code = code
+        self.reason = reason if reason is not None else _REASONS.get(code, "")
+        self.message = message if message is not None else _MESSAGES.get(code, f"HTTP status {code}")
+        self.details = details
+        self.continue_token = continue_token
+        super().__init__(f"{code} {self.reason}: {self.message}")
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The `Status` object."""
+        status: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {"continue": self.continue_token} if self.continue_token else {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = self.details
+        status["code"] = self.code
+        return status
+
+    @property
+    def retry_after(self) -> int | None:
+        """Seconds for the Retry-After header, if the status names some."""
+        seconds = (self.details or {}).get("retryAfterSeconds")
+        return int(seconds) if seconds else None
+
+    def body(self) -> bytes:
+        """The status as an HTTP body."""
+        return msgspec.json.encode(self.status) + b"\n"
+
+
+def cause(reason: str, message: str, field: str = "") -> dict[str, str]:
+    """One entry of `details.causes`."""
+    entry = {"reason": reason, "message": message}
+    if field:
+        entry["field"] = field
+    return entry
+
+
+def _details(resource: ResourceType, name: str) -> dict[str, Any]:
+    details: dict[str, Any] = {}
+    if name:
+        details["name"] = name
+    if resource.group:
+        details["group"] = resource.group
+    details["kind"] = resource.plural
+    return details
+
+
+def bad_request(message: str) -> StatusError:
+    """400."""
+    return StatusError(400, "BadRequest", message)
+
+
+def not_found(resource: ResourceType, name: str) -> StatusError:
+    """404 of an object."""
+    return StatusError(
+        404,
+        "NotFound",
+        f'{resource.group_resource} "{name}" not found',
+        details=_details(resource, name),
+    )
+
+
+def path_not_found() -> StatusError:
+    """404 of a path that no resource answers to."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def already_exists(resource: ResourceType, name: str, *, generated: bool = False) -> StatusError:
+    """409 of a create."""
+    details = _details(resource, name)
+    message = f'{resource.group_resource} "{name}" already exists'
+    if generated:
+        details["retryAfterSeconds"] = 1
+        message += ", the server was not able to generate a unique name for the object"
+    return StatusError(409, "AlreadyExists", message, details=details)
+
+
+def conflict(resource: ResourceType, name: str, why: str = OPTIMISTIC_LOCK) -> StatusError:
+    """409 of an update or delete."""
+    return StatusError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}',
+        details=_details(resource, name),
+    )
+
+
+def precondition_failed(resource: ResourceType, name: str, why: str) -> StatusError:
+    """409 of a delete whose precondition does not hold; it names the kind, as the real server does."""
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    return StatusError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {qualified} "{name}": {why}',
+        details={**_details(resource, name), "kind": resource.kind},
+    )
+
+
+def forbidden(resource: ResourceType, name: str, why: str) -> StatusError:
+    """403."""
+    subject = f'{resource.group_resource} "{name}"' if name else resource.group_resource
+    return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details=_details(resource, name))
+
+
+def invalid(kind: str, group: str, name: str, causes: Sequence[dict[str, str]]) -> StatusError:
+    """422; `causes` come from `cause()` and each names its field."""
+    qualified = f"{kind}.{group}" if group else kind
+    reasons = [f"{entry.get('field', '')}: {entry['message']}" for entry in causes]
+    text = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"
+    details: dict[str, Any] = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    details["kind"] = kind
+    details["causes"] = list(causes)
+    return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details=details)
+
+
+def method_not_allowed() -> StatusError:
+    """405 of a verb that a path does not have."""
+    return StatusError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        details={},
+    )
+
+
+def unsupported_media_type(message: str) -> StatusError:
+    """415."""
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def unauthorized() -> StatusError:
+    """401."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def expired(message: str) -> StatusError:
+    """410 with reason Expired."""
+    return StatusError(410, "Expired", message)
+
+
+def resource_version_too_large(asked: int, current: int) -> StatusError:
+    """504 of a version that the server has not reached."""
+    return StatusError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        details={
+            "causes": [cause("ResourceVersionTooLarge", "Too large resource version")],
+            "retryAfterSeconds": 1,
+        },
+    )

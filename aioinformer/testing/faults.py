@@ -1,0 +1,359 @@
+"""Trouble on command: what can go wrong between a client and an API server, when a test wants it to."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aioinformer.testing.errors import StatusError
+from aioinformer.testing.watches import error_line
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from aioinformer.testing.requests import Request
+    from aioinformer.testing.watches import OpenWatch
+
+_F = TypeVar("_F", bound="Fault")
+
+
+@dataclass(slots=True, eq=False)
+class Fault:
+    """A fault that waits for requests to meet it.
+
+    Attributes:
+        times: How many more requests it meets; None for all.
+        hits: How many it has met.
+    """
+
+    verb: str | None = None
+    resource: str | None = None
+    matching: Callable[[Request], bool] | None = None
+    times: int | None = None
+    hits: int = 0
+    _rules: list[Any] = field(default_factory=list, repr=False)
+
+    def remove(self) -> None:
+        """End it."""
+        if self in self._rules:
+            self._rules.remove(self)
+
+    def meets(self, request: Request) -> bool:
+        """Whether it is about a request."""
+        return (
+            self.verb in (None, request.verb)
+            and request.about(self.resource)
+            and (self.matching is None or self.matching(request))
+        )
+
+    def use(self, request: Request) -> bool:
+        """Meet a request, if it is about it; counts, and ends after the last time."""
+        if not self.meets(request):
+            return False
+        self.hits += 1
+        if self.times is not None:
+            self.times -= 1
+            if self.times <= 0:
+                self.remove()
+        return True
+
+
+@dataclass(slots=True, eq=False)
+class Failure(Fault):
+    """Answers with a status instead of doing what is asked."""
+
+    error: StatusError = field(default_factory=lambda: StatusError(500))
+    in_stream: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Delay(Fault):
+    """Makes requests wait."""
+
+    seconds: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Freeze(Fault):
+    """Keeps connections open and silent until it is removed."""
+
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def remove(self) -> None:
+        """Let everything go on."""
+        Fault.remove(self)
+        self.over.set()
+
+
+@dataclass(slots=True, eq=False)
+class Truncation(Fault):
+    """Cuts the connection in the middle of a list's body."""
+
+    fraction: float = 0.5
+
+
+class Faults:
+    """The faults of a server; `server.faults`.
+
+    Whatever takes `verb`, `resource` and `matching` is about the requests that meet all of them:
+    `verb` is `"list"`, `"watch"`, `"get"`, `"create"` and so on, `resource` a plural name as `"pods"` or
+    `"deployments.apps"`, `matching` any function of the `Request`. What waits for requests returns a `Fault`,
+    with the number of `hits` and a `remove()`.
+
+    Attributes:
+        expired_as_status: Answer a watch from an expired version with HTTP status 410. The real server
+            opens the stream and sends 410 as an ERROR event, which is the default here too.
+    """
+
+    def __init__(
+        self,
+        *,
+        watches: Callable[[], Iterable[OpenWatch]],
+        expire_history: Callable[[], None],
+        refuse: Callable[[], None],
+        accept: Callable[[], Awaitable[None]],
+        cut_connections: Callable[[], int],
+    ) -> None:
+        self.expired_as_status = False
+        self._watches = watches
+        self._expire_history = expire_history
+        self._refuse = refuse
+        self._accept = accept
+        self._cut_connections = cut_connections
+        self._failures: list[Failure] = []
+        self._delays: list[Delay] = []
+        self._freezes: list[Freeze] = []
+        self._truncations: list[Truncation] = []
+        self._lost_bookmarks: list[Fault] = []
+        self._lost_closing_bookmarks: list[Fault] = []
+
+    # Open watches
+
+    def drop_watches(self, resource: str | None = None, *, mid_line: bool = False) -> int:
+        """End the open watches.
+
+        Args:
+            resource: Only those of this resource.
+            mid_line: Cut the connections in the middle of a line. Otherwise each stream gets the lines that
+                are due and ends cleanly.
+
+        Returns:
+            How many there were.
+        """
+        found = self._open(resource)
+        for watch in found:
+            if mid_line:
+                watch.cut()
+            else:
+                watch.end()
+        return len(found)
+
+    def watch_error(
+        self,
+        status: dict[str, Any] | None = None,
+        resource: str | None = None,
+        *,
+        code: int = 410,
+        reason: str | None = None,
+        message: str | None = None,
+        retry_after: int | None = None,
+        end: bool = True,
+    ) -> int:
+        """Send an ERROR event into the open watches.
+
+        Args:
+            status: The event's `Status` object; without one it is made of the other arguments.
+            resource: Only into the watches of this resource.
+            code: The status code; 410 has the reason Expired by default.
+            reason: The reason, if not the code's usual one.
+            message: The message.
+            retry_after: `details.retryAfterSeconds`.
+            end: End the streams after it, as the real server does.
+
+        Returns:
+            How many watches got it.
+        """
+        if status is None:
+            status = _error(code, reason, message, retry_after).status
+        return self._send(error_line(status), resource, end=end)
+
+    def send_raw(self, data: bytes, resource: str | None = None, *, end: bool = False) -> int:
+        """Send bytes of any kind into the open watches, such as a line that is no JSON.
+
+        Returns:
+            How many watches got them.
+        """
+        return self._send(data, resource, end=end)
+
+    # Requests to come
+
+    def fail(
+        self,
+        status: int = 500,
+        *,
+        times: int | None = 1,
+        retry_after: int | None = None,
+        reason: str | None = None,
+        message: str | None = None,
+        verb: str | None = None,
+        resource: str | None = None,
+        matching: Callable[[Request], bool] | None = None,
+        in_stream: bool = False,
+    ) -> Fault:
+        """Answer requests with an error.
+
+        Args:
+            status: The HTTP status code.
+            times: How many requests; None for all until the fault is removed.
+            retry_after: Seconds for the Retry-After header and `details.retryAfterSeconds`.
+            reason: The status's reason, if not the code's usual one.
+            message: The status's message.
+            verb: Only requests of this verb.
+            resource: Only requests about this resource.
+            matching: Only requests for which this is true; `lambda request: request.is_continue` is for the
+                further pages of lists.
+            in_stream: For watches: open the stream with status 200 and send the error as its first event.
+        """
+        error = _error(status, reason, message, retry_after)
+        failure = Failure(verb, resource, matching, times, error=error, in_stream=in_stream)
+        return _added(failure, self._failures)
+
+    def delay(
+        self,
+        seconds: float,
+        *,
+        times: int | None = None,
+        verb: str | None = None,
+        resource: str | None = None,
+        matching: Callable[[Request], bool] | None = None,
+    ) -> Fault:
+        """Let requests wait before they are answered."""
+        return _added(Delay(verb, resource, matching, times, seconds=seconds), self._delays)
+
+    def freeze(
+        self,
+        *,
+        verb: str | None = None,
+        resource: str | None = None,
+        matching: Callable[[Request], bool] | None = None,
+    ) -> Fault:
+        """Keep connections open and silent: open watches get no byte more, new requests no answer.
+
+        It lasts until `thaw` or the fault's `remove`. Then everything goes on where it stood, as after a pause of
+        the network.
+        """
+        return _added(Freeze(verb, resource, matching), self._freezes)
+
+    def thaw(self) -> None:
+        """End every freeze."""
+        for freeze in list(self._freezes):
+            freeze.remove()
+
+    def truncate(
+        self,
+        *,
+        times: int | None = 1,
+        fraction: float = 0.5,
+        resource: str | None = None,
+        matching: Callable[[Request], bool] | None = None,
+    ) -> Fault:
+        """Cut the connection after a fraction of a list's objects: the server goes away in the middle of a page."""
+        return _added(Truncation("list", resource, matching, times, fraction=fraction), self._truncations)
+
+    def lose_bookmarks(self, resource: str | None = None, *, times: int | None = None) -> Fault:
+        """Send no bookmarks; the closing one of a WatchList is not meant."""
+        return _added(Fault("watch", resource, None, times), self._lost_bookmarks)
+
+    def lose_closing_bookmark(self, times: int | None = 1, resource: str | None = None) -> Fault:
+        """Do not send the bookmark that ends the initial events of a WatchList."""
+        return _added(Fault("watch", resource, None, times), self._lost_closing_bookmarks)
+
+    # The server as a whole
+
+    def expire_history(self) -> None:
+        """Empty the history: every resourceVersion and continue token handed out so far is expired.
+
+        Watches that are open go on; who comes with an older version gets 410. The server's version takes one
+        step, so this includes whoever has seen everything.
+        """
+        self._expire_history()
+
+    def cut_connections(self) -> int:
+        """Cut every connection at once, whatever goes on in it.
+
+        Returns:
+            How many there were.
+        """
+        return self._cut_connections()
+
+    def refuse(self, *, cut: bool = False) -> None:
+        """Refuse new connections; the port stays reserved.
+
+        Args:
+            cut: Cut the connections that are there too, as when a server dies.
+        """
+        self._refuse()
+        if cut:
+            self._cut_connections()
+
+    async def accept(self) -> None:
+        """Take connections again."""
+        await self._accept()
+
+    def clear(self) -> None:
+        """Remove every fault that waits for requests, and thaw."""
+        self.thaw()
+        for rules in (
+            self._failures,
+            self._delays,
+            self._truncations,
+            self._lost_bookmarks,
+            self._lost_closing_bookmarks,
+        ):
+            rules.clear()
+
+    # For the server
+
+    def failure_for(self, request: Request) -> Failure | None:
+        """The failure that a request meets, if any."""
+        return next((failure for failure in list(self._failures) if failure.use(request)), None)
+
+    def truncation_for(self, request: Request) -> Truncation | None:
+        """The truncation that a request meets, if any."""
+        return next((found for found in list(self._truncations) if found.use(request)), None)
+
+    def delay_for(self, request: Request) -> float:
+        """How long a request has to wait."""
+        return sum(delay.seconds for delay in list(self._delays) if delay.use(request))
+
+    def thawed(self, request: Request) -> asyncio.Event | None:
+        """What a frozen request has to wait for; None if it is not frozen."""
+        return next((freeze.over for freeze in self._freezes if freeze.meets(request)), None)
+
+    def keep_bookmark(self, request: Request, closing: bool) -> bool:
+        """Whether a bookmark is to be sent."""
+        rules = self._lost_closing_bookmarks if closing else self._lost_bookmarks
+        return not any(rule.use(request) for rule in list(rules))
+
+    def _open(self, resource: str | None) -> list[OpenWatch]:
+        return [watch for watch in self._watches() if watch.request.about(resource)]
+
+    def _send(self, data: bytes, resource: str | None, *, end: bool) -> int:
+        found = self._open(resource)
+        for watch in found:
+            watch.send(data)
+            if end:
+                watch.end()
+        return len(found)
+
+
+def _added(fault: _F, rules: list[_F]) -> _F:
+    fault._rules = rules
+    rules.append(fault)
+    return fault
+
+
+def _error(code: int, reason: str | None, message: str | None, retry_after: int | None) -> StatusError:
+    details = None if retry_after is None else {"retryAfterSeconds": retry_after}
+    return StatusError(code, reason, message, details=details)

@@ -1,0 +1,120 @@
+"""The listening socket and the connections: opened, refused, cut and opened again on the same port."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Callable
+
+_HOST = "127.0.0.1"
+_BACKLOG = 1024
+
+
+class _Connections(web.Server):
+    """aiohttp's server of one protocol a connection, with the transports at hand to be cut."""
+
+    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
+        super().__init__(handler, handler_cancellation=True, access_log=None)
+        self.transports: set[asyncio.Transport] = set()
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        self.transports.add(transport)
+        super().connection_made(handler, transport)
+
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        self.transports = {transport for transport in self.transports if not transport.is_closing()}
+        super().connection_lost(handler, exc)
+
+
+class Listener:
+    """A port of the loopback interface.
+
+    Once bound, the port stays this process's until `stop`: while connections are refused a bound socket that
+    does not listen keeps it.
+
+    Args:
+        handler: Answers each request.
+        port: The port; 0 for a free one.
+        tls: What to speak TLS with, if so.
+    """
+
+    def __init__(
+        self,
+        handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        port: int,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self._handler = handler
+        self.port = port
+        self._tls = tls
+        self._connections: _Connections | None = None
+        self._server: asyncio.Server | None = None
+        self._reserved: socket.socket | None = None
+
+    async def listen(self) -> None:
+        """Take connections; nothing happens if it does so already."""
+        if self._server is not None:
+            return
+        if self._connections is None:
+            self._connections = _Connections(self._handler)
+        sock = self._reserved or self._bind()
+        self._reserved = None
+        sock.listen(_BACKLOG)
+        self._server = await asyncio.get_running_loop().create_server(
+            self._connections, sock=sock, ssl=self._tls, backlog=_BACKLOG
+        )
+
+    def refuse(self) -> None:
+        """Refuse new connections and keep the port."""
+        if self._server is None:
+            return
+        self._server.close()
+        self._server = None
+        self._reserved = self._bind()
+
+    def cut(self) -> int:
+        """Cut every connection; says how many there were."""
+        if self._connections is None:
+            return 0
+        transports = [each for each in self._connections.transports if not each.is_closing()]
+        for transport in transports:
+            transport.abort()
+        return len(transports)
+
+    async def stop(self) -> None:
+        """Close the port and cut every connection; when it returns no task of theirs is left."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
+        self.cut()
+        await self.drained()
+        self._connections = None
+
+    async def drained(self) -> None:
+        """Wait until the tasks of the connections that were cut have ended."""
+        connections = self._connections
+        while connections is not None and connections.connections:
+            for transport in list(connections.transports):
+                transport.abort()
+            await asyncio.sleep(0)
+
+    def _bind(self) -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setblocking(False)
+            sock.bind((_HOST, self.port))
+        except BaseException:
+            sock.close()
+            raise
+        self.port = sock.getsockname()[1]
+        return sock

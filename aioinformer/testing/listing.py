@@ -1,0 +1,220 @@
+"""LIST: what the resourceVersion means, pages and their continue tokens, and the body in pieces."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from aioinformer.testing.errors import (
+    EXPIRED_LIST,
+    INCONSISTENT_CONTINUE,
+    StatusError,
+    bad_request,
+    cause,
+    expired,
+    invalid,
+    resource_version_too_large,
+)
+from aioinformer.testing.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.storage import Collection, StoredObject
+
+_UNPARSABLE = 'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+
+_LATEST = -1
+"""The version in a continue token that stands for "whatever is newest"."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """The parameters of a list, as the query gives them."""
+
+    selection: Selection = field(default_factory=Selection)
+    resource_version: str = ""
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    send_initial_events: bool | None = None
+
+    def validate(self) -> None:
+        """Refuse what the real server refuses.
+
+        Raises:
+            StatusError: 422.
+        """
+        match = self.resource_version_match
+        causes = []
+        if match:
+            path = "resourceVersionMatch"
+            if not self.resource_version:
+                causes.append(_forbidden(path, f"{path} is forbidden unless resourceVersion is provided"))
+            if self.continue_token:
+                causes.append(_forbidden(path, f"{path} is forbidden when continue is provided"))
+            if match not in ("Exact", "NotOlderThan"):
+                causes.append(_unsupported(path, match, '"Exact", "NotOlderThan", ""'))
+            if match == "Exact" and self.resource_version == "0":
+                causes.append(_forbidden(path, f'{path} "exact" is forbidden for resourceVersion "0"'))
+        if self.send_initial_events is not None:
+            causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        if causes:
+            raise invalid("ListOptions", "meta.k8s.io", "", causes)
+
+
+def _forbidden(path: str, why: str) -> dict[str, str]:
+    return cause("FieldValueForbidden", f"Forbidden: {why}", path)
+
+
+def _unsupported(path: str, value: str, supported: str) -> dict[str, str]:
+    message = f'Unsupported value: "{value}": supported values: {supported}'
+    return cause("FieldValueNotSupported", message, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a list found: the objects, the version they are from, and where the rest begins."""
+
+    items: list[StoredObject]
+    resource_version: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+
+class _Token(msgspec.Struct):
+    """A continue token, in the real server's form."""
+
+    v: str
+    rv: int
+    start: str
+
+
+def _encode_token(resource_version: int, start: str) -> str:
+    token = msgspec.json.encode(_Token("meta.k8s.io/v1", resource_version, start))
+    return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
+
+
+def _decode_token(text: str) -> _Token:
+    try:
+        token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error
+    if token.v != "meta.k8s.io/v1":
+        raise bad_request(
+            "invalid continue token: continue key is not valid: server does not recognize this encoded version "
+            f"{token.v}"
+        )
+    if not token.rv or not token.start:
+        raise bad_request(
+            "invalid continue token: continue key is not valid: incorrect encoded start resourceVersion "
+            "(version meta.k8s.io/v1)"
+        )
+    return token
+
+
+def parse_resource_version(text: str) -> int:
+    """A version as a number; 0 for none.
+
+    Raises:
+        StatusError: 500 for what is no number, as a watch answers it.
+    """
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit():
+        raise StatusError(500, "", _UNPARSABLE.format(text=text))
+    return int(text)
+
+
+def list_page(collection: Collection, options: ListOptions, current: int) -> Page:
+    """Find the objects that a list asks for.
+
+    Args:
+        collection: The resource's objects.
+        options: What is asked for; a limit at resourceVersion "0" is ignored, as the real server's watch
+            cache does.
+        current: The server's version.
+
+    Raises:
+        StatusError: 400, 410, 422 or 504, as the real server answers.
+    """
+    options.validate()
+    limit, start = options.limit, ""
+    try:
+        asked = parse_resource_version(options.resource_version)
+    except StatusError as error:
+        raise bad_request(f"invalid resource version: {error.message}") from error
+    if options.continue_token:
+        token = _decode_token(options.continue_token)
+        if asked:
+            raise bad_request("specifying resource version is not allowed when using continue")
+        version, start = (current if token.rv == _LATEST else token.rv), token.start
+        if version < collection.log.floor:
+            raise StatusError(
+                410, "Expired", INCONSISTENT_CONTINUE, continue_token=_encode_token(_LATEST, token.start)
+            )
+    elif options.resource_version_match == "Exact" or (
+        limit and asked and options.resource_version_match != "NotOlderThan"
+    ):
+        version = asked
+        if version < collection.log.floor:
+            raise expired(EXPIRED_LIST)
+    else:
+        version = current
+        if options.resource_version == "0":
+            limit = 0
+    if max(version, asked) > current:
+        raise resource_version_too_large(max(version, asked), current)
+    return _cut(collection.at(version, options.selection.namespace, start), options.selection, limit, version)
+
+
+def _cut(found: list[StoredObject], selection: Selection, limit: int, version: int) -> Page:
+    if not selection.has_selectors:
+        if not limit or len(found) <= limit:
+            return Page(found, version)
+        token = _encode_token(version, found[limit - 1].key + "\0")
+        return Page(found[:limit], version, token, len(found) - limit)
+    matching: list[StoredObject] = []
+    for index, stored in enumerate(found):
+        if not selection.matches(stored):
+            continue
+        matching.append(stored)
+        if limit and len(matching) == limit and index + 1 < len(found):
+            return Page(matching, version, _encode_token(version, stored.key + "\0"))
+    return Page(matching, version)
+
+
+def page_body(resource: ResourceType, page: Page, chunk: int = 1 << 18) -> Iterator[bytes]:
+    """A list's JSON in pieces of about `chunk` bytes; the whole is never in memory."""
+    kind = msgspec.json.encode(resource.kind + "List")
+    api_version = msgspec.json.encode(resource.api_version)
+    metadata: dict[str, str | int] = {"resourceVersion": str(page.resource_version)}
+    if page.continue_token or resource.custom:
+        metadata["continue"] = page.continue_token
+    if page.remaining is not None:
+        metadata["remainingItemCount"] = page.remaining
+    order: Literal["deterministic"] | None = "deterministic" if resource.custom else None
+    described = b'"metadata":' + msgspec.json.encode(metadata, order=order)
+    if resource.custom:
+        yield b'{"apiVersion":' + api_version + b',"items":['
+        tail = b'],"kind":' + kind + b"," + described + b"}\n"
+    else:
+        yield b'{"kind":' + kind + b',"apiVersion":' + api_version + b"," + described + b',"items":['
+        tail = b"]}\n"
+    separator = b"," + resource.item_prefix
+    pieces: list[bytes] = []
+    size, join = 0, resource.item_prefix
+    for stored in page.items:
+        pieces.append(join)
+        pieces.append(stored.body)
+        join = separator
+        size += len(stored.body)
+        if size >= chunk:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    pieces.append(tail)
+    yield b"".join(pieces)

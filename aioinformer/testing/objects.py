@@ -1,0 +1,178 @@
+"""Objects on their way in and out of the storage: the order of fields, metadata, encoding."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from aioinformer.testing.errors import bad_request
+from aioinformer.testing.storage import StoredObject
+
+if TYPE_CHECKING:
+    from aioinformer.testing.resources import ResourceType
+
+Object = dict[str, Any]
+"""A Kubernetes object as decoded JSON."""
+
+_METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+_DROPPED_WHEN_EMPTY = frozenset(
+    [
+        "annotations",
+        "finalizers",
+        "generateName",
+        "labels",
+        "managedFields",
+        "ownerReferences",
+        "resourceVersion",
+        "uid",
+    ]
+)
+
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode
+_NO_LABELS: dict[str, str] = {}
+
+
+def store(resource: ResourceType, obj: Object) -> StoredObject:
+    """Make the stored form of an object; its metadata is complete."""
+    metadata = obj["metadata"]
+    ordered = {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
+    content: Object = {"metadata": ordered}
+    for name, value in obj.items():
+        if name not in ("apiVersion", "kind", "metadata"):
+            content[name] = value
+    if resource.custom:
+        body = _encode_sorted(ordered)
+        del content["metadata"]
+        rest = _encode_sorted(content)
+        body = b'"metadata":' + body + (b"," + rest[1:] if content else b"}")
+    else:
+        body = _encode(content)[1:]
+    owners = ordered.get("ownerReferences")
+    return StoredObject(
+        namespace=sys.intern(ordered.get("namespace", "")),
+        name=ordered["name"],
+        uid=ordered["uid"],
+        resource_version=int(ordered.get("resourceVersion", 0)),
+        labels=ordered.get("labels") or _NO_LABELS,
+        fields=_fields(resource, obj) if resource.fields else (),
+        owners=tuple(owner.get("uid", "") for owner in owners) if owners else (),
+        terminating="deletionTimestamp" in ordered,
+        body=body,
+    )
+
+
+def _fields(resource: ResourceType, obj: Object) -> tuple[str, ...]:
+    values = []
+    for field in resource.fields:
+        value: Any = obj
+        for step in field.steps:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is None:
+            values.append(field.default)
+        elif isinstance(value, str):
+            values.append(sys.intern(value))
+        elif isinstance(value, bool):
+            values.append("true" if value else "false")
+        else:
+            values.append(str(value))
+    return tuple(values)
+
+
+def load(resource: ResourceType, stored: StoredObject) -> Object:
+    """Decode a stored object; the caller owns the result."""
+    decoded: Object = msgspec.json.decode(resource.prefix + stored.body)
+    return decoded
+
+
+def raw(resource: ResourceType, stored: StoredObject) -> bytes:
+    """A stored object as an HTTP body."""
+    return resource.prefix + stored.body + b"\n"
+
+
+def reversioned(resource: ResourceType, stored: StoredObject, resource_version: int) -> StoredObject:
+    """The object with another resourceVersion, as a DELETED event shows it."""
+    obj = load(resource, stored)
+    obj["metadata"]["resourceVersion"] = str(resource_version)
+    return store(resource, obj)
+
+
+def timestamp(seconds: float) -> str:
+    """A time as metadata writes it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse(body: bytes, what: str = "request body") -> Any:
+    """Decode JSON that a client sent.
+
+    Raises:
+        StatusError: 400 for what is no JSON.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise bad_request(f"the {what} could not be decoded as JSON: {error}") from error
+
+
+def metadata_of(obj: Any) -> Object:
+    """An object's metadata, checked to be what metadata can be.
+
+    Raises:
+        StatusError: 400 if the object or its metadata is no JSON object or holds values of the wrong type.
+    """
+    if not isinstance(obj, dict):
+        raise bad_request(
+            "the object provided is unrecognized (must be of type object): it is no JSON object"
+        )
+    metadata = obj.get("metadata")
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise _wrong_type("metadata", "ObjectMeta", metadata)
+    for name in ("name", "generateName", "namespace", "uid", "resourceVersion"):
+        value = metadata.get(name)
+        if value is not None and not isinstance(value, str):
+            raise _wrong_type(f"metadata.{name}", "string", value)
+    for name in ("labels", "annotations"):
+        value = metadata.get(name)
+        if value is not None and not _is_string_map(value):
+            raise _wrong_type(f"metadata.{name}", "map of strings", value)
+    for name in ("finalizers", "ownerReferences"):
+        value = metadata.get(name)
+        if value is not None and not isinstance(value, list):
+            raise _wrong_type(f"metadata.{name}", "list", value)
+    return {
+        key: value
+        for key, value in metadata.items()
+        if value is not None and (value or key not in _DROPPED_WHEN_EMPTY)
+    }
+
+
+def _is_string_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+
+
+def _wrong_type(path: str, wanted: str, value: Any) -> Exception:
+    return bad_request(
+        f"json: cannot unmarshal {type(value).__name__} into Go struct field {path} of type {wanted}"
+    )

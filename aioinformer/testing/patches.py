@@ -1,0 +1,78 @@
+"""The patch types of the API: JSON patch, merge patch; strategic merge patch is in `strategic`."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.errors import MissingExtraError, StatusError, bad_request, unsupported_media_type
+from aioinformer.testing.strategic import strategic_merge
+
+if TYPE_CHECKING:
+    from aioinformer.testing.resources import ResourceType
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content_type: str) -> dict[str, Any]:
+    """An object with a patch applied; the arguments stay as they are.
+
+    Raises:
+        StatusError: 400 for a malformed patch, 415 for a type that the resource does not take, 422 for a JSON
+            patch that does not fit the object.
+    """
+    if content_type == JSON_PATCH:
+        result = _json_patch(obj, patch)
+    elif content_type == MERGE_PATCH:
+        if not isinstance(patch, dict):
+            raise bad_request("json: cannot unmarshal the patch: a merge patch is a JSON object")
+        result = merge_patch(obj, patch)
+    elif content_type == STRATEGIC_PATCH and not resource.custom:
+        if not isinstance(patch, dict):
+            raise bad_request("json: cannot unmarshal the patch: a strategic merge patch is a JSON object")
+        result = strategic_merge(obj, patch)
+    else:
+        raise unsupported_patch(resource)
+    if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
+        raise bad_request("the patched object is no Kubernetes object")
+    return result
+
+
+def unsupported_patch(resource: ResourceType) -> StatusError:
+    """415 that names the patch types which the resource takes."""
+    types = [JSON_PATCH, MERGE_PATCH] + ([] if resource.custom else [STRATEGIC_PATCH])
+    return unsupported_media_type(
+        "the body of the request was in an unknown format - accepted media types include: " + ", ".join(types)
+    )
+
+
+def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
+    try:
+        import jsonpatch
+    except ImportError as error:
+        raise MissingExtraError("jsonpatch", "a JSON patch") from error
+    if not isinstance(patch, list):
+        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+    try:
+        return jsonpatch.apply_patch(obj, patch)
+    except (jsonpatch.InvalidJsonPatch, KeyError, TypeError) as error:
+        raise bad_request(f"error decoding patch: {error}") from error
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+        message = "the server rejected our request due to an error in our request"
+        raise StatusError(422, "Invalid", message, details={}) from error
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7386: null deletes, objects merge, everything else replaces."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    result = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge_patch(result.get(name), value)
+    return result

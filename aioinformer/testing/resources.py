@@ -1,0 +1,143 @@
+"""Which resources the server has: `ResourceType` and the registry of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class FieldLabel(NamedTuple):
+    """A field that a field selector may name.
+
+    Attributes:
+        label: Its name in a selector.
+        path: Where its value is in the object; the label's own path if empty.
+        default: Its value where the object does not have it.
+    """
+
+    label: str
+    path: str = ""
+    default: str = ""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The path's keys."""
+        return tuple((self.path or self.label).split("."))
+
+
+@dataclass(frozen=True)
+class ResourceType:
+    """One resource in one version of its API group.
+
+    Attributes:
+        group: The API group; empty for the core group.
+        version: The version, such as `"v1"`.
+        plural: The name in paths, such as `"pods"`.
+        kind: The kind of its objects.
+        namespaced: Whether its objects live in namespaces.
+        short_names: Abbreviations that kubectl takes.
+        subresources: `"status"`, `"scale"` and others; with `"status"`, an update of the object leaves its
+            status alone and the other way round.
+        categories: Groups of resources that kubectl takes, such as `"all"`.
+        singular: The singular name; the kind in lower case if empty.
+        fields: What field selectors may name besides metadata.name and metadata.namespace.
+        custom: Whether it behaves like a custom resource, which differs in details: the items of its lists
+            carry their kind, a change of its status changes nothing else, there is no strategic merge patch.
+        generation: Whether metadata.generation counts the changes of the spec.
+        create_on_update: Whether PUT creates what is not there.
+        unconditional_update: Whether PUT works without a resourceVersion; a custom resource's does not.
+        columns: Printer columns beyond the name for `kubectl get`: (title, JSON path, type, priority).
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ("status",)
+    categories: tuple[str, ...] = ()
+    singular: str = ""
+    fields: tuple[FieldLabel, ...] = ()
+    custom: bool = True
+    generation: bool = True
+    create_on_update: bool = False
+    unconditional_update: bool = False
+    columns: tuple[tuple[str, str, str, int], ...] = field(default=(), compare=False)
+
+    @cached_property
+    def api_version(self) -> str:
+        """`"v1"` or `"apps/v1"`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def group_resource(self) -> str:
+        """The name in messages: `"pods"` or `"deployments.apps"`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @cached_property
+    def has_status(self) -> bool:
+        """Whether status is a subresource."""
+        return "status" in self.subresources
+
+    @cached_property
+    def prefix(self) -> bytes:
+        """How every object of this type begins: kind and apiVersion, in the order of the real server."""
+        kind = msgspec.json.encode(self.kind)
+        api_version = msgspec.json.encode(self.api_version)
+        if self.custom:
+            return b'{"apiVersion":' + api_version + b',"kind":' + kind + b","
+        return b'{"kind":' + kind + b',"apiVersion":' + api_version + b","
+
+    @cached_property
+    def item_prefix(self) -> bytes:
+        """How an item of a list begins: items of built-in lists carry neither kind nor apiVersion."""
+        return self.prefix if self.custom else b"{"
+
+
+class Registry:
+    """The resources that exist, in the order of their registration."""
+
+    def __init__(self, types: Iterable[ResourceType] = ()) -> None:
+        self._types: dict[tuple[str, str, str], ResourceType] = {}
+        for resource in types:
+            self.add(resource)
+
+    def add(self, resource: ResourceType) -> None:
+        """Add a type, in place of an older one of the same name."""
+        self._types[resource.group, resource.version, resource.plural] = resource
+
+    def remove(self, group: str, plural: str) -> None:
+        """Remove a resource in all its versions."""
+        for key in [key for key in self._types if key[0] == group and key[2] == plural]:
+            del self._types[key]
+
+    def find(self, group: str, version: str, plural: str) -> ResourceType | None:
+        """The type at a path, or None."""
+        return self._types.get((group, version, plural))
+
+    def any_version(self, group: str, plural: str) -> ResourceType | None:
+        """The resource in any of its versions, or None."""
+        return next((t for t in self._types.values() if t.group == group and t.plural == plural), None)
+
+    def of_kind(self, group: str, kind: str) -> ResourceType | None:
+        """The resource whose objects are of this kind, or None."""
+        return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
+
+    def __iter__(self) -> Iterator[ResourceType]:
+        return iter(list(self._types.values()))
+
+    def group_versions(self) -> dict[str, list[str]]:
+        """The versions of each group, in the order of their registration."""
+        groups: dict[str, list[str]] = {}
+        for group, version, _ in self._types:
+            versions = groups.setdefault(group, [])
+            if version not in versions:
+                versions.append(version)
+        return groups

@@ -1,0 +1,33 @@
+"""Which objects of a collection a list or a watch is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.selectors import FieldSelector, LabelSelector
+
+if TYPE_CHECKING:
+    from aioinformer.testing.storage import StoredObject
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A namespace and selectors; without any it selects everything."""
+
+    namespace: str = ""
+    labels: LabelSelector = field(default_factory=LabelSelector)
+    fields: FieldSelector = field(default_factory=FieldSelector)
+
+    @property
+    def has_selectors(self) -> bool:
+        """Whether objects of the namespace can fall outside it."""
+        return bool(self.labels) or bool(self.fields)
+
+    def matches(self, stored: StoredObject | None) -> bool:
+        """Whether an object is selected."""
+        if stored is None or (self.namespace and stored.namespace != self.namespace):
+            return False
+        return self.labels.matches(stored.labels) and self.fields.matches(
+            stored.namespace, stored.name, stored.fields
+        )

@@ -1,0 +1,476 @@
+"""The embedded API server: its life, and the Python API that tests drive it with."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing import errors
+from aioinformer.testing.builtin import NAMESPACES
+from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.controlplane import ControlPlane
+from aioinformer.testing.deletion import delete, delete_collection
+from aioinformer.testing.faults import Fault, Faults
+from aioinformer.testing.handler import Handler
+from aioinformer.testing.listener import Listener
+from aioinformer.testing.objects import Object, load
+from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, apply_patch
+from aioinformer.testing.selection import Selection
+from aioinformer.testing.selectors import FieldSelector, LabelSelector
+from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from aioinformer.testing.requests import Request
+    from aioinformer.testing.resources import ResourceType
+
+_REQUESTS_KEPT = 10_000
+_STEPS_AT_ONCE = 50
+_WHOLE = WriteOptions(whole=True)
+_Objects = list[Object]
+
+
+class APIServer:
+    """A Kubernetes API server inside the process, on a real socket of the loopback interface.
+
+        async with APIServer() as server:
+            server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {}})
+            async with Client.from_url(server.url) as client: ...
+
+    It speaks the API as kube-apiserver v1.36 does: lists with pages and resourceVersions, watches with
+    bookmarks and initial events, optimistic concurrency, finalizers, patches, custom resources, discovery good
+    enough for kubectl. `faults` makes it fail on command.
+
+    The Python API (`create`, `update`, ...) is synchronous, works before `start` and after `stop` too, and is a
+    back door: it asks for no permission, makes missing namespaces, and writes object and status in one step.
+
+    Args:
+        port: The port on 127.0.0.1; 0 for a free one.
+        tls: Serve https with a certificate of its own authority (`ca_pem`); needs `aioinformer[testing]`.
+        token: A bearer token that requests must carry; without one everybody may do everything. More can be
+            added to `tokens` at any time, and taken away.
+        history: How many changes of each resource a watch can go back; older versions get 410.
+        watch_buffer: How many changes a watch may lie behind its resource before its stream is ended.
+        bookmark_interval: Seconds between the bookmarks of a watch.
+        watch_list: Whether watches can send the initial events (`sendInitialEvents`); without, they refuse as
+            servers before 1.32 do.
+        control_plane: Do what a cluster's controllers and kubelets do for deletion: empty namespaces,
+            release volumes, collect what has lost its owner, end pods. Without it nothing is finalised, as with
+            a bare kube-apiserver.
+        seed: Makes uids and generated names repeatable.
+        clock: Gives the time for timestamps.
+
+    Attributes:
+        cluster: The resources and objects themselves, for what the Python API does not offer.
+        faults: Trouble on command.
+        requests: The latest 10,000 requests, oldest first.
+        tokens: The bearer tokens that are taken, if a token was given.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        tls: bool = False,
+        token: str | None = None,
+        history: int = 10_000,
+        watch_buffer: int = 10_000,
+        bookmark_interval: float = 60.0,
+        watch_list: bool = True,
+        control_plane: bool = True,
+        seed: int | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.cluster = Cluster(history=history, watch_buffer=watch_buffer, seed=seed, clock=clock)
+        self.tokens: set[str] = set() if token is None else {token}
+        self.requests: deque[Request] = deque(maxlen=_REQUESTS_KEPT)
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._token = token
+        self._forbidden: list[Fault] = []
+        self._certificates = Certificates() if tls else None
+        self._control_plane = ControlPlane(self.cluster) if control_plane else None
+        self._work = asyncio.Event()
+        self._worker: asyncio.Task[None] | None = None
+        self.faults = Faults(
+            watches=lambda: list(self._handler.watches),
+            expire_history=self.cluster.storage.expire_history,
+            refuse=self._refuse,
+            accept=self._accept,
+            cut_connections=self._cut_connections,
+        )
+        self._handler = Handler(
+            self.cluster,
+            self.faults,
+            authorize=self._authorize,
+            record=self._record,
+            changed=self._changed,
+            bookmark_interval=bookmark_interval,
+            watch_list=watch_list,
+        )
+        context = None if self._certificates is None else self._certificates.server_context
+        self._listener = Listener(self._handler, port, context)
+        self._pause: Fault | None = None
+
+    # Life
+
+    async def start(self) -> None:
+        """Open the port; `url` is known from here on."""
+        if self._worker is not None:
+            raise RuntimeError("the API server is running already")
+        await self._listener.listen()
+        self._worker = asyncio.create_task(self._work_in_slices(), name="aioinformer.testing control plane")
+
+    async def stop(self) -> None:
+        """Close the port and cut every connection, without waiting for anybody.
+
+        When it returns, no task of the server is left. The objects stay, and `start` opens the same port again.
+        """
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+        await self._listener.stop()
+
+    async def restart(self) -> None:
+        """Stop and start on the same port, with the same objects, as when the server's process is replaced."""
+        await self.stop()
+        await self.start()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def pause(self) -> None:
+        """Keep every connection open and silent, and answer nothing, until `resume`."""
+        if self._pause is None:
+            self._pause = self.faults.freeze()
+
+    def resume(self) -> None:
+        """End a pause."""
+        if self._pause is not None:
+            self._pause.remove()
+            self._pause = None
+
+    # Where it is
+
+    @property
+    def port(self) -> int:
+        """The port; 0 before the first start if none was asked for."""
+        return self._listener.port
+
+    @property
+    def url(self) -> str:
+        """The server's address, such as `http://127.0.0.1:40001`."""
+        scheme = "http" if self._certificates is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str | None:
+        """The bearer token that the server was made with."""
+        return self._token
+
+    @property
+    def ca_pem(self) -> bytes | None:
+        """The certificate of the server's own authority, if it speaks TLS."""
+        return None if self._certificates is None else self._certificates.ca_pem
+
+    def kubeconfig(self, path: str | Path | None = None) -> dict[str, Any]:
+        """A kubeconfig for this server.
+
+        Args:
+            path: Also write it to this file.
+        """
+        config = kubeconfig(self.url, token=self._token, ca_pem=self.ca_pem)
+        if path is not None:
+            write_kubeconfig(Path(path), config)
+        return config
+
+    # Objects
+
+    def create(self, api_version: str, plural: str, obj: Object, namespace: str | None = None) -> Object:
+        """Create an object, in its own namespace, the given one, or `default`.
+
+        Args:
+            api_version: `"v1"`, `"apps/v1"` and so on.
+            plural: `"pods"`, `"deployments"` and so on.
+            obj: The object; it is not changed. Its status is kept.
+            namespace: The namespace, if the object does not say; one that does not exist is made.
+
+        Returns:
+            The object as it was stored.
+
+        Raises:
+            StatusError: What the server would answer.
+        """
+        resource = self.resource(api_version, plural)
+        namespace = self._namespace(resource, namespace, obj)
+        if resource.namespaced and self.cluster.find(NAMESPACES, "", namespace) is None:
+            self.cluster.create(NAMESPACES, "", {"metadata": {"name": namespace}})
+        stored = self.cluster.create(resource, namespace, obj, _WHOLE)
+        self._settle()
+        return load(resource, stored)
+
+    def get(self, api_version: str, plural: str, name: str, namespace: str | None = None) -> Object:
+        """An object.
+
+        Raises:
+            StatusError: 404.
+        """
+        resource = self.resource(api_version, plural)
+        return load(resource, self.cluster.get(resource, self._namespace(resource, namespace), name))
+
+    def list(
+        self,
+        api_version: str,
+        plural: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> _Objects:
+        """The objects, of one namespace or of all, in the order of their keys."""
+        resource = self.resource(api_version, plural)
+        selection = _selection(resource, namespace, label_selector, field_selector)
+        found = self.cluster.collection(resource).at(self.resource_version, selection.namespace)
+        return [load(resource, stored) for stored in found if selection.matches(stored)]
+
+    def update(self, api_version: str, plural: str, obj: Object, namespace: str | None = None) -> Object:
+        """Replace an object: all of it, its status included.
+
+        An object with a resourceVersion must be the newest one; without, it overwrites.
+
+        Raises:
+            StatusError: 404, 409 and others.
+        """
+        resource = self.resource(api_version, plural)
+        namespace = self._namespace(resource, namespace, obj)
+        name = str((obj.get("metadata") or {}).get("name") or "")
+        self.cluster.get(resource, namespace, name)  # 404 here even where an update may create
+        stored, _ = self.cluster.update(resource, namespace, name, obj, _WHOLE)
+        self._settle()
+        return load(resource, stored)
+
+    def patch(
+        self,
+        api_version: str,
+        plural: str,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        namespace: str | None = None,
+        *,
+        content_type: str | None = None,
+    ) -> Object:
+        """Patch an object, its status included.
+
+        Args:
+            api_version: The resource's version.
+            plural: The resource's plural name.
+            name: The object's name.
+            patch: A merge patch, or a list of JSON patch operations.
+            namespace: The object's namespace.
+            content_type: The type of the patch, if it is another one.
+
+        Raises:
+            StatusError: 404 and others.
+        """
+        resource = self.resource(api_version, plural)
+        namespace = self._namespace(resource, namespace)
+        kind = content_type or (JSON_PATCH if isinstance(patch, list) else MERGE_PATCH)
+        stored = self.cluster.modify(
+            resource, namespace, name, lambda obj: apply_patch(resource, obj, patch, kind), _WHOLE
+        )
+        self._settle()
+        return load(resource, stored)
+
+    def delete(
+        self,
+        api_version: str,
+        plural: str,
+        name: str,
+        namespace: str | None = None,
+        *,
+        grace_period_seconds: int | None = None,
+        propagation_policy: str | None = None,
+        uid: str | None = None,
+        resource_version: str | None = None,
+    ) -> None:
+        """Delete an object, as far as its finalizers let it go.
+
+        Raises:
+            StatusError: 404, or 409 if `uid` or `resource_version` are not the object's.
+        """
+        resource = self.resource(api_version, plural)
+        options = DeleteOptions(
+            grace_period_seconds=grace_period_seconds,
+            uid=uid,
+            resource_version=resource_version,
+            propagation_policy=propagation_policy,
+        )
+        delete(self.cluster, resource, self._namespace(resource, namespace), name, options)
+        self._settle()
+
+    def delete_collection(
+        self,
+        api_version: str,
+        plural: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> int:
+        """Delete the objects of one namespace or of all; says how many there were."""
+        resource = self.resource(api_version, plural)
+        selection = _selection(resource, namespace, label_selector, field_selector)
+        count = sum(1 for _ in delete_collection(self.cluster, resource, selection, DeleteOptions()))
+        self._settle()
+        return count
+
+    def snapshot(
+        self,
+        api_version: str,
+        plural: str,
+        namespace: str | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> dict[str, str]:
+        """The resourceVersion of each object by its key, for comparing a cache with the server."""
+        resource = self.resource(api_version, plural)
+        selection = _selection(resource, namespace, label_selector, field_selector)
+        found = self.cluster.collection(resource).at(self.resource_version, selection.namespace)
+        return {stored.key: str(stored.resource_version) for stored in found if selection.matches(stored)}
+
+    # The server
+
+    @property
+    def resource_version(self) -> int:
+        """The number of the latest change to anything."""
+        return self.cluster.resource_version
+
+    def resource(self, api_version: str, plural: str) -> ResourceType:
+        """The type of a resource.
+
+        Raises:
+            StatusError: 404.
+        """
+        group, _, version = api_version.rpartition("/")
+        found = self.cluster.registry.find(group, version, plural)
+        if found is None:
+            raise errors.StatusError(
+                404,
+                "NotFound",
+                f"the server does not have the resource {plural!r} in {api_version!r}; register it, or create its "
+                "CustomResourceDefinition",
+            )
+        return found
+
+    def register(self, resource: ResourceType) -> ResourceType:
+        """Add a resource without a CustomResourceDefinition."""
+        self.cluster.registry.add(resource)
+        return resource
+
+    def forbid(
+        self,
+        verb: str | None = None,
+        resource: str | None = None,
+        *,
+        matching: Callable[[Request], bool] | None = None,
+    ) -> Fault:
+        """Answer 403 to requests of a verb about a resource, until the result's `remove()`."""
+        rule = Fault(verb, resource, matching, None, 0, self._forbidden)
+        self._forbidden.append(rule)
+        return rule
+
+    def count(self, verb: str | None = None, resource: str | None = None) -> int:
+        """How many requests came in all, of a verb and about a resource (by plural name)."""
+        return sum(
+            number
+            for (counted, plural), number in self._counts.items()
+            if verb in (None, counted) and resource in (None, plural)
+        )
+
+    @property
+    def open_watches(self) -> int:
+        """How many watches are open."""
+        return len(self._handler.watches)
+
+    # Within
+
+    def _namespace(self, resource: ResourceType, namespace: str | None, obj: Object | None = None) -> str:
+        if not resource.namespaced:
+            return ""
+        given = ((obj or {}).get("metadata") or {}).get("namespace")
+        return namespace or given or "default"
+
+    def _record(self, request: Request) -> None:
+        self.requests.append(request)
+        self._counts[request.verb, request.resource] += 1
+
+    def _authorize(self, request: Request, token: str | None) -> None:
+        if self._token is not None:
+            if token is None or token not in self.tokens:
+                raise errors.unauthorized()
+            request.user = "embedded"
+        if any(rule.use(request) for rule in list(self._forbidden)):
+            raise self._forbidding(request)
+
+    def _forbidding(self, request: Request) -> errors.StatusError:
+        resource = self.cluster.registry.find(request.group, request.version, request.resource)
+        if resource is None:
+            why = f'User "{request.user}" cannot {request.verb} path "{request.path}"'
+            return errors.StatusError(403, "Forbidden", f"forbidden: {why}", details={})
+        asked = f"{resource.plural}/{request.subresource}" if request.subresource else resource.plural
+        where = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
+        return errors.forbidden(
+            resource,
+            request.name,
+            f'User "{request.user}" cannot {request.verb} resource "{asked}" in API group "{resource.group}" {where}',
+        )
+
+    def _refuse(self) -> None:
+        self._listener.refuse()
+
+    def _cut_connections(self) -> int:
+        return self._listener.cut()
+
+    async def _accept(self) -> None:
+        if self._worker is not None:
+            await self._listener.listen()
+
+    def _settle(self) -> None:
+        if self._control_plane is not None and self._control_plane.busy:
+            self._control_plane.settle()
+
+    def _changed(self) -> None:
+        if self._control_plane is not None and self._control_plane.busy:
+            self._work.set()
+
+    async def _work_in_slices(self) -> None:
+        """Do the control plane's work, a little at a time."""
+        while self._control_plane is not None:
+            for step, _ in enumerate(self._control_plane.work(), 1):
+                if step % _STEPS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            await self._work.wait()
+            self._work.clear()
+
+
+def _selection(
+    resource: ResourceType, namespace: str | None, label_selector: str, field_selector: str
+) -> Selection:
+    return Selection(
+        namespace if namespace and resource.namespaced else "",
+        LabelSelector.parse(label_selector),
+        FieldSelector.parse(field_selector, resource),
+    )

@@ -1,0 +1,133 @@
+"""What the server checks about metadata before it takes an object."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.errors import bad_request, cause, invalid
+
+if TYPE_CHECKING:
+    from aioinformer.testing.objects import Object
+    from aioinformer.testing.resources import ResourceType
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+
+_LABEL_RULE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+    "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation "
+    "is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+# Kinds whose names are DNS labels, and those whose names may be any path segment.
+_LABEL_NAMES = frozenset(["Namespace", "Service"])
+_PATH_SEGMENT_NAMES = frozenset(["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"])
+
+
+def check_kind(resource: ResourceType, obj: Object) -> None:
+    """Refuse an object of another kind; one that does not say its kind is taken.
+
+    Raises:
+        StatusError: 400.
+    """
+    kind, api_version = obj.get("kind"), obj.get("apiVersion")
+    if kind and kind != resource.kind:
+        internal = resource.group.split(".")[0] or "core"
+        raise bad_request(
+            f'{kind} in version "{api_version}" cannot be handled as a {resource.kind}: converting '
+            f"({str(api_version).replace('/', '.')}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
+        )
+    if api_version and api_version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+
+
+def check_place(resource: ResourceType, metadata: Object, namespace: str, name: str | None) -> None:
+    """Refuse an object whose namespace or name is not the request's.
+
+    Raises:
+        StatusError: 400.
+    """
+    given = metadata.get("namespace")
+    if given and given != namespace and resource.namespaced:
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    if name is not None and metadata.get("name") and metadata["name"] != name:
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+
+
+def check_metadata(resource: ResourceType, metadata: Object) -> None:
+    """Refuse a bad name or bad labels.
+
+    Raises:
+        StatusError: 422, naming every cause.
+    """
+    name = metadata.get("name", "")
+    causes: list[dict[str, str]] = []
+    if not name:
+        causes.append(
+            cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
+        )
+    elif fault := _name_fault(resource, name):
+        causes.append(_invalid_value("metadata.name", name, fault))
+    for key, value in (metadata.get("labels") or {}).items():
+        if len(value) > 63:
+            causes.append(_invalid_value("metadata.labels", value, "must be no more than 63 bytes"))
+        elif not _QUALIFIED.fullmatch(value):
+            causes.append(_invalid_value("metadata.labels", value, _LABEL_VALUE_RULE))
+        elif not key:
+            causes.append(_invalid_value("metadata.labels", key, "name part must be non-empty"))
+    if causes:
+        raise invalid(resource.kind, resource.group, name, causes)
+
+
+def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
+    """Refuse new finalizers on an object that is being deleted.
+
+    Raises:
+        StatusError: 422.
+    """
+    if "deletionTimestamp" not in old:
+        return
+    added = [entry for entry in new.get("finalizers") or [] if entry not in (old.get("finalizers") or [])]
+    if added:
+        listed = ", ".join(f'"{entry}"' for entry in added)
+        why = (
+            "no new finalizers can be added if the object is being deleted, found new finalizers "
+            f"[]string{{{listed}}}"
+        )
+        entry = cause("FieldValueForbidden", f"Forbidden: {why}", "metadata.finalizers")
+        raise invalid(resource.kind, resource.group, old["name"], [entry])
+
+
+def _name_fault(resource: ResourceType, name: str) -> str | None:
+    if resource.kind in _PATH_SEGMENT_NAMES:
+        return "may not contain '/'" if "/" in name or "%" in name or name in (".", "..") else None
+    if resource.kind in _LABEL_NAMES:
+        if len(name) > 63:
+            return "must be no more than 63 bytes"
+        return None if _LABEL.fullmatch(name) else _LABEL_RULE
+    if len(name) > 253:
+        return "must be no more than 253 bytes"
+    return None if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+
+
+def _invalid_value(field: str, value: Any, why: str) -> dict[str, str]:
+    return cause("FieldValueInvalid", f'Invalid value: "{value}": {why}', field)

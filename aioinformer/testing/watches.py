@@ -1,0 +1,363 @@
+"""WATCH: which lines a watch is sent, and the coroutine that sends them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from aioinformer.testing.errors import StatusError, cause, expired, invalid, resource_version_too_large
+from aioinformer.testing.listing import parse_resource_version
+from aioinformer.testing.storage import event_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aioinformer.testing.requests import Request
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.selection import Selection
+    from aioinformer.testing.storage import Collection, StoredEvent, StoredObject
+
+_BATCH = 1000
+"""How many changes one write takes at most."""
+
+_INITIAL_BYTES = 1 << 18
+"""About how many bytes of the initial objects one write takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """The parameters of a watch, as the query gives them."""
+
+    resource_version: str = ""
+    resource_version_match: str = ""
+    allow_bookmarks: bool = False
+    send_initial_events: bool | None = None
+    timeout_seconds: int | None = None
+    continue_token: str = ""
+
+    def validate(self, *, watch_list: bool) -> None:
+        """Refuse what the real server refuses; without `watch_list`, what one without the feature refuses.
+
+        Raises:
+            StatusError: 422.
+        """
+        match, causes = self.resource_version_match, []
+        path = "resourceVersionMatch"
+        if self.send_initial_events is not None:
+            if match != "NotOlderThan":
+                causes.append(_forbidden(path, f"sendInitialEvents requires setting {path} to NotOlderThan"))
+            if not watch_list:
+                why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+                causes.append(_forbidden("sendInitialEvents", why))
+        if match:
+            if self.send_initial_events is None:
+                why = f"{path} is forbidden for watch unless sendInitialEvents is provided"
+                causes.append(_forbidden(path, why))
+            if match != "NotOlderThan":
+                why = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
+                causes.append(cause("FieldValueNotSupported", why, path))
+            if self.continue_token:
+                causes.append(_forbidden(path, f"{path} is forbidden when continue is provided"))
+        if causes:
+            raise invalid("ListOptions", "meta.k8s.io", "", causes)
+
+
+def _forbidden(path: str, why: str) -> dict[str, str]:
+    return cause("FieldValueForbidden", f"Forbidden: {why}", path)
+
+
+class View(Protocol):
+    """How objects are shown other than as they are: as rows of a table, or their metadata alone."""
+
+    def line(self, kind: str, stored: StoredObject) -> bytes:
+        """One line of the watch."""
+        ...
+
+    def bookmark(self, metadata: dict[str, Any]) -> bytes:
+        """The line of a bookmark."""
+        ...
+
+
+def error_line(status: dict[str, Any]) -> bytes:
+    """The line that tells of an error."""
+    return msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"
+
+
+class WatchCursor:
+    """Where a watch stands: first in the objects that were there, then in the log of changes.
+
+    Args:
+        resource: The resource, in the version that the watch is for.
+        collection: Its objects.
+        selection: Which of them.
+        options: The parameters.
+        current: Gives the server's version.
+        watch_list: Whether the server has the WatchList feature.
+        view: How objects are shown.
+
+    Raises:
+        StatusError: 422 and 500 for bad parameters; 410 and 504, which the real server tells in the stream.
+    """
+
+    def __init__(
+        self,
+        resource: ResourceType,
+        collection: Collection,
+        selection: Selection,
+        options: WatchOptions,
+        *,
+        current: Callable[[], int],
+        watch_list: bool = True,
+        view: View | None = None,
+    ) -> None:
+        self._resource = resource
+        self._collection = collection
+        self._selection = selection
+        self._current = current
+        self._view = view
+        self._initial: deque[StoredObject] = deque()
+        self.closing_bookmark_due = False
+        self.bookmarks = options.allow_bookmarks
+        asked = parse_resource_version(options.resource_version)
+        legacy = not asked and options.send_initial_events is None
+        if options.send_initial_events or legacy:
+            if asked > current():
+                raise resource_version_too_large(asked, current())
+            self._position = collection.log.end
+            found = collection.at(current(), selection.namespace)
+            self._initial.extend(stored for stored in found if selection.matches(stored))
+            self.closing_bookmark_due = options.allow_bookmarks and (not legacy or watch_list)
+            self._from = current()
+        else:
+            start = asked or current()
+            floor = collection.log.floor
+            if start < floor:
+                raise expired(f"too old resource version: {start} ({floor})")
+            self._position = collection.log.after(start)
+            self._from = start
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether everything that has happened was taken."""
+        return not self._initial and self._position >= self._collection.log.end
+
+    @property
+    def lost(self) -> bool:
+        """Whether the watch lies so far behind that the changes it needs are gone, or its resource is."""
+        return self._collection.closed or self._collection.log.since(self._position, 0) is None
+
+    def take(self) -> list[bytes]:
+        """The next lines; none if there are none yet."""
+        if self._initial:
+            return self._take_initial()
+        events = self._collection.log.since(self._position, _BATCH)
+        if not events:
+            return []
+        self._position += len(events)
+        if self._view is None and not self._selection.has_selectors:
+            return self._plain(events)
+        lines = []
+        for event in events:
+            line = self._selected(event)
+            if line:
+                lines.append(line)
+        return lines
+
+    def bookmark(self, *, closing: bool = False) -> bytes:
+        """The line of a bookmark at the server's version; only right when the cursor is up to date."""
+        metadata: dict[str, Any] = {"resourceVersion": str(max(self._current(), self._from))}
+        if closing:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        if self._view is not None:
+            return self._view.bookmark(metadata)
+        return b"".join(
+            (
+                b'{"type":"BOOKMARK","object":',
+                self._resource.prefix,
+                b'"metadata":',
+                msgspec.json.encode(metadata, order="deterministic" if self._resource.custom else None),
+                b"}}\n",
+            )
+        )
+
+    def _take_initial(self) -> list[bytes]:
+        lines, size = [], 0
+        while self._initial and size < _INITIAL_BYTES:
+            line = self._line("ADDED", self._initial.popleft())
+            lines.append(line)
+            size += len(line)
+        return lines
+
+    def _plain(self, events: list[StoredEvent]) -> list[bytes]:
+        prefix, namespace, begin = self._resource.prefix, self._selection.namespace, self._from
+        return [
+            event.line(prefix)
+            for event in events
+            if event.resource_version > begin and (not namespace or event.namespace == namespace)
+        ]
+
+    def _selected(self, event: StoredEvent) -> bytes:
+        if event.resource_version <= self._from:
+            return b""
+        now = self._selection.matches(event.current)
+        before = self._selection.matches(event.previous)
+        if now:
+            assert event.current is not None
+            return self._line("MODIFIED" if before else "ADDED", event.current)
+        return self._line("DELETED", event.last) if before else b""
+
+    def _line(self, kind: str, stored: StoredObject) -> bytes:
+        if self._view is not None:
+            return self._view.line(kind, stored)
+        return event_line(kind, self._resource.prefix, stored)
+
+
+class Sink(Protocol):
+    """Where a watch writes; an aiohttp response."""
+
+    async def write(self, data: bytes) -> None:
+        """Write, waiting while the client is slow."""
+
+
+class OpenWatch:
+    """A watch with a client at its other end; faults reach it through `send`, `end` and `cut`.
+
+    Args:
+        request: What was asked.
+        cursor: Where it stands.
+        timeout: Seconds after which it ends.
+        bookmark_interval: Seconds between bookmarks, if the client wants any.
+        hang_up: Closes the connection; at once, or (True) after what was written has gone out.
+        keep_bookmark: Whether a bookmark (True: the closing one of the initial events) is to be sent.
+        thawed: The event to wait for while the connection is frozen, or None.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        cursor: WatchCursor,
+        *,
+        timeout: float | None,
+        bookmark_interval: float,
+        hang_up: Callable[[bool], None],
+        keep_bookmark: Callable[[Request, bool], bool],
+        thawed: Callable[[Request], asyncio.Event | None],
+    ) -> None:
+        self.request = request
+        self._cursor = cursor
+        self._hang_up = hang_up
+        self._keep_bookmark = keep_bookmark
+        self._thawed = thawed
+        self._loop = asyncio.get_running_loop()
+        self._deadline = None if timeout is None else self._loop.time() + timeout
+        self._interval = bookmark_interval
+        self._next_bookmark = self._loop.time() + bookmark_interval
+        self._wake = asyncio.Event()
+        self._out: deque[bytes] = deque()
+        self._ending = False
+        self._cutting = False
+        self._writing = False
+
+    def wake(self) -> None:
+        """Look again: something has changed."""
+        self._wake.set()
+
+    def send(self, data: bytes) -> None:
+        """Send bytes as they are, after the lines that are due."""
+        self._out.append(data)
+        self.wake()
+
+    def end(self) -> None:
+        """End the stream as a server does that is done with it, after the lines that are due."""
+        if self._writing or self._thawed(self.request) is not None:
+            self._hang_up(False)  # nothing gets through any more, not even an end
+        self._ending = True
+        self.wake()
+
+    def cut(self) -> None:
+        """Cut the connection in the middle of a line."""
+        if self._writing or self._thawed(self.request) is not None:
+            self._hang_up(False)
+        self._cutting = True
+        self.wake()
+
+    async def run(self, sink: Sink) -> None:
+        """Write lines until the timeout, a fault, or the client has gone."""
+        while True:
+            while (frozen := self._thawed(self.request)) is not None:
+                await frozen.wait()
+            if self._cutting:
+                await self._cut_line(sink)
+                return
+            lines = self._due()
+            if lines:
+                await self._write(sink, b"".join(lines))
+                await asyncio.sleep(0)
+            elif not self._cursor.up_to_date and not self._cursor.lost:
+                await asyncio.sleep(0)  # what was taken was not for this watch; there is more
+            elif self._done():
+                return
+            else:
+                await self._sleep()
+
+    def _due(self) -> list[bytes]:
+        """The lines that can be written now."""
+        cursor = self._cursor
+        lines = cursor.take()
+        if cursor.up_to_date:
+            if cursor.closing_bookmark_due:
+                cursor.closing_bookmark_due = False
+                if self._keep_bookmark(self.request, True):
+                    lines.append(cursor.bookmark(closing=True))
+            now = self._loop.time()
+            timed_out = self._deadline is not None and now >= self._deadline
+            if cursor.bookmarks and (now >= self._next_bookmark or timed_out):
+                self._next_bookmark = now + self._interval if not timed_out else float("inf")
+                if self._keep_bookmark(self.request, False):
+                    lines.append(cursor.bookmark())
+            if not lines and self._out:
+                lines.extend(self._out)
+                self._out.clear()
+        return lines
+
+    def _done(self) -> bool:
+        return (
+            self._ending
+            or self._cursor.lost
+            or (self._deadline is not None and self._loop.time() >= self._deadline)
+        )
+
+    async def _write(self, sink: Sink, data: bytes) -> None:
+        self._writing = True
+        try:
+            await sink.write(data)
+        finally:
+            self._writing = False
+
+    async def _cut_line(self, sink: Sink) -> None:
+        lines = self._cursor.take()
+        line = lines[0] if lines else self._cursor.bookmark()
+        await self._write(sink, line[: len(line) // 2])
+        self._hang_up(True)
+
+    async def _sleep(self) -> None:
+        due = [self._deadline] if self._deadline is not None else []
+        if self._cursor.bookmarks:
+            due.append(self._next_bookmark)
+        at = min(due, default=None)
+        timer = None if at is None or at == float("inf") else self._loop.call_at(at, self.wake)
+        try:
+            await self._wake.wait()
+            self._wake.clear()
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+
+def in_stream(error: StatusError) -> bool:
+    """Whether the real server tells this error inside the stream, with HTTP status 200."""
+    return error.code in (410, 504)

@@ -1,0 +1,80 @@
+"""The clients that are compared: each reads a watch of EVENTS pods and prints its CPU seconds.
+
+Run as ``python -m benchmarks.peers NAME URL EVENTS``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+import orjson
+import uvloop
+
+from aioinformer import Client, KubeObject, ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
+
+
+async def bare_orjson(url: str, events: int) -> None:
+    """A loop as people write it, at its fastest: aiohttp's lines, orjson's dicts, and nothing around it."""
+    seen = 0
+    async with (
+        aiohttp.ClientSession(read_bufsize=2**21) as session,
+        session.get(f"{url}/api/v1/pods", params={"watch": "true", "resourceVersion": "1"}) as response,
+    ):
+        async for line in response.content:
+            event = orjson.loads(line)
+            _ = event["object"]["metadata"]["name"]
+            seen += 1
+            if seen == events:
+                return
+
+
+async def aioinformer_kube_object(url: str, events: int) -> None:
+    """The whole pipeline: list, watch, queue, indexer, a handler that reads metadata."""
+    done = asyncio.Event()
+    seen = 0
+
+    def count(obj: KubeObject) -> None:
+        nonlocal seen
+        metadata = obj.metadata
+        _ = (metadata.name, metadata.namespace, metadata.resource_version)
+        seen += 1
+        if obj.resource_version == last:
+            done.set()
+
+    last = str(events + 1)
+    handler: ResourceEventHandlerFuncs[KubeObject] = ResourceEventHandlerFuncs(
+        on_add=lambda obj, initial: count(obj), on_update=lambda old, new: count(new)
+    )
+    async with Client.from_url(url) as client:
+        informer = SharedIndexInformer(
+            ListWatch.for_resource(client, "v1", "pods"), KubeObject, use_watch_list=False
+        )
+        informer.add_event_handler(handler)
+        async with informer:
+            await done.wait()
+
+
+PEERS: dict[str, Callable[[str, int], Awaitable[None]]] = {
+    "bare-orjson": bare_orjson,
+    "aioinformer": aioinformer_kube_object,
+}
+
+
+async def measure(name: str, url: str, events: int) -> None:
+    """Run a peer and print its CPU seconds and wall seconds, start-up and imports left out."""
+    if name == "aioinformer":  # pay the transport's imports before the clock starts
+        async with Client.from_url(url) as client:
+            await client.get_json("/api/v1/pods")
+    wall, cpu = time.perf_counter(), time.process_time()
+    await PEERS[name](url, events)
+    print(time.process_time() - cpu, time.perf_counter() - wall, flush=True)
+
+
+if __name__ == "__main__":
+    peer, server, count_text, loop = sys.argv[1:5]
+    run = uvloop.run if loop == "uvloop" else asyncio.run
+    run(measure(peer, server, int(count_text)))

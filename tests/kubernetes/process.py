@@ -1,0 +1,120 @@
+"""One server process: started, waited for, its log read, ended. Blocking code, tied to no event loop."""
+
+import os
+import random
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.kubernetes.binaries import AbortedError
+
+_POLL = 0.05
+
+
+class StartError(Exception):
+    """A server ended or was not ready in time; the end of its log is in the message."""
+
+
+class ServerProcess:
+    """A command that runs until told otherwise; it may be started again after it has ended.
+
+    The process holds the other end of a pipe from this one on its standard input and exits when that closes
+    (internal/leash), so not even a killed pytest leaves it behind.
+    """
+
+    def __init__(self, command: Sequence[str | Path], log: Path, is_ready: Callable[[], bool]) -> None:
+        self.name = Path(command[0]).name
+        self._command = [str(word) for word in command]
+        self._log = log
+        self._is_ready = is_ready
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """None while it does not run."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def start(self, *, deadline: float, abort: threading.Event) -> None:
+        """Returns once it is ready; leaves nothing running when that fails."""
+        if self.pid is not None:
+            raise RuntimeError(f"{self.name} is running")
+        self._release()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self._log.parent,
+                env={**os.environ, "AIOINFORMER_LEASH": "1"},
+                start_new_session=True,  # Ctrl-C is pytest's; the servers end in order afterwards
+            )
+        try:
+            self.wait_until_ready(deadline=deadline, abort=abort)
+        except BaseException:
+            self.kill()
+            raise
+
+    def wait_until_ready(self, *, deadline: float, abort: threading.Event) -> None:
+        assert self._process is not None
+        end = time.monotonic() + deadline
+        while not self._is_ready():
+            if self._process.poll() is not None:
+                raise StartError(f"{self.name} ended with {self._process.returncode}:\n{self.log_tail()}")
+            if time.monotonic() > end:
+                raise StartError(f"{self.name} was not ready in time:\n{self.log_tail()}")
+            if abort.wait(_POLL):
+                raise AbortedError(f"starting {self.name}")
+
+    def stop(self, *, grace: float) -> None:
+        """SIGTERM, and SIGKILL where that was not enough."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._release()
+
+    def kill(self) -> None:
+        """SIGKILL, and nothing else: the process has ended when this returns."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        self._release()
+
+    def _release(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+    def log_tail(self, lines: int = 30) -> str:
+        if not self._log.exists():
+            return ""
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-lines:])
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports that nobody listens on, below those that the kernel gives to clients.
+
+    While a server is down its clients keep trying. A try on a port from the kernel's own range can be given
+    that very port as its source, connects to itself, and the server cannot come back.
+    """
+    dice = random.SystemRandom()  # seeded, two workers could choose the same
+    found: set[int] = set()
+    while len(found) < count:
+        port = dice.randrange(20000, 30000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found.add(port)
+    return list(found)

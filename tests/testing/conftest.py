@@ -1,0 +1,29 @@
+"""An embedded server and an HTTP client for each test that wants them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from aioinformer.testing import APIServer
+
+from .client import APIClient
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[APIServer]:
+    async with APIServer(seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+@pytest.fixture
+def api(server: APIServer, http: aiohttp.ClientSession) -> APIClient:
+    return APIClient(http, server.url)

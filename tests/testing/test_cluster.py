@@ -1,0 +1,266 @@
+"""The rules for creating and changing objects, without a server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import ResourceType, StatusError
+from aioinformer.testing.builtin import BUILTIN, NAMESPACES, PODS
+from aioinformer.testing.cluster import Cluster, WriteOptions
+from aioinformer.testing.objects import Object, load
+
+KINDS = {resource.kind: resource for resource in BUILTIN}
+CONFIGMAPS, SECRETS, LEASES = KINDS["ConfigMap"], KINDS["Secret"], KINDS["Lease"]
+CAVES = ResourceType("example.com", "v1", "caves", "Cave")
+STATUS = WriteOptions(subresource="status")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    found = Cluster(seed=1, clock=lambda: 1_700_000_000.0)
+    found.registry.add(CAVES)
+    return found
+
+
+def create(
+    cluster: Cluster, resource: ResourceType, obj: Object, options: WriteOptions | None = None
+) -> Object:
+    return load(resource, cluster.create(resource, "default", obj, options or WriteOptions()))
+
+
+def refusal(code: int, reason: str) -> Any:
+    return pytest.raises(StatusError, match=f"^{code} {reason}")
+
+
+def test_a_new_object_gets_its_metadata(cluster: Cluster) -> None:
+    pod = create(
+        cluster, PODS, {"metadata": {"name": "a", "uid": "mine", "generation": 9, "labels": {}}, "spec": {}}
+    )
+    metadata = pod["metadata"]
+    assert metadata.pop("uid") not in ("", "mine")
+    assert metadata == {
+        "name": "a",
+        "namespace": "default",
+        "resourceVersion": str(cluster.resource_version),
+        "generation": 1,
+        "creationTimestamp": "2023-11-14T22:13:20Z",
+    }
+    assert (pod["kind"], pod["apiVersion"], pod["status"]) == ("Pod", "v1", {"phase": "Pending"})
+
+
+def test_the_object_given_is_not_changed(cluster: Cluster) -> None:
+    obj: Object = {"metadata": {"name": "a"}, "stringData": {"k": "v"}}
+    secret = create(cluster, SECRETS, obj)
+    assert obj == {"metadata": {"name": "a"}, "stringData": {"k": "v"}}
+    assert (secret["data"], secret["type"]) == ({"k": "dg=="}, "Opaque")
+    assert "stringData" not in secret
+
+
+def test_names_are_generated(cluster: Cluster) -> None:
+    names = {
+        create(cluster, PODS, {"metadata": {"generateName": "web-"}})["metadata"]["name"] for _ in range(20)
+    }
+    assert len(names) == 20
+    assert all(name.startswith("web-") and len(name) == 9 for name in names)
+    long = create(cluster, PODS, {"metadata": {"generateName": "x" * 80}})
+    assert len(long["metadata"]["name"]) == 63
+
+
+def test_a_seed_makes_names_and_uids_repeatable() -> None:
+    first, second = (create(Cluster(seed=7), PODS, {"metadata": {"generateName": "a-"}}) for _ in range(2))
+    assert first["metadata"]["uid"] == second["metadata"]["uid"]
+    assert first["metadata"]["name"] == second["metadata"]["name"]
+
+
+def test_what_cannot_be_created(cluster: Cluster) -> None:
+    create(cluster, PODS, {"metadata": {"name": "a"}})
+    for obj, code, reason in [
+        ({"metadata": {"name": "a"}}, 409, "AlreadyExists"),
+        ({"metadata": {}}, 422, "Invalid"),
+        ({}, 422, "Invalid"),
+        ({"metadata": {"name": "Bad_Name"}}, 422, "Invalid"),
+        ({"metadata": {"name": "x" * 254}}, 422, "Invalid"),
+        ({"metadata": {"name": "b", "labels": {"a": "not valid!"}}}, 422, "Invalid"),
+        ({"metadata": {"name": "b", "labels": {"a": "x" * 64}}}, 422, "Invalid"),
+        ({"metadata": {"name": "b", "labels": {"": "x"}}}, 422, "Invalid"),
+        ({"metadata": {"name": "b", "namespace": "other"}}, 400, "BadRequest"),
+        ({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "b"}}, 400, "BadRequest"),
+        ({"apiVersion": "v2", "metadata": {"name": "b"}}, 400, "BadRequest"),
+        ({"metadata": []}, 400, "BadRequest"),
+        ({"metadata": {"name": 1}}, 400, "BadRequest"),
+        ({"metadata": {"name": "b", "labels": {"a": 1}}}, 400, "BadRequest"),
+        ({"metadata": {"name": "b", "finalizers": "a"}}, 400, "BadRequest"),
+        ([], 400, "BadRequest"),
+        ({"metadata": {"name": "b", "resourceVersion": "5"}}, 500, ""),
+    ]:
+        with refusal(code, reason):
+            create(cluster, PODS, obj)  # type: ignore[arg-type]
+    with refusal(404, "NotFound"):
+        cluster.create(PODS, "nowhere", {"metadata": {"name": "a"}})
+    assert len(cluster.collection(PODS).objects) == 1
+
+
+def test_the_refusal_of_a_name_reads_as_the_real_one(cluster: Cluster) -> None:
+    with pytest.raises(StatusError) as refused:
+        create(cluster, NAMESPACES, {"metadata": {"name": "a.b"}})
+    assert refused.value.status["details"] == {
+        "name": "a.b",
+        "kind": "Namespace",
+        "causes": [
+            {
+                "reason": "FieldValueInvalid",
+                "message": 'Invalid value: "a.b": a lowercase RFC 1123 label must consist of lower case '
+                "alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. "
+                "'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+                "field": "metadata.name",
+            }
+        ],
+    }
+    for name in ("x" * 64, "A"):
+        with refusal(422, "Invalid"):
+            create(cluster, NAMESPACES, {"metadata": {"name": name}})
+    roles = KINDS["ClusterRole"]
+    assert create(cluster, roles, {"metadata": {"name": "system:node"}})
+    with refusal(422, "Invalid"):
+        create(cluster, roles, {"metadata": {"name": "a/b"}})
+
+
+def test_an_update_replaces_and_counts(cluster: Cluster) -> None:
+    pod = create(cluster, PODS, {"metadata": {"name": "a"}, "spec": {"x": 1}})
+    pod["spec"] = {"x": 2}
+    stored, created = cluster.update(PODS, "default", "a", pod)
+    newer = load(PODS, stored)
+    assert not created
+    assert newer["spec"] == {"x": 2}
+    assert newer["metadata"]["generation"] == 2
+    assert int(newer["metadata"]["resourceVersion"]) == int(pod["metadata"]["resourceVersion"]) + 1
+    newer["metadata"]["labels"] = {"a": "b"}
+    stored, _ = cluster.update(PODS, "default", "a", newer)
+    assert load(PODS, stored)["metadata"]["generation"] == 2
+
+
+def test_an_update_from_an_old_version_conflicts(cluster: Cluster) -> None:
+    pod = create(cluster, PODS, {"metadata": {"name": "a"}})
+    cluster.modify(PODS, "default", "a", lambda obj: {**obj, "spec": {"x": 1}})
+    with pytest.raises(StatusError) as refused:
+        cluster.update(PODS, "default", "a", pod)
+    assert (refused.value.code, refused.value.message) == (
+        409,
+        'Operation cannot be fulfilled on pods "a": the object has been modified; please apply your changes to the '
+        "latest version and try again",
+    )
+    del pod["metadata"]["resourceVersion"]
+    cluster.update(PODS, "default", "a", pod)
+    pod["metadata"]["uid"] = "another"
+    with refusal(409, "Conflict"):
+        cluster.update(PODS, "default", "a", pod)
+
+
+def test_a_change_of_nothing_changes_nothing(cluster: Cluster) -> None:
+    create(cluster, CONFIGMAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}})
+    before = cluster.resource_version
+    stored = cluster.modify(CONFIGMAPS, "default", "a", lambda obj: obj)
+    cluster.update(CONFIGMAPS, "default", "a", {"metadata": {"name": "a", "labels": {}}, "data": {"k": "v"}})
+    assert cluster.resource_version == before == stored.resource_version
+
+
+def test_system_metadata_cannot_be_changed(cluster: Cluster) -> None:
+    pod = create(cluster, PODS, {"metadata": {"name": "a", "generateName": "g"}})
+    stored = cluster.modify(
+        PODS,
+        "default",
+        "a",
+        lambda obj: {
+            **obj,
+            "metadata": {
+                "name": "a",
+                "creationTimestamp": "2000-01-01T00:00:00Z",
+                "generation": 77,
+                "deletionTimestamp": "2000-01-01T00:00:00Z",
+                "annotations": {"a": "b"},
+            },
+        },
+    )
+    metadata = load(PODS, stored)["metadata"]
+    assert metadata.pop("annotations") == {"a": "b"}
+    assert metadata.pop("resourceVersion") != pod["metadata"].pop("resourceVersion")
+    assert metadata == pod["metadata"]
+
+
+def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:
+    create(cluster, CAVES, {"metadata": {"name": "a"}, "spec": {"x": 1}, "status": {"lost": True}})
+    cave = load(CAVES, cluster.get(CAVES, "default", "a"))
+    assert "status" not in cave
+    both = {"spec": {"x": 2}, "status": {"y": 1}, "metadata": {**cave["metadata"], "labels": {"a": "b"}}}
+    status = load(CAVES, cluster.modify(CAVES, "default", "a", lambda _: both, STATUS))
+    assert (status["spec"], status["status"]) == ({"x": 1}, {"y": 1})
+    assert "labels" not in status["metadata"]
+    assert status["metadata"]["generation"] == 1
+    both = {**both, "status": {"y": 2}, "metadata": {**status["metadata"]}}
+    spec = load(CAVES, cluster.modify(CAVES, "default", "a", lambda _: both))
+    assert (spec["spec"], spec["status"]) == ({"x": 2}, {"y": 1})
+    assert spec["metadata"]["generation"] == 2
+
+
+def test_the_status_of_a_builtin_takes_labels_along(cluster: Cluster) -> None:
+    pod = create(cluster, PODS, {"metadata": {"name": "a"}, "spec": {"x": 1}})
+    new = {"metadata": {**pod["metadata"], "labels": {"a": "b"}}, "status": {"phase": "Running"}, "spec": {}}
+    changed = load(PODS, cluster.modify(PODS, "default", "a", lambda _: new, STATUS))
+    assert changed["metadata"]["labels"] == {"a": "b"}
+    assert (changed["spec"], changed["status"]) == ({"x": 1}, {"phase": "Running"})
+
+
+def test_everything_can_be_written_at_once(cluster: Cluster) -> None:
+    whole = WriteOptions(whole=True)
+    pod = create(cluster, PODS, {"metadata": {"name": "a"}, "status": {"phase": "Running"}}, whole)
+    assert pod["status"] == {"phase": "Running"}
+    new = {"metadata": {"name": "a"}, "spec": {"x": 1}, "status": {"phase": "Failed"}}
+    stored, _ = cluster.update(PODS, "default", "a", new, whole)
+    assert load(PODS, stored)["status"] == {"phase": "Failed"}
+
+
+def test_a_custom_resource_is_not_overwritten_without_a_version(cluster: Cluster) -> None:
+    create(cluster, CAVES, {"metadata": {"name": "a"}})
+    with pytest.raises(StatusError) as refused:
+        cluster.update(CAVES, "default", "a", {"metadata": {"name": "a"}, "spec": {}})
+    assert refused.value.message == (
+        'caves.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+    )
+
+
+def test_some_resources_are_created_by_an_update(cluster: Cluster) -> None:
+    lease = {"metadata": {"name": "a", "resourceVersion": "5"}, "spec": {"holderIdentity": "me"}}
+    stored, created = cluster.update(LEASES, "default", "a", lease)
+    assert created
+    assert load(LEASES, stored)["spec"] == {"holderIdentity": "me"}
+    with refusal(404, "NotFound"):
+        cluster.update(CONFIGMAPS, "default", "a", {"metadata": {"name": "a"}})
+    with refusal(400, "BadRequest"):
+        cluster.update(LEASES, "default", "b", {"metadata": {"name": "a"}})
+
+
+def test_a_dry_run_changes_nothing(cluster: Cluster) -> None:
+    dry = WriteOptions(dry_run=True)
+    before = cluster.resource_version
+    assert "resourceVersion" not in create(cluster, PODS, {"metadata": {"name": "a"}}, dry)["metadata"]
+    assert cluster.find(PODS, "default", "a") is None
+    create(cluster, PODS, {"metadata": {"name": "a"}})
+    stored = cluster.modify(PODS, "default", "a", lambda obj: {**obj, "spec": {"x": 1}}, dry)
+    assert load(PODS, stored)["spec"] == {"x": 1}
+    assert "spec" not in load(PODS, cluster.get(PODS, "default", "a"))
+    assert cluster.resource_version == before + 1
+
+
+def test_a_namespace_keeps_its_finalizers_but_for_finalize(cluster: Cluster) -> None:
+    namespace = create(cluster, NAMESPACES, {"metadata": {"name": "a"}})
+    assert namespace["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
+    assert (namespace["spec"], namespace["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
+    empty = {**namespace, "spec": {"finalizers": []}}
+    assert load(NAMESPACES, cluster.modify(NAMESPACES, "", "a", lambda _: empty))["spec"] == namespace["spec"]
+    finalize = WriteOptions(subresource="finalize")
+    assert (
+        load(NAMESPACES, cluster.modify(NAMESPACES, "", "a", lambda _: empty, finalize))["spec"]
+        == empty["spec"]
+    )

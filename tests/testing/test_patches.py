@@ -1,0 +1,159 @@
+"""JSON, merge and strategic merge patches."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import MissingExtraError, ResourceType, StatusError
+from aioinformer.testing.builtin import PODS
+from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, merge_patch
+from aioinformer.testing.strategic import strategic_merge
+
+POD: dict[str, Any] = {
+    "metadata": {"name": "a", "finalizers": ["x/y"]},
+    "spec": {
+        "containers": [
+            {"name": "app", "image": "app:1", "env": [{"name": "A", "value": "1"}], "args": ["-v"]},
+            {"name": "sidecar", "image": "side:1"},
+        ],
+        "volumes": [{"name": "data", "emptyDir": {}}],
+    },
+}
+
+
+def test_json_patch() -> None:
+    patch = [
+        {"op": "test", "path": "/metadata/name", "value": "a"},
+        {"op": "replace", "path": "/spec/containers/0/image", "value": "app:2"},
+        {"op": "add", "path": "/metadata/labels", "value": {"b": "c"}},
+    ]
+    result = apply_patch(PODS, POD, patch, JSON_PATCH)
+    assert result["spec"]["containers"][0]["image"] == "app:2"
+    assert result["metadata"]["labels"] == {"b": "c"}
+    assert POD["spec"]["containers"][0]["image"] == "app:1"
+
+
+@pytest.mark.parametrize(
+    ("patch", "code"),
+    [
+        ([{"op": "test", "path": "/metadata/name", "value": "b"}], 422),
+        ([{"op": "remove", "path": "/nope"}], 422),
+        ([{"op": "nonsense", "path": "/a"}], 400),
+        ([{"path": "/a"}], 400),
+        ({"op": "add"}, 400),
+        ([{"op": "remove", "path": "/metadata"}], 400),
+    ],
+)
+def test_json_patches_that_are_refused(patch: Any, code: int) -> None:
+    with pytest.raises(StatusError) as refused:
+        apply_patch(PODS, POD, patch, JSON_PATCH)
+    assert refused.value.code == code
+
+
+def test_json_patch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonpatch", None)
+    with pytest.raises(MissingExtraError, match=r"pip install aioinformer\[testing\]"):
+        apply_patch(PODS, POD, [], JSON_PATCH)
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "result"),
+    [  # from RFC 7386, appendix A
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch(target: Any, patch: Any, result: Any) -> None:
+    assert merge_patch(target, patch) == result
+
+
+def test_strategic_merge_joins_lists_by_their_keys() -> None:
+    patch = {
+        "spec": {
+            "containers": [
+                {"name": "app", "image": "app:2", "env": [{"name": "B", "value": "2"}], "args": ["-q"]},
+                {"name": "new", "image": "new:1"},
+            ],
+            "volumes": [{"name": "data", "$patch": "delete"}, {"name": "more", "emptyDir": {}}],
+        }
+    }
+    result = apply_patch(PODS, POD, patch, STRATEGIC_PATCH)
+    app, sidecar, new = result["spec"]["containers"]
+    assert app == {
+        "name": "app",
+        "image": "app:2",
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        "args": ["-q"],
+    }
+    assert (sidecar["image"], new["image"]) == ("side:1", "new:1")
+    assert result["spec"]["volumes"] == [{"name": "more", "emptyDir": {}}]
+    assert len(POD["spec"]["containers"]) == 2
+
+
+def test_strategic_merge_directives() -> None:
+    target = {
+        "finalizers": ["a"],
+        "containers": [{"name": "a"}, {"name": "b"}],
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}},
+        "labels": {"a": "1", "b": "2"},
+        "args": ["x"],
+    }
+    assert strategic_merge(target, {"finalizers": ["b", "a"]})["finalizers"] == ["a", "b"]
+    assert strategic_merge(target, {"$deleteFromPrimitiveList/finalizers": ["a"]})["finalizers"] == []
+    assert strategic_merge(target, {"containers": [{"$patch": "replace"}, {"name": "c"}]})["containers"] == [
+        {"name": "c"}
+    ]
+    assert strategic_merge(target, {"labels": {"$patch": "replace", "c": "3"}})["labels"] == {"c": "3"}
+    assert strategic_merge(target, {"labels": {"$patch": "delete"}})["labels"] == {}
+    assert strategic_merge(target, {"labels": {"a": None}})["labels"] == {"b": "2"}
+    kept = {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}
+    assert strategic_merge(target, kept)["strategy"] == {"type": "Recreate"}
+    ordered = {
+        "$setElementOrder/containers": [{"name": "c"}, {"name": "b"}, {"name": "a"}],
+        "containers": [{"name": "c"}],
+    }
+    assert [c["name"] for c in strategic_merge(target, ordered)["containers"]] == ["c", "b", "a"]
+    assert strategic_merge(target, {"args": ["y"]})["args"] == ["y"]
+    with pytest.raises(StatusError, match="Unknown patch type"):
+        strategic_merge(target, {"labels": {"$patch": "nonsense"}})
+    assert strategic_merge(target, {"containers": ["odd"]})["containers"] == ["odd"]
+
+
+def test_ports_merge_by_the_key_that_they_have() -> None:
+    service = {"ports": [{"port": 80, "name": "http"}, {"port": 443}]}
+    patch = {"ports": [{"port": 80, "name": "web"}]}
+    assert strategic_merge(service, patch)["ports"] == [{"port": 80, "name": "web"}, {"port": 443}]
+    container = {"ports": [{"containerPort": 80}]}
+    assert strategic_merge(container, {"ports": [{"containerPort": 81}]})["ports"] == [
+        {"containerPort": 80},
+        {"containerPort": 81},
+    ]
+
+
+def test_a_custom_resource_takes_no_strategic_merge_patch() -> None:
+    caves = ResourceType("example.com", "v1", "caves", "Cave")
+    with pytest.raises(StatusError) as refused:
+        apply_patch(caves, {"metadata": {}}, {}, STRATEGIC_PATCH)
+    assert refused.value.code == 415
+
+
+@pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_PATCH])
+def test_a_patch_must_be_an_object_and_leave_one(content_type: str) -> None:
+    for patch in ([], {"metadata": None}):
+        with pytest.raises(StatusError) as refused:
+            apply_patch(PODS, POD, patch, content_type)
+        assert refused.value.code == 400
