@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import msgspec
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
@@ -70,8 +72,8 @@ class ListResult:
     type_meta: TypeMeta | None = None
 
 
-class WatchEvent(NamedTuple):
-    """One event of a watch.
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+    """One event of a watch. Unpacks as ``type, object = event``.
 
     ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. ``object`` is bytes, a dict or an instance of the
     object type; an ERROR's is its Status as a dict.
@@ -79,3 +81,6 @@ class WatchEvent(NamedTuple):
 
     type: str
     object: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.type, self.object))

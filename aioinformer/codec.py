@@ -22,6 +22,9 @@ FromBytes = Callable[[bytes, TypeMeta | None], Any]
 class Codec(Generic[T]):
     """Turns values into one object type. Get one by ``codec_for``.
 
+    Args:
+        from_bytes: Decodes one object; raises nothing but DecodeError.
+
     Attributes:
         object_type: The type, or None for a codec that passes everything through.
         is_mutable: Whether a handler could change a cached object in place.
@@ -45,7 +48,7 @@ class Codec(Generic[T]):
         if self._from_bytes is None:
             return value  # type: ignore[no-any-return]
         if type(value) is bytes:
-            return self._decode_bytes(value, type_meta)
+            return self._from_bytes(value, type_meta)  # type: ignore[no-any-return]
         assert self.object_type is not None
         if isinstance(value, self.object_type) and not isinstance(value, dict):
             return value
@@ -54,18 +57,8 @@ class Codec(Generic[T]):
         if isinstance(value, dict):
             return self._decode_dict(value, type_meta)
         if isinstance(value, (bytearray, memoryview)):
-            return self._decode_bytes(bytes(value), type_meta)
+            return self._from_bytes(bytes(value), type_meta)  # type: ignore[no-any-return]
         raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__} {value!r:.80}")
-
-    def _decode_bytes(self, raw: bytes, type_meta: TypeMeta | None) -> T:
-        assert self._from_bytes is not None
-        try:
-            return self._from_bytes(raw, type_meta)  # type: ignore[no-any-return]
-        except DecodeError:
-            raise
-        except Exception as error:  # models raise whatever their generator thought of
-            name = getattr(self.object_type, "__name__", "object")
-            raise DecodeError(f"not a {name}: {error!r:.200}; it begins {raw[:80]!r}") from error
 
     def _decode_dict(self, fields: dict[str, Any], type_meta: TypeMeta | None) -> T:
         if type_meta is not None and "kind" not in fields:
@@ -78,7 +71,8 @@ class Codec(Generic[T]):
             raw = msgspec.json.encode(fields)
         except (TypeError, ValueError, RecursionError) as error:
             raise DecodeError(f"not JSON: {error}") from error
-        return self._decode_bytes(raw, None)
+        assert self._from_bytes is not None
+        return self._from_bytes(raw, None)  # type: ignore[no-any-return]
 
 
 def codec_for(object_type: type[T] | None) -> Codec[T]:
@@ -106,14 +100,28 @@ def _codec_for(wanted: Any) -> Codec[Any]:
     if object_type is dict or is_typeddict(object_type):
         return Codec(dict, _dict_from_bytes, is_mutable=True)
     if issubclass(object_type, msgspec.Struct):
-        return Codec(object_type, _struct_decoder(wanted), is_mutable=True)
+        return Codec(object_type, _guarded(_struct_decoder(wanted), object_type), is_mutable=True)
     if hasattr(object_type, "model_validate"):  # asked first: kubernetes.aio's models have openapi_types too
-        return Codec(object_type, _pydantic_decoder(object_type), is_mutable=True)
+        return Codec(object_type, _guarded(_pydantic_decoder(object_type), object_type), is_mutable=True)
     if hasattr(object_type, "openapi_types"):
-        return Codec(object_type, _openapi_decoder(object_type), is_mutable=True)
+        return Codec(object_type, _guarded(_openapi_decoder(object_type), object_type), is_mutable=True)
     raise ConfigError(
         f"{object_type.__name__} is no object type: use KubeObject, dict, a msgspec.Struct or a model class"
     )
+
+
+def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
+    """The decoder with whatever it raises as a DecodeError."""
+
+    def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        try:
+            return from_bytes(raw, type_meta)
+        except DecodeError:
+            raise
+        except Exception as error:  # models raise whatever their generator thought of
+            raise DecodeError(f"not a {object_type.__name__}: {error!r:.200}; it begins {raw[:80]!r}") from error
+
+    return decode
 
 
 _decode_any = msgspec.json.Decoder().decode
@@ -144,7 +152,9 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
         names = {field.encode_name: field.name for field in msgspec.structs.fields(meta)}
         for field, attributes in _NEEDED_META.items():
             if names.get(field) not in attributes:
-                raise ConfigError(f"{struct.__name__}.metadata ({meta.__name__}) needs {' or '.join(attributes)}")
+                raise ConfigError(
+                    f"{struct.__name__}.metadata ({meta.__name__}) needs {' or '.join(attributes)}"
+                )
     decode = msgspec.json.Decoder(struct).decode
     if not fields.keys() & {"apiVersion", "kind"}:
         return lambda raw, _: decode(raw)

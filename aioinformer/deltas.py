@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 
@@ -21,14 +24,24 @@ class DeltaType(StrEnum):
     """Nothing changed: a resync, or a Replace on a queue that does not emit Replaced."""
 
 
-class Delta(NamedTuple):
-    """One change: what happened, and the object's state after it (before it, for a deletion)."""
+DELETED = DeltaType.DELETED
+"""Before Python 3.12 an enum's member is looked up slowly; this one is asked for at every event."""
+
+
+class Delta(msgspec.Struct, frozen=True, gc=False):
+    """One change: what happened, and the object's state after it (before it, for a deletion).
+
+    Unpacks as ``delta_type, obj = delta``.
+    """
 
     type: DeltaType
     object: Any
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.type, self.object))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)  # slots and type arguments do not go together before Python 3.12
 class DeletedFinalStateUnknown(Generic[T]):
     """A deletion that was noticed by a list, its watch event having been missed.
 

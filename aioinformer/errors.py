@@ -180,7 +180,7 @@ class KeyFuncError(RejectedObjectError):
         self.cause = cause
 
     def __str__(self) -> str:
-        return f"no key for {type(self.obj).__name__} {_short(self.obj)}: {self.cause}"
+        return f"no key for {type(self.obj).__name__} {shortened(self.obj)}: {self.cause}"
 
 
 class TransformError(RejectedObjectError):
@@ -268,7 +268,7 @@ class CacheMutatedError(AioInformerError):
         self.after = after
 
     def __str__(self) -> str:
-        was, now = _short(self.before), _short(self.after)
+        was, now = shortened(self.before), shortened(self.after)
         return f"{self.name}: cached object {self.key} was modified; was {was}, is {now}"
 
 
@@ -288,9 +288,10 @@ class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the 
     """The cache, or a handler, is still not synced. The message says who and what it is waiting for."""
 
 
-def _short(value: Any, limit: int = 120) -> str:
+def shortened(value: Any, limit: int = 120) -> str:
+    """A repr for messages: not too long, and never an error of its own."""
     try:
         text = repr(value)
-    except Exception:  # an error's message must not be one more error
+    except Exception:
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[:limit]}…"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .deltas import DeletedFinalStateUnknown
-from .errors import KeyFuncError
+from .errors import KeyFuncError, shortened
 from .objects import KubeObject
+
+KeyFunc = Callable[[Any], str]
 
 
 class ExplicitKey(str):
@@ -45,6 +47,8 @@ def deletion_handling_meta_namespace_key_func(obj: Any) -> str:
     Raises:
         KeyFuncError: The object has no metadata, or no name in it.
     """
+    if type(obj) is KubeObject and (key := obj.key) and key[-1] != "/":  # the usual case, without a second call
+        return key
     return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key_func(obj)
 
 
@@ -60,25 +64,26 @@ def split_meta_namespace_key(key: str) -> tuple[str, str]:
     return namespace, name
 
 
-def key_of(key_func: Any, obj: Any) -> str:
-    """The key of an object or tombstone by a user's key function.
+def keyed_by(key_func: KeyFunc) -> KeyFunc:
+    """A user's key function made safe: it also knows tombstones and explicit keys, gives strings, and raises nothing
+    but KeyFuncError (from what the user's function raised)."""
+    if key_func in (meta_namespace_key_func, deletion_handling_meta_namespace_key_func):
+        return deletion_handling_meta_namespace_key_func
 
-    Raises:
-        KeyFuncError: The key function raised (from its exception), or gave no string.
-    """
-    if isinstance(obj, DeletedFinalStateUnknown):
-        return obj.key
-    if isinstance(obj, ExplicitKey):
-        return str(obj)
-    try:
-        key = key_func(obj)
-    except KeyFuncError:
-        raise
-    except Exception as error:
-        raise KeyFuncError(obj, error) from error
-    if not isinstance(key, str):
-        raise KeyFuncError(obj, TypeError(f"the key function returned {key!r}, not a string"))
-    return key
+    def key_of(obj: Any) -> str:
+        if isinstance(obj, (DeletedFinalStateUnknown, ExplicitKey)):
+            return deletion_handling_meta_namespace_key_func(obj)
+        try:
+            key = key_func(obj)
+        except KeyFuncError:
+            raise
+        except Exception as error:
+            raise KeyFuncError(obj, error) from error
+        if not isinstance(key, str):
+            raise KeyFuncError(obj, TypeError(f"the key function returned {key!r}, not a string"))
+        return key
+
+    return key_of
 
 
 def resource_version_of(obj: Any) -> str:
@@ -88,12 +93,20 @@ def resource_version_of(obj: Any) -> str:
     return str(_meta(obj, "resource_version", "resourceVersion") or "")
 
 
+def same_version(old: Any, new: Any) -> bool:
+    """Whether two states of an object have the same resourceVersion."""
+    if type(old) is KubeObject and type(new) is KubeObject:
+        return old.resource_version == new.resource_version != ""
+    version = resource_version_of(old)
+    return version == resource_version_of(new) != ""
+
+
 def key_and_version(obj: Any) -> tuple[str, str]:
     """What logs call an object or tombstone, whatever it is."""
     try:
         key = deletion_handling_meta_namespace_key_func(obj)
     except KeyFuncError:
-        key = f"{obj!r:.80}"
+        key = shortened(obj, 80)
     return key, resource_version_of(obj) or "no version"
 
 

@@ -40,15 +40,15 @@ class Requirement:
 
     def _compares(self, value: str | None) -> bool:
         (bound,) = self.values
-        try:
-            number, limit = int(value or ""), int(bound)
-        except ValueError:
+        if value is None or not _INTEGER.fullmatch(value):
             return False
-        return number > limit if self.operator == "gt" else number < limit
+        return int(value) > int(bound) if self.operator == "gt" else int(value) < int(bound)
 
 
 _TOKEN = re.compile(r"\s*(!=|==|[=!<>(),]|[^\s=!<>(),]+)")
 _NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
 _PUNCTUATION = frozenset(["!=", "==", "=", "!", "<", ">", "(", ")", ","])
 
@@ -126,15 +126,27 @@ class _LabelParser:
                 f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=, gt, lt"
             )
         if operator in ("in", "notin"):
-            return Requirement(key, operator, self._set())
-        value = "" if self._peek() in ("", ",") else self._take()
-        return Requirement(key, _OPERATORS[operator], frozenset([self._value(key, value)]))
+            return Requirement(key, operator, frozenset(self._value(key, value) for value in self._set()))
+        value = self._value(key, "" if self._peek() in ("", ",") else self._take())
+        if operator in ("<", ">") and not _INTEGER.fullmatch(value):
+            raise SelectorError(
+                f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": '
+                "for 'Gt', 'Lt' operators, the value must be an integer"
+            )
+        return Requirement(key, _OPERATORS[operator], frozenset([value]))
 
     def _key(self) -> str:
         key = self._take()
         if key in _PUNCTUATION or not key:
             raise SelectorError(f"unable to parse requirement: found '{key}', expected: identifier")
-        name = key.rpartition("/")[2]
+        prefix, slash, name = key.rpartition("/")
+        if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
+            raise SelectorError(
+                f'unable to parse requirement: <nil>: Invalid value: "{key}": prefix part a lowercase RFC 1123 '
+                "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+                "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            )
         if not name or len(name) > 63 or not _NAME.fullmatch(name):
             raise SelectorError(
                 f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must consist of '

@@ -145,7 +145,8 @@ class ObjectMeta:
     @property
     def _rest(self) -> _Meta:
         if self._more is None:
-            self._more = self._obj._decode_with(_decode_meta, "metadata").metadata
+            decoded: _MetaOnly = self._obj._decode_with(_decode_meta, "metadata")
+            self._more = decoded.metadata
         return self._more
 
 
@@ -299,5 +300,5 @@ class KubeObject(Mapping[str, Any]):
             return decode(self.raw)
         except DECODE_ERRORS as error:
             raise DecodeError(
-                f"{self.key} at {self.resource_version}: {what} cannot be read: {error}"
+                f"{self.key} at {self.resource_version or 'no version'}: {what} cannot be read: {error}"
             ) from error

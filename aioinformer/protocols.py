@@ -15,7 +15,6 @@ from .deltas import Delta
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-KeyFunc = Callable[[Any], str]
 Transformer = Callable[[Any], Any]
 Process = Callable[[list[Delta], bool], Awaitable[None] | None]
 """``process(deltas, is_in_initial_list)``: works off one key's deltas, oldest first; plain or async."""

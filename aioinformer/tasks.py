@@ -27,15 +27,25 @@ async def finish(*tasks: asyncio.Task[Any]) -> None:
 
 
 async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
-    """Run coroutines together until one ends, cancel the others, and end as that one did."""
+    """Run coroutines together until one ends, cancel the others, and end as that one did.
+
+    Of several that ended at once the first one given counts.
+    """
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     ended: set[asyncio.Task[None]] = set()
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await finish(*tasks)
-    for task in ended:
-        task.result()
+    for task in tasks:
+        if task in ended:
+            task.result()
+
+
+def is_cancelled() -> bool:
+    """Whether the running task is being cancelled. If not, a CancelledError is of somebody else's making."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def settle(result: object) -> None:

@@ -17,19 +17,20 @@ class Turn:
     still while a callback runs.
     """
 
-    __slots__ = ("_end",)
+    __slots__ = ("end",)
 
     def __init__(self) -> None:
-        self._end = perf_counter() + TURN
+        self.end = perf_counter() + TURN
+        """When it is over, by ``perf_counter``."""
 
     def is_over(self) -> bool:
         """Whether it is time to let others run."""
-        return perf_counter() >= self._end
+        return perf_counter() >= self.end
 
     async def pause(self) -> None:
         """Let others run, and begin the next turn."""
         await asyncio.sleep(0)
-        self._end = perf_counter() + TURN
+        self.end = perf_counter() + TURN
 
 
 async def in_turns(steps: Iterator[None]) -> None:

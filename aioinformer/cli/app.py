@@ -19,7 +19,7 @@ from ..listwatch import Client
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
-    help="Kubernetes informers for asyncio.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="Kubernetes informers for asyncio.", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
 
@@ -41,6 +41,7 @@ def _root(
         level=logging.DEBUG if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    logging.getLogger("kubernetes_asyncio").setLevel(logging.ERROR)  # its warnings come again as our errors
 
 
 @app.command()

@@ -23,7 +23,7 @@ from ..testing import APIServer
 from ..testing.workload import Troubles, Workload
 
 RATE = 200.0
-TROUBLE_EVERY = 3.0
+TROUBLE_EVERY = 5.0
 SETTLE = 40.0
 """Seconds within which cache and server must be equal once the trouble is over; the backoff's cap is 30."""
 

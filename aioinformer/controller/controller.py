@@ -14,7 +14,7 @@ from ..keys import key_and_version
 from ..protocols import ListerWatcher, Process, Queue
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.reflector import WatchErrorHandler
-from ..tasks import Running, first_of, settle
+from ..tasks import Running, first_of, is_cancelled, settle
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ class Controller(Running):
             **_reflector_options(config),
         )
         self._failed = 0
+        self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
 
     def __repr__(self) -> str:
@@ -84,8 +85,11 @@ class Controller(Running):
             while True:
                 await queue.pop_batch(self._process)
                 # With items left the next pop would not wait: let others run.
-                if len(queue):
-                    await asyncio.sleep(self._retry_delay)
+                if depth := len(queue):
+                    nothing_else = self._requeued >= depth
+                    await asyncio.sleep(self._retry_delay if nothing_else else 0)
+                    if nothing_else:
+                        self._requeued = 0
         except FIFOClosedError:
             return
 
@@ -124,7 +128,8 @@ class Controller(Running):
         except Exception as error:
             return self._note_failure(deltas, error)
         if result is None:
-            self._retry_delay = 0.0
+            if self._retry_delay:
+                self._note_success()
             return None
         return self._finish(result, deltas)
 
@@ -133,10 +138,18 @@ class Controller(Running):
             await settle(result)
         except Exception as error:
             self._note_failure(deltas, error)
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            self._note_failure(deltas, error)
         else:
-            self._retry_delay = 0.0
+            self._note_success()
 
-    def _note_failure(self, deltas: list[Delta], error: Exception) -> None:
+    def _note_success(self) -> None:
+        self._requeued = 0
+        self._retry_delay = 0.0
+
+    def _note_failure(self, deltas: list[Delta], error: BaseException) -> None:
         """Log and count what ``config.process`` raised; a RequeueError without a cause is no failure."""
         requeue = isinstance(error, RequeueError)
         cause = error.cause if isinstance(error, RequeueError) else error
@@ -149,6 +162,7 @@ class Controller(Running):
             )  # fmt: skip
         if requeue or self._config.retry_on_error:
             self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
+            self._requeued += 1
             raise RequeueError from error
 
 

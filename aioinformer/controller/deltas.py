@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..deltas import Delta, DeltaType
-from ..errors import IndexFuncError, RejectedObjectError
+from ..deltas import DELETED, Delta
+from ..errors import RejectedObjectError
 from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
 from ..store import Store
 
@@ -23,17 +23,17 @@ def apply_deltas(
         RejectedObjectError: At the end: deltas that the store could not take (no key), or took without an index.
     """
     rejected: list[RejectedObjectError] = []
-    for delta_type, obj in deltas:
+    key: str | None = None
+    for delta in deltas:
+        obj = delta.object
         try:
-            if delta_type is DeltaType.DELETED:
-                store.delete(obj)
+            if key is None:
+                key = store.key_of(obj)
+            if delta.type is DELETED:
+                store.remove(key)
                 yield DeleteNotification(obj)
                 continue
-            old = store.get(obj)
-            try:
-                store.update(obj)
-            except IndexFuncError as error:  # it is stored
-                rejected.extend(error.all())
+            old = store.put(key, obj, rejected)
             yield AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
         except RejectedObjectError as error:
             rejected.append(error)

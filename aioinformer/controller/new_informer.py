@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TypeVar, Unpack
 
@@ -12,7 +13,7 @@ from ..keys import deletion_handling_meta_namespace_key_func, key_and_version
 from ..protocols import ListerWatcher
 from ..reflector import ReflectorOptions
 from ..store import Store
-from ..tasks import settle
+from ..tasks import is_cancelled, settle
 from .controller import Config, Controller
 from .deltas import apply_deltas
 
@@ -47,7 +48,9 @@ def new_informer(
         for notification in apply_deltas(store, deltas, is_in_initial_list):
             try:
                 await settle(notification.deliver(handler))
-            except Exception:
+            except (Exception, asyncio.CancelledError):
+                if is_cancelled():
+                    raise
                 key, version = key_and_version(notification.obj)
                 logger.exception("%s failed on %s at %s", handler_name(handler), key, version)
 

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from ..deltas import DELETED, DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import KeyFuncError, RejectedObjectError, TransformError
-from ..keys import ExplicitKey, key_of, meta_namespace_key_func, resource_version_of
-from ..protocols import KeyFunc, KnownObjects, Transformer
+from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
+from ..protocols import KnownObjects, Transformer
 from .queue import FIFO, Item
 
 logger = logging.getLogger(__name__)
@@ -80,35 +80,44 @@ class DeltaState:
         self.queue: deque[str] = deque()
         self.populated = False
         self.initial_population: set[str] = set()
-        self._key_func = key_func
+        self._key_func = keyed_by(key_func)
         self._known_objects = known_objects
         self._replace_type = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
         self._transformer = transformer
-
-    def __len__(self) -> int:
-        return len(self.queue)
 
     def key_of(self, obj: Any) -> str:
         if isinstance(obj, list):
             if not obj:
                 raise KeyFuncError(obj, ValueError("there are no deltas"))
             obj = obj[-1].object
-        return key_of(self._key_func, obj)
+        return self._key_func(obj)
 
-    def enqueue(self, delta_type: DeltaType, obj: Any) -> None:
+    def enqueue(self, delta: Delta) -> None:
         """Record that an object was Added, Updated or Deleted.
 
         A deletion of what is neither queued nor known is dropped: a relist has dealt with it before.
         """
-        key = self.key_of(obj)
+        key = self._key_func(delta.object)
         self.populated = True
-        if delta_type is not DeltaType.DELETED:
-            self._append(key, Delta(delta_type, self._transform(key, obj)))
-        elif key in self.items or self._is_known(key):
+        deltas = self.items.get(key)
+        is_deletion = delta.type is DELETED
+        if is_deletion and deltas is None and not self._is_known(key):
+            return
+        failure: TransformError | None = None
+        if self._transformer is not None:
             try:
-                obj = self._transform(key, obj)
-            finally:  # the deletion itself must not be lost
-                self._append(key, Delta(delta_type, obj))
+                delta = Delta(delta.type, self._transform(key, delta.object))
+            except TransformError as error:
+                if not is_deletion:
+                    raise
+                failure = error  # the deletion itself must not be lost
+        if deltas is None:
+            self.queue.append(key)
+            self.items[key] = [delta]
+        else:
+            _append(deltas, delta)
+        if failure is not None:
+            raise failure
 
     def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
         """Record the collection's objects, then a tombstone for each queued or known key that is not among them.
@@ -160,7 +169,7 @@ class DeltaState:
 
     def take(self) -> Item:
         key = self.queue.popleft()
-        return Item(key, self.items.pop(key), not self.has_synced())
+        return Item(key, self.items.pop(key), bool(self.initial_population))
 
     def put_back(self, item: Item) -> None:
         self._insert(item.key, item.deltas)
@@ -170,14 +179,6 @@ class DeltaState:
 
     def has_synced(self) -> bool:
         return self.populated and not self.initial_population
-
-    def _append(self, key: str, delta: Delta) -> None:
-        deltas = self.items.get(key)
-        if deltas is None:
-            self.queue.append(key)
-            self.items[key] = [delta]
-        else:
-            _append(deltas, delta)
 
     def _insert(self, key: str, deltas: list[Delta]) -> None:
         if key not in self.items:
@@ -235,7 +236,7 @@ def _appended(deltas: list[Delta] | None, delta: Delta) -> list[Delta]:
 
 def _append(deltas: list[Delta], delta: Delta) -> None:
     """Add to the deltas; of two deletions in a row one is kept."""
-    if not deltas or deltas[-1].type is not DeltaType.DELETED or delta.type is not DeltaType.DELETED:
+    if not deltas or deltas[-1].type is not DELETED or delta.type is not DELETED:
         deltas.append(delta)
     elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
         deltas[-1] = delta

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence, Sized
 from contextlib import asynccontextmanager
 from inspect import isawaitable
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from ..deltas import Delta, DeltaType
 from ..errors import FIFOClosedError, QueueHeldError, RejectedObjectError, RequeueError
@@ -21,8 +23,11 @@ SLOW_POP = 0.1
 """Seconds of one pop over which a queue with more than ``SLOW_POP_DEPTH`` waiting warns."""
 SLOW_POP_DEPTH = 10
 
+LONGEST_BATCH = 1000
+"""Items that one batch works off at most."""
 
-class Item(NamedTuple):
+
+class Item(msgspec.Struct, frozen=True, gc=False):
     """What one pop takes out."""
 
     key: str
@@ -33,7 +38,12 @@ class Item(NamedTuple):
 class QueueState(Protocol):
     """A queue's rules, without waiting: plain code that a test can call."""
 
-    def enqueue(self, delta_type: DeltaType, obj: Any) -> None:
+    @property
+    def queue(self) -> Sized:
+        """What waits to be popped."""
+        ...
+
+    def enqueue(self, delta: Delta) -> None:
         """Record one change."""
         ...
 
@@ -58,12 +68,10 @@ class QueueState(Protocol):
         ...
 
     def done(self, item: Item) -> None:
-        """The item was worked off."""
+        """An item of the initial list was worked off."""
         ...
 
     def has_synced(self) -> bool: ...
-
-    def __len__(self) -> int: ...
 
 
 class FIFO:
@@ -112,9 +120,9 @@ class FIFO:
         rejected: list[RejectedObjectError] = []
         enqueue = self._state.enqueue
         async with self._held():
-            for delta_type, obj in events:
+            for delta in events:
                 try:
-                    enqueue(delta_type, obj)
+                    enqueue(delta)
                 except RejectedObjectError as error:
                     rejected.append(error)
         RejectedObjectError.raise_first(rejected)
@@ -170,8 +178,7 @@ class FIFO:
         """
         async with self._held():
             await self._wait_for_item()
-            item, _ = await self._work_off(process)
-            return item.deltas
+            return (await self._work_off(process, 1))[-1].deltas
 
     async def pop_batch(self, process: Process) -> int:
         """Wait for an item, then work off what is there for one turn of the event loop.
@@ -187,13 +194,7 @@ class FIFO:
         """
         async with self._held():
             await self._wait_for_item()
-            turn = Turn()
-            count = 0
-            finished = True
-            while finished and len(self._state) and not (count and turn.is_over()):
-                _, finished = await self._work_off(process)
-                count += 1
-            return count
+            return len(await self._work_off(process, LONGEST_BATCH))
 
     def has_synced(self) -> bool:
         """Whether the items of the first Replace have been worked off, or the first verb was another one."""
@@ -230,7 +231,7 @@ class FIFO:
 
     def __len__(self) -> int:
         """How many items wait."""
-        return len(self._state)
+        return len(self._state.queue)
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
@@ -242,46 +243,54 @@ class FIFO:
             try:
                 yield
             finally:
-                self._high_water = max(self._high_water, len(self._state))
+                self._high_water = max(self._high_water, len(self._state.queue))
                 self._note_synced()
                 self._changed.notify_all()
 
     async def _wait_for_item(self) -> None:
-        while not len(self._state):
+        while not len(self._state.queue):
             if self._closed:
                 raise FIFOClosedError("the queue is closed")
             await self._changed.wait()
 
-    async def _work_off(self, process: Process) -> tuple[Item, bool]:
-        """Process the oldest item; it, and whether it is finished (not put back)."""
-        item = self._state.take()
-        depth = len(self._state)
-        started = perf_counter() if depth > SLOW_POP_DEPTH else 0.0
+    async def _work_off(self, process: Process, most: int) -> list[Item]:
+        """Process the oldest items, so many at most and for one turn of the loop; the first put back is the last."""
+        state = self._state
+        items: list[Item] = []
         self._processing = asyncio.current_task()
-        finished = True
+        turn = Turn()
+        now = perf_counter()
         try:
-            result = process(list(item.deltas), item.is_in_initial_list)  # what goes back must be as it was
-            if result is not None and isawaitable(result):
-                await result
-        except RequeueError as error:
-            finished = False
-            if error.cause is not None:
-                raise error.cause from error
-        except Exception:
-            raise
-        except BaseException:  # cancelled in the middle
-            finished = False
-            raise
+            while (depth := len(state.queue)) and len(items) < most and (now < turn.end or not items):
+                item = state.take()
+                items.append(item)
+                finished = True
+                try:
+                    result = process(list(item.deltas), item.is_in_initial_list)  # what goes back stays as it was
+                    if result is not None and isawaitable(result):
+                        await result
+                except RequeueError as error:
+                    finished = False
+                    if error.cause is not None:
+                        raise error.cause from error
+                    break
+                except Exception:
+                    raise
+                except BaseException:  # cancelled in the middle
+                    finished = False
+                    raise
+                finally:
+                    if not finished:
+                        state.put_back(item)
+                    elif item.is_in_initial_list:
+                        state.done(item)
+                started, now = now, perf_counter()
+                if now - started > SLOW_POP and depth - 1 > SLOW_POP_DEPTH:
+                    took = (now - started) * 1000
+                    logger.warning("processing %s took %.0f ms, with %d waiting", item.key, took, depth - 1)
         finally:
             self._processing = None
-            if finished:
-                self._state.done(item)
-                self._note_synced()
-            else:
-                self._state.put_back(item)
-        if started and (took := perf_counter() - started) > SLOW_POP:
-            logger.warning("processing %s took %.0f ms, with %d waiting", item.key, took * 1000, depth)
-        return item, finished
+        return items
 
     def _note_synced(self) -> None:
         if not self._synced.is_set() and self._state.has_synced():

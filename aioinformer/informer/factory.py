@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from ..errors import AlreadyStartedError
 from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..reflector import ReflectorOptions
@@ -123,11 +125,15 @@ class SharedInformerFactory:
         return informer
 
     def start(self) -> None:
-        """Start the informers that are not running yet. After ``shutdown`` it does nothing."""
+        """Start the informers that are not running yet. After ``shutdown`` it does nothing.
+
+        One that somebody runs by hand stays theirs.
+        """
         for informer in self._informers.values():
             if informer not in self._tasks and not self._shut_down:
-                task = self._tasks[informer] = asyncio.create_task(informer.run(), name=repr(informer))
-                task.add_done_callback(_log_failure)
+                with suppress(AlreadyStartedError):
+                    task = self._tasks[informer] = informer.begin()
+                    task.add_done_callback(_log_failure)
 
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
         """Wait until all started informers have synced. Raises as the function of this name."""

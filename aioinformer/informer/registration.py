@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..errors import SyncTimeout
+from ..errors import StoppedError, SyncTimeout
 from ..processor import ListenerState, ProcessorListener
+from .wait import Syncing
 
 
 class Registration:
     """What ``add_event_handler`` gives: the handle to ask about, and to remove, a handler."""
 
-    def __init__(
-        self,
-        listener: ProcessorListener[Any],
-        wait_upstream: Callable[[float | None], Coroutine[Any, Any, None]],
-    ) -> None:
+    def __init__(self, listener: ProcessorListener[Any], informer: Syncing) -> None:
         self._listener = listener
-        self._wait_upstream = wait_upstream
+        self._informer = informer
 
     def __repr__(self) -> str:
-        return f"<Registration {self._listener.name}>"
+        return f"<Registration of {self._listener.name} with {self._informer!r}>"
 
     @property
     def state(self) -> ListenerState:
@@ -40,14 +36,21 @@ class Registration:
             timeout: Seconds; None waits for ever.
 
         Raises:
-            SyncTimeout: It took longer; the message says what it is waiting for.
-            StoppedError: The informer stopped first.
+            SyncTimeout: It took longer; the message names the informer and what it is doing, the handler and the
+                key that it stands at.
+            StoppedError: The informer stopped, or the handler was removed, before.
         """
-        loop = asyncio.get_running_loop()
-        deadline = None if timeout is None else loop.time() + timeout
-        await self._wait_upstream(timeout)
+        deadline = asyncio.timeout(timeout)
         try:
-            async with asyncio.timeout_at(deadline):
+            async with deadline:
+                await self._informer.wait_synced()
                 await self._listener.wait_initial_delivered()
         except TimeoutError as error:
-            raise SyncTimeout(f"handler not synced after {timeout:g} s: {self.state}") from error
+            if not deadline.expired():
+                raise
+            raise SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}") from error
+        if not self.has_synced():
+            raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")
+
+    def _describe(self) -> str:
+        return f"{self.state}; the informer: {self._informer.state}"

@@ -10,14 +10,14 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
 from ..codec import codec_for
 from ..controller import Config, Controller, apply_deltas
 from ..deltas import Delta
-from ..errors import AlreadyStartedError, ConfigError, RejectedObjectError, StoppedError, SyncTimeout
+from ..errors import AlreadyStartedError, ConfigError, StoppedError, SyncTimeout
 from ..fifo import DeltaFIFO
 from ..handlers import ResourceEventHandler
-from ..keys import deletion_handling_meta_namespace_key_func, resource_version_of
-from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, same_version
+from ..notifications import AddNotification, DeleteNotification, UpdateNotification
 from ..processor import CacheMutationDetector, Processor, ProcessorListener
 from ..processor.processor import determine_resync_period
-from ..protocols import KeyFunc, KnownObjects, ListerWatcher, Transformer
+from ..protocols import KnownObjects, ListerWatcher, Transformer
 from ..reflector import ReflectorOptions
 from ..reflector.reflector import WatchErrorHandler
 from ..store import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, Store, meta_namespace_index_func
@@ -101,6 +101,10 @@ class SharedIndexInformer(Running, Generic[T]):
             raise ConfigError(f"no queue named {queue!r}; there is: 'delta'")
         codec_for(object_type)  # a type that cannot be cached is found out here
         self._list_watches = dict(list_watch) if isinstance(list_watch, Mapping) else {EVERYWHERE: list_watch}
+        if not self._list_watches or (EVERYWHERE in self._list_watches and len(self._list_watches) > 1):
+            raise ConfigError(
+                f"an informer reads everything or some namespaces, not {list(self._list_watches)}"
+            )
         self._object_type = object_type
         self._default_resync_period = self._resync_check_period = default_resync_period
         self._key_func = key_func
@@ -115,6 +119,7 @@ class SharedIndexInformer(Running, Generic[T]):
         if EVERYWHERE not in self._list_watches and NAMESPACE_INDEX not in self._indexer.indexers:
             self._indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func})
         self._processor = Processor()
+        self._queues: list[DeltaFIFO] = []
         self._controllers: list[Controller] = []
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
@@ -156,7 +161,7 @@ class SharedIndexInformer(Running, Generic[T]):
         # Nothing else runs between reading the store and the first notification: none is missed, none comes twice.
         listener.add_all(AddNotification(obj, True) for obj in self._indexer.list())
         self._processor.add_listener(listener)
-        return Registration(listener, self.wait_synced)
+        return Registration(listener, self)
 
     def remove_event_handler(self, registration: Registration) -> None:
         """Stop telling a handler; what waits for it is dropped, a call that is running goes on.
@@ -203,7 +208,8 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: It was started before.
             CacheMutatedError: The mutation detector found a changed object.
         """
-        self._require_not_started()
+        if self._task is not asyncio.current_task():
+            self._require_not_started()
         self._controllers = [
             self._make_controller(namespace, each) for namespace, each in self._list_watches.items()
         ]
@@ -214,10 +220,23 @@ class SharedIndexInformer(Running, Generic[T]):
             parts = [controller.run() for controller in self._controllers]
             if self._mutation_detector is not None:
                 parts.append(self._mutation_detector.run())
+            if self._resync_check_period > 0:
+                parts.append(self._resync_periodically())
             await first_of(_outcome(processor), *parts)
         finally:
             self._ended.set()
             await finish(processor)  # strictly after the controllers
+
+    def begin(self) -> asyncio.Task[None]:
+        """Start the task that runs ``run()``; it is the caller's to finish.
+
+        Raises:
+            AlreadyStartedError: It was started before.
+        """
+        self._require_not_started()
+        task = super().begin()
+        task.add_done_callback(lambda _: self._ended.set())  # also where it is cancelled before it has begun
+        return task
 
     def has_synced(self) -> bool:
         """Whether everything of the first list is in the store."""
@@ -233,8 +252,11 @@ class SharedIndexInformer(Running, Generic[T]):
             SyncTimeout: It took longer; the message says what the informer is doing and what went wrong last.
             StoppedError: The informer stopped first.
         """
+        if self.has_synced():
+            return
+        deadline = asyncio.timeout(timeout)
         try:
-            async with asyncio.timeout(timeout) as deadline:
+            async with deadline:
                 await first_of(self._wait_controllers(), self._wait_ended())
         except TimeoutError as error:
             if not deadline.expired():
@@ -293,46 +315,41 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             RejectedObjectError: After all else was done: an object without a key, or an index that failed.
         """
-        rejected: RejectedObjectError | None = None
-        changes = apply_deltas(self._indexer, deltas, is_in_initial_list)
-        while True:
-            try:
-                notification = next(changes, None)
-            except RejectedObjectError as error:
-                rejected = error
-                break
-            if notification is None:
-                break
-            self._distribute(notification)
-        if rejected is not None:
-            raise rejected
-
-    def _distribute(self, notification: Notification) -> None:
-        is_sync = False
-        if isinstance(notification, UpdateNotification):
-            old = resource_version_of(notification.old)
-            is_sync = bool(old) and old == resource_version_of(notification.new)
-        if self._mutation_detector is not None and not isinstance(notification, DeleteNotification):
-            self._mutation_detector.add_object(notification.obj)
-        self._processor.distribute(notification, is_sync)
+        for notification in apply_deltas(self._indexer, deltas, is_in_initial_list):
+            is_sync = type(notification) is UpdateNotification and same_version(
+                notification.old, notification.new
+            )
+            if self._mutation_detector is not None and not isinstance(notification, DeleteNotification):
+                self._mutation_detector.add_object(notification.obj)
+            self._processor.distribute(notification, is_sync)
 
     def _make_controller(self, namespace: str, list_watch: ListerWatcher) -> Controller:
         known: KnownObjects[Any] = (
             self._indexer if namespace == EVERYWHERE else _Namespace(self._indexer, namespace)
         )
         queue = DeltaFIFO(self._key_func, known, emit_delta_type_replaced=True, transformer=self._transform)
+        self._queues.append(queue)
+        options = self._options.copy()
+        if "name" in options and namespace != EVERYWHERE:
+            options["name"] = f"{self.name} in {namespace}"
         return Controller(
             Config(
                 queue,
                 list_watch,
                 self.handle_deltas,
                 self._object_type,
-                self._resync_check_period,
-                should_resync=self._processor.should_resync,
                 watch_error_handler=self._watch_error_handler,
-                reflector_options=self._options,
+                reflector_options=options,
             )
         )
+
+    async def _resync_periodically(self) -> None:
+        """Resync all queues whenever a handler's resync is due: asked once for all, and never put off by a list."""
+        while True:
+            await asyncio.sleep(self._resync_check_period)
+            if self._processor.should_resync():
+                for queue in self._queues:
+                    await queue.resync()
 
     def _negotiate_resync_period(self, requested: float) -> float:
         if requested <= 0:
@@ -356,7 +373,7 @@ class SharedIndexInformer(Running, Generic[T]):
         return requested
 
     def _require_not_started(self) -> None:
-        if self._started.is_set():
+        if self._started.is_set() or self._task is not None:
             raise AlreadyStartedError(f"informer has already started: {self.name}")
 
     async def _wait_controllers(self) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import msgspec
 
-from ..errors import ConfigError, DecodeError
+from ..errors import DecodeError
 from ..objects import DECODE_ERRORS
 from .failures import asking
 from .kubeconfig import KubeConfig
 from .libraries import KUBERNETES_ASYNCIO, library_named, library_of
 from .library_transport import LibraryTransport
-from .sources import InCluster, StaticURL, Wrapped
+from .sources import InCluster, StaticURL, Wrapped, check_url
 from .transport import READ_TIMEOUT, ByteStream, Query, Transport
 
 
@@ -71,9 +70,7 @@ class Client:
         Raises:
             ConfigError: It is no URL.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"an API server's URL is like 'https://host:6443', not {url!r}")
+        check_url(url)
         return cls(LibraryTransport(StaticURL(url.rstrip("/"), token), library_named(library)))
 
     @classmethod

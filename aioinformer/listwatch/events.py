@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, WatchEvent
 from ..errors import TransportError
 from ..objects import DECODE_ERRORS
-from .lines import LineSplitter
+from .lines import LineSplitter, Span
 from .transport import ByteStream
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 _decode_status = msgspec.json.Decoder(dict).decode
 
 
-def decode_lines(lines: Sequence[bytes], bad: list[bytes]) -> list[WatchEvent]:
+def decode_lines(lines: Iterable[Span], bad: list[bytes]) -> list[WatchEvent]:
     """The events of these lines; lines that say none are added to ``bad``.
 
     In the layout that API servers send, the object is what stands between a fixed head and the closing brace: it
@@ -45,13 +45,14 @@ def decode_lines(lines: Sequence[bytes], bad: list[bytes]) -> list[WatchEvent]:
     stay bytes, save that of an ERROR, which is decoded. Blank lines are passed over.
     """
     events: list[WatchEvent] = []
-    for line in lines:
-        layout = _LAYOUTS.get(line[9]) if len(line) > 9 else None
+    for buffer, start, end in lines:
+        layout = _LAYOUTS.get(buffer[start + 9]) if end - start > 9 else None
         if layout is not None:
             type_, head, length = layout
-            if line.startswith(head) and line[-1] == 0x7D:  # }
-                events.append(WatchEvent(type_, line[length:-1]))
+            if buffer.startswith(head, start, end) and buffer[end - 1] == 0x7D:  # }
+                events.append(WatchEvent(type_, buffer[start + length : end - 1]))
                 continue
+        line = buffer[start:end]
         if not line or line.isspace():
             continue
         event = _parse(line)
@@ -89,7 +90,7 @@ class EventStream:
         self._description = description
         self._on_bad_lines = on_bad_lines
         self._splitter = LineSplitter()
-        self._lines: deque[list[bytes]] = deque()
+        self._lines: deque[list[Span]] = deque()
         self._ended = False
 
     def __aiter__(self) -> Self:
@@ -119,7 +120,7 @@ class EventStream:
         self._lines.clear()
         await self._chunks.aclose()
 
-    def _decode(self, lines: list[bytes]) -> list[WatchEvent]:
+    def _decode(self, lines: list[Span]) -> list[WatchEvent]:
         bad: list[bytes] = []
         events = decode_lines(lines, bad)
         if bad:
@@ -141,4 +142,4 @@ class EventStream:
             raise TransportError(
                 f"the stream was cut in the middle of a line, after {len(rest)} bytes beginning {rest[:80]!r}"
             )
-        self._lines.append([rest])
+        self._lines.append([(rest, 0, len(rest))])

@@ -89,9 +89,11 @@ async def _output(
     finally:
         if process.returncode is None:
             _kill(process, group=not interactive)
-            await process.wait()
+            with contextlib.suppress(TimeoutError):  # should a child of it have got away with the pipes
+                async with asyncio.timeout(1.0):
+                    await process.communicate()  # to the end, so that the pipes are closed too
     if process.returncode != 0:
-        said = (errors or b"").decode("utf-8", "replace").strip()[-500:]
+        said = " ".join((errors or b"").decode("utf-8", "replace").split())[-500:]
         raise ConfigError(
             f"exec plugin {argv[0]} failed with code {process.returncode}: {said or 'no message'}"
         )

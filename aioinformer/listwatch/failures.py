@@ -62,7 +62,7 @@ def api_error(
     return error
 
 
-def network_error(error: BaseException) -> AioInformerError | None:
+def network_error(error: Any) -> AioInformerError | None:
     """The error of this package that a library's error stands for; None if it is no business of the network.
 
     OSError, TimeoutError and aiohttp.ClientError are TransportErrors; the ApiException of kubernetes_asyncio,

@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import ConfigError
 from .exec_plugin import ExecCredential, run_exec_plugin
 from .libraries import Library
+from .oidc import refreshed
 from .sources import (
     TOKEN_FILE_PERIOD,
     Access,
@@ -28,9 +29,9 @@ from .sources import (
 class KubeConfig:
     """A context of a kubeconfig.
 
-    The library merges the files, reads clusters and certificates and speaks OIDC. What it forgets, or never has
-    anew, is put into the user's section before it sees it, as a plain token or certificate: token files and what
-    exec plugins give.
+    The library merges the files and reads clusters, certificates and passwords. What it never has anew, or not
+    safely, is put into the user's section before it sees it, as a plain token or certificate: token files, what
+    exec plugins give, and OIDC.
 
     Args:
         context: None for the current one.
@@ -56,40 +57,51 @@ class KubeConfig:
         sections = _Sections(module, merger.config, self.context)
         access = Access(library.configuration(), namespace=sections.namespace)
         try:
-            expires = await self._fill_in(sections, access, wall)
+            expires = await self._fill_in(sections, access, merger, wall)
             loader = module.KubeConfigLoader(
-                config_dict=merger.config,
-                active_context=self.context,
-                config_base_path=None,
-                config_persister=lambda _: merger.save_changes(),  # OIDC refresh tokens are good for one use
+                config_dict=merger.config, active_context=self.context, config_base_path=None
             )
             await loader.load_and_set(access.configuration)
+            authorization = access.configuration.api_key.get("BearerToken")
+            if authorization is not None:
+                access.set_authorization(authorization)
+                expires = expires or expiry_of_jwt(authorization)
         except BaseException:
             access.clean_up()
             raise
         if access.token_file is None:
-            token = access.configuration.api_key.get("BearerToken", "")
-            access.renew_at = renewal_time(expires or expiry_of_jwt(token), wall())
+            access.renew_at = renewal_time(expires, wall())
         return access
 
-    async def _fill_in(self, sections: _Sections, access: Access, wall: Wall) -> float | None:
+    async def _fill_in(self, sections: _Sections, access: Access, merger: Any, wall: Wall) -> float | None:
         """Give the user's section what it only points at; when that expires, if known."""
-        user, directory = sections.user, sections.directory
-        if user.get("exec") and not user.get("auth-provider"):
-            credential = await run_exec_plugin(user["exec"], directory, sections.cluster)
-            filled: dict[str, Any] = {"token": credential.token} if credential.token else {}
+        user, directory = dict(sections.user), sections.directory
+        expires = None
+        provider = user.get("auth-provider") or {}
+        if user.get("as-groups") or user.get("as-user-extra"):
+            raise ConfigError("as-groups and as-user-extra of the user are not supported")
+        if user.get("as"):
+            access.headers["Impersonate-User"] = str(user["as"])
+        if provider.get("name") == "oidc":
+            config = provider.get("config") or {}
+            new = await refreshed(config, directory, wall)
+            if new is not None:
+                config.update(new)
+                await asyncio.to_thread(merger.save_changes)  # a refresh-token may be good for one use only
+            user = {"token": config["id-token"]}
+        elif user.get("exec") and not provider:
+            credential = await run_exec_plugin(user.pop("exec"), directory, sections.cluster)
+            expires = timestamp(credential.expires)
+            if credential.token:
+                user["token"] = credential.token
             if credential.certificate:
-                filled |= _write(credential, access)
-            sections.replace_user(filled)
-            return timestamp(credential.expires)
-        if user.get("tokenFile") and not user.get("token") and not user.get("auth-provider"):
-            access.token_file = os.path.join(directory, user["tokenFile"])
+                user |= _write(credential, access)
+        elif user.get("tokenFile") and not provider:
+            access.token_file = os.path.join(directory, str(user["tokenFile"]))
             access.renew_at = wall() + TOKEN_FILE_PERIOD
-            token = await asyncio.to_thread(read_token, access.token_file)
-            sections.replace_user({**user, "token": token})
-        elif not user:
-            sections.replace_user({})  # nobody in particular, which the library cannot read
-        return None
+            user["token"] = await asyncio.to_thread(read_token, access.token_file)
+        sections.replace_user(user)
+        return expires
 
     def _name(self, paths: str) -> str:
         return f"kubeconfig {paths}, {f'context {self.context}' if self.context else 'current context'}"

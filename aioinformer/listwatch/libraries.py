@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..errors import ConfigError
@@ -21,9 +22,11 @@ class Library:
 
     Attributes:
         package: The name it is imported by.
+        remedy: What to do where it cannot be.
     """
 
     package = ""
+    remedy = ""
 
     def load(self) -> None:
         """Import it. Blocks, for a second.
@@ -34,8 +37,8 @@ class Library:
         try:
             importlib.import_module(f"{self.package}.config.kube_config")
         except ImportError as error:
-            extra = f"pip install 'aioinformer[{self.package.partition('.')[0]}]'"
-            raise ConfigError(f"{self.package} cannot be imported: {error}; {extra}") from error
+            raise ConfigError(f"{self.package} cannot be imported: {error}; {self.remedy}") from error
+        user_agent()
 
     def module(self, name: str) -> Any:
         """One of its modules."""
@@ -88,6 +91,7 @@ class Library:
 
 class _KubernetesAsyncio(Library):
     package = KUBERNETES_ASYNCIO
+    remedy = "pip install 'kubernetes_asyncio>=36.1,<37'"
 
     def ssl_context(self, api_client: Any) -> Any:
         connector = api_client.rest_client.pool_manager.connector
@@ -118,6 +122,7 @@ class _KubernetesAsyncio(Library):
 
 class _KubernetesAio(Library):
     package = KUBERNETES_AIO
+    remedy = "pip install 'aioinformer[kubernetes]'"
 
     def ssl_context(self, api_client: Any) -> Any:
         return api_client.rest_client.ssl_context
@@ -173,9 +178,10 @@ def library_of(api_client: Any) -> Library:
     )
 
 
+@lru_cache(maxsize=1)
 def user_agent() -> str:
     """How we name ourselves to the server."""
-    import importlib.metadata  # slow, and of no use before the first request
+    import importlib.metadata  # slow: let it be in the thread that imports the library
 
     try:
         return f"aioinformer/{importlib.metadata.version('aioinformer')}"

@@ -10,22 +10,20 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from ..errors import ApiError, ConfigError, IdleTimeoutError, TransportError
-from .failures import api_error, network_error, ours
+from ..errors import ApiError, ConfigError, TransportError
+from .failures import ours
 from .libraries import Library
-from .sources import TOKEN_FILE_PERIOD, Access, Source, read_token
+from .response import ResponseStream, error_of
+from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
 from .transport import READ_TIMEOUT, Query
 
 if TYPE_CHECKING:
-    import aiohttp
-
     from .sessions import Sessions
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_ERROR = 1024 * 1024
 _RENEW_AGAIN = 10.0
 
 
@@ -145,7 +143,7 @@ class LibraryTransport:
         if 200 <= response.status < 300:
             return body
         try:
-            raise await _error_of(response, body)
+            raise await error_of(response, body)
         finally:
             await body.aclose()
 
@@ -203,6 +201,7 @@ class LibraryTransport:
             access.clean_up()
 
     async def _open(self, access: Access, stale: _Opened | None) -> _Opened:
+        check_url(access.configuration.host)
         _check_proxy(access.configuration.proxy)
         identity = b"" if access.api_client else await asyncio.to_thread(_identity, access.configuration)
         if stale is not None and stale.identity == identity:
@@ -213,6 +212,7 @@ class LibraryTransport:
             access.api_client, ssl_context = await asyncio.to_thread(
                 self._library.api_client, access.configuration
             )
+            access.api_client.default_headers.update(access.headers)
         else:
             ssl_context = self._library.ssl_context(access.api_client)
         from .sessions import Sessions  # imports aiohttp, which the library has done by now
@@ -223,65 +223,16 @@ class LibraryTransport:
         return _Opened(access, identity, sessions, access.renew_at)
 
 
-class ResponseStream:
-    """The body of one answer. Closing gives its connection back, or closes it where it was not read out."""
-
-    def __init__(self, response: aiohttp.ClientResponse, sessions: Sessions) -> None:
-        self._response = response
-        self._sessions: Sessions | None = sessions
-        self._read = response.content.readany
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if self._sessions is None:
-            raise StopAsyncIteration
-        try:
-            chunk = await self._read()
-        except TimeoutError as error:
-            raise IdleTimeoutError(f"the connection fell silent: {error or 'timeout'}") from error
-        except Exception as error:
-            converted = network_error(error)
-            if converted is None:
-                raise
-            raise TransportError(f"the answer broke off: {converted}") from error
-        if chunk:
-            return chunk
-        await self.aclose()
-        raise StopAsyncIteration
-
-    async def aclose(self) -> None:
-        """Idempotent."""
-        sessions, self._sessions = self._sessions, None
-        if sessions is not None:
-            self._response.close()
-            await sessions.release()
-
-
 @asynccontextmanager
 async def _answer_within(seconds: float | None) -> AsyncIterator[None]:
+    timeout = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as timeout:
+        async with timeout:
             yield
     except TimeoutError as error:
         if not timeout.expired():
             raise
         raise TransportError(f"no answer within {seconds:g} seconds") from error
-
-
-async def _error_of(response: aiohttp.ClientResponse, body: ResponseStream) -> ApiError:
-    """The error that an answer stands for; what its body says as far as it can be had."""
-    said = b""
-    try:
-        async with asyncio.timeout(READ_TIMEOUT):
-            async for chunk in body:
-                said += chunk
-                if len(said) > _LONGEST_ERROR:
-                    break
-    except (TransportError, TimeoutError):
-        pass
-    return api_error(response.status, said, response.headers.get("Retry-After"))
 
 
 def _check_proxy(proxy: Any) -> None:

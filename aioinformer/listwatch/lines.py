@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+Span = tuple[bytes, int, int]
+"""A line as ``buffer[start:end]``."""
+
 
 class LineSplitter:
     """Cuts chunks of a stream into lines, of any length.
@@ -15,8 +18,9 @@ class LineSplitter:
     def __init__(self) -> None:
         self._begun: list[bytes] = []
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, without their newlines."""
+    def feed(self, chunk: bytes) -> list[Span]:
+        """Where the lines that this chunk completes stand, without their newlines. Nothing is copied but a line that
+        began in an earlier chunk."""
         # find() is memchr and three times as fast as split() where lines are kilobytes long.
         end = chunk.find(b"\n")
         if end < 0:
@@ -25,17 +29,18 @@ class LineSplitter:
             return []
         if self._begun:
             self._begun.append(chunk[:end])
-            lines = [b"".join(self._begun)]
+            line = b"".join(self._begun)
             self._begun.clear()
+            spans = [(line, 0, len(line))]
         else:
-            lines = [chunk[:end]]
+            spans = [(chunk, 0, end)]
         start = end + 1
         while (end := chunk.find(b"\n", start)) >= 0:
-            lines.append(chunk[start:end])
+            spans.append((chunk, start, end))
             start = end + 1
         if start < len(chunk):
             self._begun.append(chunk[start:])
-        return lines
+        return spans
 
     def close(self) -> bytes:
         """What was begun and never ended; ``b""`` after a clean end."""

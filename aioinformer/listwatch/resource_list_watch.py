@@ -22,13 +22,13 @@ class ResourceListWatch(ListWatch):
     def __init__(self, client: Client, resource: Resource) -> None:
         super().__init__(self.list, self.watch, description=str(resource), watch_list_semantics=True)
         self.client = client
-        self.resource: Resource = resource
+        self.resource = self._resource = resource
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         """One page, in pieces of a few hundred kilobytes as they arrive. Raises as ``list``."""
-        options = self.resource.with_selectors(options)
+        options = self._resource.with_selectors(options)
         with asking(asked("list", self.description, options)):
-            body = await self.client.stream(self.resource.path, query_of(options), idle_timeout=READ_TIMEOUT)
+            body = await self.client.stream(self._resource.path, query_of(options), idle_timeout=READ_TIMEOUT)
             try:
                 splitter, turn = ListBodySplitter(), Turn()
                 async for chunk in body:
@@ -43,10 +43,10 @@ class ResourceListWatch(ListWatch):
 
     async def watch(self, options: ListOptions) -> WatchStream:
         """Open a watch: a stream of lists of events. Close it with ``aclose``."""
-        options = self.resource.with_selectors(options)
+        options = self._resource.with_selectors(options)
         what = asked("watch", self.description, options)
         with asking(what):
-            body = await self.client.stream(self.resource.path, query_of(options, watch=True))
+            body = await self.client.stream(self._resource.path, query_of(options, watch=True))
         return NamedStream(EventStream(body, self.description, self._count_bad_lines), what)
 
     def _count_bad_lines(self, number: int) -> None:

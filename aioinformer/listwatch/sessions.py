@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import ipaddress
 import socket
 import urllib.request
 from collections import ChainMap
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,6 +44,7 @@ class Sessions:
         self._ssl_context = ssl_context
         self._keep = keep
         self._held = 0
+        self._responses: set[aiohttp.ClientResponse] = set()
         self._closed = False
         self._clients: dict[bool, Any] = {}
         self._headers = {"User-Agent": user_agent()}
@@ -54,14 +57,18 @@ class Sessions:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         response = await self._library.get(self._client(streaming), path, query, headers, timeout)
         assert isinstance(response, aiohttp.ClientResponse)
+        self._responses.add(response)
         return response
 
     def hold(self) -> None:
         """A request begins."""
         self._held += 1
 
-    async def release(self) -> None:
-        """A request has ended."""
+    async def release(self, response: aiohttp.ClientResponse | None = None) -> None:
+        """A request has ended; its answer, if there was one, is closed."""
+        if response is not None:
+            response.close()
+            self._responses.discard(response)
         self._held -= 1
         if not self._held and not self._keep:
             await self._close_sessions()
@@ -75,6 +82,8 @@ class Sessions:
     async def close(self) -> None:
         """Close now. Requests that hold these sessions fail."""
         self._closed = True
+        for response in self._responses:
+            response.close()  # its session's close() would let its reader wait forever
         await self._close_sessions()
 
     async def _close_sessions(self) -> None:
@@ -114,7 +123,7 @@ class Sessions:
         )
         return aiohttp.ClientSession(
             connector=connector,
-            proxy=None if self._api_client.rest_client.proxy else _proxy_of_environment(configuration.host),
+            proxy=None if self._api_client.rest_client.proxy else proxy_of_environment(configuration.host),
             trust_env=False,
             read_bufsize=READ_BUFFER,
             trace_configs=getattr(configuration, "trace_configs", None),
@@ -133,10 +142,30 @@ def _socket(address: Any) -> socket.socket:
     return made
 
 
-def _proxy_of_environment(url: str) -> str | None:
-    """``HTTPS_PROXY`` and its kin, unless ``NO_PROXY`` excepts the host."""
+def proxy_of_environment(url: str) -> str | None:
+    """``HTTPS_PROXY`` and its kin, unless ``NO_PROXY`` excepts the host, as client-go reads them.
+
+    That is: networks may be excepted too (``10.0.0.0/8``), and what is on this machine needs no proxy.
+    """
     parts = urlsplit(url)
-    proxy = urllib.request.getproxies().get(parts.scheme)
-    if not proxy or urllib.request.proxy_bypass(parts.hostname or ""):
+    host = parts.hostname or ""
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme)
+    if not proxy or host == "localhost" or urllib.request.proxy_bypass(host):
         return None
-    return proxy
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return proxy
+    excepted = address.is_loopback or any(
+        address in network for network in _networks(proxies.get("no", "").split(","))
+    )
+    return None if excepted else proxy
+
+
+def _networks(excepted: list[str]) -> Iterator[Any]:
+    for entry in excepted:
+        try:
+            yield ipaddress.ip_network(entry.strip(), strict=False)
+        except ValueError:
+            continue

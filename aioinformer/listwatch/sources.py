@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -36,6 +37,7 @@ class Access:
         namespace: What the configuration names.
         token_file: What the token was read from.
         renew_at: Wall time from which the credentials are to be renewed.
+        headers: Sent with every request.
         clean_up: Called once the SSLContext is made.
     """
 
@@ -44,6 +46,7 @@ class Access:
     namespace: str = "default"
     token_file: str | None = None
     renew_at: float = math.inf
+    headers: dict[str, str] = field(default_factory=dict)
     clean_up: Callable[[], None] = field(default=lambda: None)
 
     def set_token(self, token: str) -> None:
@@ -52,9 +55,14 @@ class Access:
         Raises:
             ConfigError: No header can carry it.
         """
-        if not (token.isascii() and token.isprintable()):
+        self.set_authorization(f"Bearer {token}")
+
+    def set_authorization(self, value: str) -> None:
+        """Send this Authorization from now on. Raises as ``set_token``."""
+        value = value.strip()
+        if not (value.isascii() and value.isprintable()):
             raise ConfigError("the token contains characters that no header can carry")
-        self.configuration.api_key["BearerToken"] = f"Bearer {token}"
+        self.configuration.api_key["BearerToken"] = value
 
 
 class Source(Protocol):
@@ -131,6 +139,21 @@ class InCluster:
             return access
 
         return await asyncio.to_thread(read)
+
+
+def check_url(url: str) -> None:
+    """See that this can be an API server's.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(f"an API server's URL is like 'https://host:6443', not {url!r}")
 
 
 def read_token(path: str) -> str:

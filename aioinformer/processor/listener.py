@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from itertools import islice
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -40,6 +40,8 @@ TIMER_SLACK = 0.01
 SLOW_CALL = 0.1
 """Seconds of one handler call over which a handler with more than ``SLOW_CALL_DEPTH`` waiting warns."""
 SLOW_CALL_DEPTH = 1024
+WARN_EVERY = 10.0
+"""Seconds between such warnings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,7 @@ class ProcessorListener(Generic[T]):
         self._added = self._delivered = self._failed = self._high_water = 0
         self._handling: Notification | None = None
         self._handling_since = 0.0
+        self._next_warning = 0.0
 
     def __repr__(self) -> str:
         return f"<ProcessorListener {self.name}>"
@@ -119,11 +122,12 @@ class ProcessorListener(Generic[T]):
         if notification.is_in_initial_list:
             self._initial_pending += 1
             self._initial_delivered.clear()
+        if not self._pending:
+            self._wake.set()
         self._pending.append(notification)
         self._added += 1
-        if (depth := self.depth) > self._high_water:
+        if (depth := self._added - self._delivered) > self._high_water:
             self._high_water = depth
-        self._wake.set()
 
     def add_all(self, notifications: Iterable[Notification]) -> None:
         """Queue many notifications."""
@@ -140,7 +144,7 @@ class ProcessorListener(Generic[T]):
     @property
     def depth(self) -> int:
         """Notifications that wait, the one being handled among them."""
-        return self._added - self._delivered
+        return 0 if self._stopping else self._added - self._delivered
 
     @property
     def high_water(self) -> int:
@@ -153,7 +157,7 @@ class ProcessorListener(Generic[T]):
         handling = self._handling
         return ListenerState(
             name=self.name,
-            depth=0 if self._stopping else self.depth,
+            depth=self.depth,
             high_water=self._high_water,
             delivered=self._delivered,
             failed=self._failed,
@@ -180,9 +184,12 @@ class ProcessorListener(Generic[T]):
     async def run(self) -> None:
         """Deliver until stopped or cancelled; what still waits then is dropped."""
         channel_in, channel_out = anyio.create_memory_object_stream[list[Notification]](1)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._pop(channel_in), name=f"{self!r} pop")
-            tasks.create_task(self._run(channel_out), name=f"{self!r} run")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._pop(channel_in), name=f"{self!r} pop")
+                tasks.create_task(self._run(channel_out), name=f"{self!r} run")
+        finally:
+            self.stop()
 
     async def _pop(self, channel: MemoryObjectSendStream[list[Notification]]) -> None:
         with channel, suppress(anyio.BrokenResourceError):  # the run task ended first: stopped
@@ -197,38 +204,49 @@ class ProcessorListener(Generic[T]):
                 await channel.send(batch)
 
     async def _run(self, channel: MemoryObjectReceiveStream[list[Notification]]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         with channel:
             async for batch in channel:
                 turn = Turn()
+                now = perf_counter()
                 for notification in batch:
-                    if self._stopping:
+                    if self._stopping or task.cancelling():  # which a handler may have swallowed
                         return
-                    await self._deliver(notification)
-                    if turn.is_over():
+                    self._handling = notification
+                    self._handling_since = started = now
+                    try:
+                        result = notification.deliver(self.handler)
+                        if result is not None and isawaitable(result):
+                            await result
+                    except Exception as error:
+                        self._note_failure(notification, error)
+                    except asyncio.CancelledError as error:
+                        if task.cancelling():
+                            raise
+                        self._note_failure(notification, error)  # the handler's own doing, not ours
+                    finally:
+                        self._handling = None
+                    self._delivered += 1
+                    if notification.is_in_initial_list:
+                        self._note_initial_delivered()
+                    now = perf_counter()
+                    if now - started > SLOW_CALL:
+                        self._note_slow(notification, now - started)
+                    if now >= turn.end:
                         await turn.pause()
+                        now = perf_counter()
 
-    async def _deliver(self, notification: Notification) -> None:
-        self._handling = notification
-        self._handling_since = started = perf_counter()
-        try:
-            result = notification.deliver(self.handler)
-            if result is not None and isawaitable(result):
-                await result
-        except Exception as error:
-            self._note_failure(notification, error)
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            self._note_failure(notification, error)  # the handler's own doing, not ours
-        finally:
-            self._handling = None
-        self._delivered += 1
-        if notification.is_in_initial_list:
-            self._initial_pending -= 1
-            if not self._initial_pending:
-                self._initial_delivered.set()
-        if (took := perf_counter() - started) > SLOW_CALL and self.depth > SLOW_CALL_DEPTH:
+    def _note_initial_delivered(self) -> None:
+        self._initial_pending -= 1
+        if not self._initial_pending:
+            self._initial_delivered.set()
+
+    def _note_slow(self, notification: Notification, took: float) -> None:
+        """Warn of a call that took long while many wait; while that goes on, now and then."""
+        now = perf_counter()
+        if self.depth > SLOW_CALL_DEPTH and now >= self._next_warning:
+            self._next_warning = now + WARN_EVERY
             key, _ = key_and_version(notification.obj)
             logger.warning("%s took %.0f ms on %s, with %d waiting", self.name, took * 1000, key, self.depth)
 

@@ -7,8 +7,8 @@ import copy
 from collections import deque
 from typing import Any, NamedTuple
 
-from ..errors import CacheMutatedError, KeyFuncError
-from ..keys import deletion_handling_meta_namespace_key_func
+from ..errors import CacheMutatedError
+from ..keys import key_and_version
 from ..turns import Turn
 
 
@@ -50,7 +50,8 @@ class CacheMutationDetector:
         turn = Turn()
         for watched in list(self._watched):
             if watched.obj != watched.original:
-                raise CacheMutatedError(self.name, _key(watched.original), watched.original, watched.obj)
+                key, _ = key_and_version(watched.original)
+                raise CacheMutatedError(self.name, key, watched.original, watched.obj)
             if turn.is_over():
                 await turn.pause()
         while self._watched and self._watched[0].added < oldest:
@@ -65,10 +66,3 @@ class CacheMutationDetector:
         while True:
             await asyncio.sleep(self._interval)
             await self.compare_objects()
-
-
-def _key(obj: Any) -> str:
-    try:
-        return deletion_handling_meta_namespace_key_func(obj)
-    except KeyFuncError:
-        return repr(obj)[:80]

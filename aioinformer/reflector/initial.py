@@ -100,7 +100,7 @@ class InitialEvents:
         try:
             key = deletion_handling_meta_namespace_key_func(obj)
         except KeyFuncError:
-            key = f"\0{len(self._objects)}"  # the queue will refuse it, and say so
+            key = f"\0{id(obj)}"  # the queue will refuse it, and say so
         if kind == DELETED:
             self._objects.pop(key, None)
         elif not isinstance(obj, ExplicitKey) or key not in self._objects:

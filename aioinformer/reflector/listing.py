@@ -92,8 +92,9 @@ class Pager:
         return token, version
 
     async def _next(self, pieces: Any) -> ListResult | None:
+        timeout = asyncio.timeout(self._timeout)
         try:
-            async with asyncio.timeout(self._timeout) as timeout:
+            async with timeout:
                 return await anext(pieces, None)
         except TimeoutError as error:
             if not timeout.expired():

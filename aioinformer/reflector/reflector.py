@@ -20,8 +20,9 @@ from ..api import (
     WatchEvent,
 )
 from ..codec import codec_for
-from ..deltas import Delta, DeltaType
+from ..deltas import DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import (
+    AioInformerError,
     ApiError,
     DecodeError,
     IdleTimeoutError,
@@ -32,13 +33,13 @@ from ..errors import (
 from ..keys import ExplicitKey, meta_namespace_key_func, resource_version_of
 from ..objects import KubeObject
 from ..protocols import ListerWatcher, ReflectorStore
-from ..tasks import first_of, settle
+from ..tasks import first_of, is_cancelled, settle
 from ..turns import Turn
 from .backoff import Backoff
 from .initial import InitialEvents, lacks_watch_list, status_error
 from .listing import Listed, ListVersions, Pager
 from .state import Phase, ReflectorState
-from .watch import HEALTHY, InternalErrorRetries, Next, OpenWatch, after_end, after_failed_start
+from .watch import InternalErrorRetries, Next, OpenWatch, after_end, after_failed_start
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +48,8 @@ T = TypeVar("T")
 WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
 """``handler(reflector, error)``, plain or async: told of every error of a list or watch, the stream's included."""
 
-IDLE_GRACE = 5.0
-"""Seconds over the server's own timeout after which a silent watch counts as half-open."""
+STREAM_TRIES = 3
+"""Initial streams that may break off in a row before one attempt is made by a list."""
 
 DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
 
@@ -64,7 +65,8 @@ class ReflectorOptions(TypedDict, total=False):
         min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this. 300.
         max_internal_error_retry_duration: Seconds for which a server's internal errors in a stream are ridden
             out by watching again instead of listing. 0.
-        list_timeout: Seconds without any answer to a list after which it is given up. 60.
+        list_timeout: Seconds without any answer to a list, or to the opening of a watch, after which it is given
+            up. 60.
         initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
         should_resync: Asked each resync period whether to resync; None always does.
         watch_error_handler: Told of every error; None logs.
@@ -123,7 +125,8 @@ class Reflector(Generic[T]):
         self._initial_events_timeout = options.get("initial_events_timeout") or 10.0
         use_watch_list = options.get("use_watch_list")
         self._use_watch_list = list_watch.watch_list_semantics if use_watch_list is None else use_watch_list
-        self._pager = Pager(list_watch, self._turn_in, options.get("list_timeout") or 60.0)
+        self._answer_timeout = options.get("list_timeout") or 60.0
+        self._pager = Pager(list_watch, self._turn_in, self._answer_timeout)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._internal_errors = InternalErrorRetries(options.get("max_internal_error_retry_duration") or 0.0)
         self._backoff = Backoff(self._random)
@@ -133,7 +136,9 @@ class Reflector(Generic[T]):
         self._phase_since: float | None = None
         self._last_activity: float | None = None
         self._last_error: Exception | None = None
+        self._retry_after = 0.0
         self._retry_at: float | None = None
+        self._list_at_once = False
         self._lists = self._watches = self._events = self._rejected = 0
 
     def __repr__(self) -> str:
@@ -147,7 +152,7 @@ class Reflector(Generic[T]):
     @property
     def state(self) -> ReflectorState:
         """What it is doing, and what went wrong last."""
-        now = _now()
+        now = _now(max(self._phase_since or 0.0, self._last_activity or 0.0))
         return ReflectorState(
             name=self.name,
             phase=self._phase,
@@ -166,11 +171,17 @@ class Reflector(Generic[T]):
         """List and watch until cancelled, with backoff between the tries."""
         try:
             while True:
+                self._list_at_once = False
                 try:
                     await self.list_and_watch()
                 except Exception as error:  # user-written list functions raise anything
                     await self._note_error(error)
-                await self._back_off(self._last_error)
+                except asyncio.CancelledError as error:
+                    if is_cancelled():
+                        raise
+                    await self._note_error(TransportError(f"cancelled from within: {error!r}"))
+                if not self._list_at_once:
+                    await self._back_off()
         finally:
             self._enter(Phase.STOPPED)
 
@@ -210,7 +221,7 @@ class Reflector(Generic[T]):
 
     async def _stream_initial_state(self) -> OpenWatch | None:
         """Read the initial state from a watch (WatchList, KEP-3157), which then goes on; None to list instead."""
-        refused_versions = 0
+        refused_versions = broken = 0
         while self._use_watch_list:
             self._enter(Phase.LISTING)
             try:
@@ -226,9 +237,13 @@ class Reflector(Generic[T]):
                     logger.info("%s: no streaming lists here (%s); listing from now on", self.name, error)
                     self._use_watch_list = False
                     return None
-                elif isinstance(error, ApiError) and not error.is_too_many_requests:
+                elif isinstance(error, TransportError):
+                    broken += 1
+                    if broken == STREAM_TRIES:
+                        return None
+                elif not error.is_too_many_requests:
                     return None
-                await self._back_off(error)
+                await self._back_off()
         return None
 
     async def _watch_list(self) -> OpenWatch:
@@ -237,12 +252,14 @@ class Reflector(Generic[T]):
         watch = await self._open(version, send_initial_events=True)
         try:
             initial = InitialEvents(self._initial_events_timeout)
+            rest: list[WatchEvent] = []
             while not initial.is_complete:
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
                 self._note_activity(len(batch))
-                rest = initial.take(batch, self._decode)
+                watch.events += len(batch)
+                rest = initial.take(batch, self._object_of)
             self._versions.succeeded(version, paginated=False)
             await self._replace(Listed(initial.objects(), initial.resource_version))
             if rest:
@@ -258,6 +275,7 @@ class Reflector(Generic[T]):
         except RejectedObjectError as error:
             self._note_rejected(error)
         self._last_version = listed.resource_version
+        self._retry_after = 0.0
 
     async def _turn_in(self, piece: ListResult) -> list[Any]:
         """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
@@ -279,7 +297,9 @@ class Reflector(Generic[T]):
 
     async def _watch(self, watch: OpenWatch | None) -> None:
         """Watch, again and again, until a list is needed."""
+        tries = 0
         while True:
+            tries += 1
             if watch is None:
                 try:
                     watch = await self._open(self._last_version)
@@ -287,41 +307,52 @@ class Reflector(Generic[T]):
                     if after_failed_start(error) is Next.RELIST:
                         raise
                     await self._note_error(error)
-                    await self._back_off(error)
+                    await self._back_off()
                     continue
             self._enter(Phase.WATCHING)
             ended = await self._follow(watch)
+            if watch.is_healthy(_now()):
+                self._last_error = None
             if ended is not None:
                 await self._note_error(ended)
             step = self._after(watch, ended)
             watch = None
             if step is Next.RELIST:
+                # History that has expired while the server was away is no reason to wait for longer still. If it
+                # has on the very first watch after its list, it would again.
+                self._list_at_once = tries > 1 and isinstance(ended, ApiError) and ended.is_expired
                 return
             if step is Next.BACK_OFF_AND_REWATCH:
-                await self._back_off(ended)
+                await self._back_off()
 
     async def _open(self, version: str, send_initial_events: bool | None = None) -> OpenWatch:
         timeout = max(1, int(self._min_watch_timeout * (1.0 + self._random.random())))
         started = _now()
         self._watches += 1
-        stream = await self._list_watch.watch(
-            ListOptions(
-                resource_version=version,
-                resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
-                allow_watch_bookmarks=True,
-                send_initial_events=send_initial_events,
-                timeout_seconds=timeout,
-            )
+        options = ListOptions(
+            resource_version=version,
+            resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
+            allow_watch_bookmarks=True,
+            send_initial_events=send_initial_events,
+            timeout_seconds=timeout,
         )
+        deadline = asyncio.timeout(self._answer_timeout)
+        try:
+            async with deadline:
+                stream = await self._list_watch.watch(options)
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise TransportError(f"no answer to a watch for {self._answer_timeout:g} s") from error
         from_any = not send_initial_events and version in ("", "0")
-        return OpenWatch(stream, started, timeout + IDLE_GRACE, from_any)
+        return OpenWatch(stream, started, timeout, from_any)
 
     async def _follow(self, watch: OpenWatch) -> Exception | None:
         """Pass on what a watch brings until it ends; what ended it."""
         try:
             while (batch := await watch.next_batch()) is not None:
                 self._note_activity(len(batch))
-                if self._last_error is not None and _now() - watch.started >= HEALTHY:
+                if self._last_error is not None and watch.is_healthy(_now()):
                     self._last_error = None
                 await self._apply(batch, watch)
         except Exception as error:
@@ -333,12 +364,13 @@ class Reflector(Generic[T]):
     def _after(self, watch: OpenWatch, ended: Exception | None) -> Next:
         now = _now()
         lived = now - watch.started
-        if lived >= HEALTHY and not isinstance(ended, IdleTimeoutError):
+        healthy = watch.is_healthy(now)
+        if healthy and not isinstance(ended, IdleTimeoutError):
             self._backoff.reset()
         ride_out = (
             isinstance(ended, ApiError) and ended.is_internal_error and self._internal_errors.allow(now)
         )
-        step = after_end(ended, lived, watch.events, ride_out)
+        step = after_end(ended, lived, watch.events, healthy=healthy, retry_internal_error=ride_out)
         logger.debug(
             "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step
         )
@@ -347,27 +379,30 @@ class Reflector(Generic[T]):
     async def _apply(self, batch: list[WatchEvent], watch: OpenWatch) -> None:
         """Give a batch's changes to the store, then move the version on. Raises the batch's ERROR, if any."""
         deltas: list[Delta] = []
-        version = self._last_version
+        newest: Any = None
         failure: ApiError | None = None
-        for kind, value in batch:
+        from_any = watch.from_any
+        taken = 0
+        for event in batch:
+            kind = event.type
             if kind == ERROR:
-                failure = status_error(value)
+                failure = status_error(event.object)
                 break
-            if kind not in DELTA_TYPES and kind != BOOKMARK:
-                self._note_rejected(DecodeError(f"a watch event of unknown type {kind!r}"))
+            obj = self._object_of(event) if kind != BOOKMARK else _decode_bookmark(event.object)
+            if obj is None or isinstance(obj, ExplicitKey):
                 continue
-            obj = self._decode(value) if kind != BOOKMARK else _decode_bookmark(value)
-            if obj is None:
-                continue
+            taken += 1
             if kind != BOOKMARK:
                 deltas.append(Delta(DELTA_TYPES[kind], obj))
-            if kind != ADDED:
-                watch.from_any = False
-            if not watch.from_any:
-                version = resource_version_of(obj) or version
+            if from_any and kind != ADDED:
+                from_any = False
+            if not from_any:
+                newest = obj
+        watch.events += taken
+        watch.from_any = from_any
         if deltas:
             await self._store_deltas(deltas)
-        self._last_version = version
+        self._last_version = resource_version_of(newest) or self._last_version
         if failure is not None:
             raise failure
 
@@ -390,13 +425,17 @@ class Reflector(Generic[T]):
             except RejectedObjectError as error:
                 self._note_rejected(error)
 
-    def _decode(self, value: Any) -> Any:
-        """The object, or None with a log line if it cannot be had."""
+    def _object_of(self, event: WatchEvent) -> Any:
+        """An event's object. One that cannot be decoded leaves its key, as a tombstone if it was deleted, or None."""
+        if event.type not in DELTA_TYPES:
+            self._note_rejected(DecodeError(f"a watch event of unknown type {event.type!r}"))
+            return None
         try:
-            return self._codec.decode(value)
+            return self._codec.decode(event.object)
         except DecodeError as error:
             self._note_rejected(error)
-            return None
+        key = _key_of_bad_item(event.object)
+        return key if key is None or event.type != DELETED else DeletedFinalStateUnknown(str(key), None)
 
     # -- resync, backoff, bookkeeping ----------------------------------------------------------------------
 
@@ -414,9 +453,9 @@ class Reflector(Generic[T]):
                     return
             self._next_resync = _now() + self._resync_period
 
-    async def _back_off(self, error: Exception | None) -> None:
-        retry_after = error.retry_after if isinstance(error, ApiError) else None
-        delay = self._backoff.next(at_least=retry_after or 0.0)
+    async def _back_off(self) -> None:
+        delay = self._backoff.next(at_least=self._retry_after)
+        self._retry_after = 0.0
         self._enter(Phase.BACKING_OFF)
         self._retry_at = _now() + delay
         try:
@@ -425,8 +464,9 @@ class Reflector(Generic[T]):
             self._retry_at = None
 
     async def _note_error(self, error: Exception) -> None:
-        repeated = str(error) == str(self._last_error)
+        repeated = type(error) is type(self._last_error) and str(error) == str(self._last_error)
         self._last_error = error
+        self._retry_after = (error.retry_after if isinstance(error, ApiError) else None) or 0.0
         if self._watch_error_handler is not None:
             try:
                 await settle(self._watch_error_handler(self, error))
@@ -435,9 +475,9 @@ class Reflector(Generic[T]):
             return
         expected = isinstance(error, ApiError) and error.is_expired
         level = logging.DEBUG if repeated else logging.INFO if expected else logging.WARNING
-        unknown = not isinstance(error, (ApiError, TransportError, RejectedObjectError))
+        unknown = not isinstance(error, AioInformerError)
         logger.log(
-            level, "%s at %s: %s", self.name, self._last_version or "no version", error or repr(error),
+            level, "%s at %s: %s", self.name, self._last_version or "no version", str(error) or repr(error),
             exc_info=error if unknown and not repeated else None,
         )  # fmt: skip
 
@@ -459,8 +499,12 @@ class Reflector(Generic[T]):
             self._phase_since = _now()
 
 
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+def _now(without_loop: float = 0.0) -> float:
+    """Loop time; outside a loop, where a state is read after the end, another."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return without_loop
 
 
 def _decode_bookmark(value: Any) -> KubeObject | None:

@@ -57,8 +57,9 @@ class OpenWatch:
         if self._stream is None:
             return None
         idle = asyncio.get_running_loop().time() + self._idle_timeout
+        timeout = asyncio.timeout_at(idle if deadline is None else min(deadline, idle))
         try:
-            async with asyncio.timeout_at(idle if deadline is None else min(deadline, idle)) as timeout:
+            async with timeout:
                 batch = await anext(self._stream)
         except StopAsyncIteration:
             return None

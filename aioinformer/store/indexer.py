@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from ..errors import IndexerConflictError, IndexFuncError, RejectedObjectError, UnknownIndexError
-from ..keys import key_of, meta_namespace_key_func, namespace_of
-from ..protocols import KeyFunc
+from ..keys import KeyFunc, meta_namespace_key_func, namespace_of
 from .store import Store
 
 T = TypeVar("T")
@@ -71,7 +70,7 @@ class Indexer(Store[T]):
             IndexFuncError: The index function raised for ``obj``.
         """
         index = self._index(name)
-        values = index.values_of(key_of(self._key_func, obj), obj)
+        values = index.values_of(self.key_of(obj), obj)
         keys = {key: None for value in values for key in index.keys(value)}
         return [self._items[key] for key in keys]
 
@@ -94,13 +93,14 @@ class Indexer(Store[T]):
         except KeyError:
             raise UnknownIndexError(name, self._indexes) from None
 
-    def _put(self, key: str, obj: T) -> None:
+    def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
+        old = self._items.get(key)
         self._items[key] = obj
-        if self._indexes:
-            rejected = [error for index in self._indexes.values() for error in index.put(key, obj)]
-            RejectedObjectError.raise_first(rejected)
+        for index in self._indexes.values():
+            rejected += index.put(key, obj)
+        return old
 
-    def _remove(self, key: str) -> None:
+    def remove(self, key: str) -> None:
         if self._items.pop(key, None) is not None:
             for index in self._indexes.values():
                 index.remove(key)

@@ -13,8 +13,8 @@ from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")
 
-Selector = str | Callable[[Any], bool] | None
-"""A label selector as kubectl's ``-l``, a predicate on the object, or None for all."""
+Selector = str | LabelSelector | Callable[[Any], bool] | None
+"""A label selector as kubectl's ``-l``, or parsed; a predicate on the object; or None for all."""
 
 
 class Lister(Generic[T]):
@@ -49,7 +49,7 @@ class Lister(Generic[T]):
         return obj
 
     def namespace(self, namespace: str) -> NamespaceLister[T]:
-        """A lister of one namespace."""
+        """A lister of one namespace; ``""`` stands for all of them, as upstream's NamespaceAll."""
         return NamespaceLister(self._indexer, namespace, self._resource)
 
 
@@ -67,7 +67,9 @@ class NamespaceLister(Generic[T]):
         Raises:
             SelectorError: The label selector cannot be parsed.
         """
-        if NAMESPACE_INDEX in self._indexer.indexers:
+        if not self._namespace:
+            objects = self._indexer.list()
+        elif NAMESPACE_INDEX in self._indexer.indexers:
             objects = self._indexer.by_index(NAMESPACE_INDEX, self._namespace)
         else:
             objects = [obj for obj in self._indexer.list() if namespace_of(obj) == self._namespace]
@@ -79,7 +81,7 @@ class NamespaceLister(Generic[T]):
         Raises:
             NotFoundError: There is none.
         """
-        key = f"{self._namespace}/{name}"
+        key = f"{self._namespace}/{name}" if self._namespace else name
         obj = self._indexer.get_by_key(key)
         if obj is None:
             raise NotFoundError(key, self._resource)
@@ -91,5 +93,5 @@ def _select(objects: Iterable[T], selector: Selector) -> builtins.list[T]:
         return builtins.list(objects)
     if callable(selector):
         return [obj for obj in objects if selector(obj)]
-    parsed = LabelSelector.parse(selector)
+    parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
     return [obj for obj in objects if parsed.matches(labels_of(obj))]

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from ..errors import RejectedObjectError
-from ..keys import ExplicitKey, key_of, meta_namespace_key_func
-from ..protocols import KeyFunc
+from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 
 T = TypeVar("T")
 
@@ -21,7 +20,8 @@ class Store(Generic[T]):
     """
 
     def __init__(self, key_func: KeyFunc = meta_namespace_key_func) -> None:
-        self._key_func = key_func
+        self.key_of: KeyFunc = keyed_by(key_func)
+        """Gives an object's or tombstone's key; raises KeyFuncError."""
         self._items: dict[str, T] = {}
 
     def add(self, obj: T) -> None:
@@ -30,11 +30,13 @@ class Store(Generic[T]):
         Raises:
             KeyFuncError: The object has no key.
         """
-        self._put(key_of(self._key_func, obj), obj)
+        rejected: builtins.list[RejectedObjectError] = []
+        self.put(self.key_of(obj), obj, rejected)
+        RejectedObjectError.raise_first(rejected)
 
     def update(self, obj: T) -> None:
         """As ``add``."""
-        self._put(key_of(self._key_func, obj), obj)
+        self.add(obj)
 
     def delete(self, obj: T) -> None:
         """Forget the object of this one's key, if there is one; ``obj`` may be a tombstone.
@@ -42,7 +44,7 @@ class Store(Generic[T]):
         Raises:
             KeyFuncError: The object has no key.
         """
-        self._remove(key_of(self._key_func, obj))
+        self.remove(self.key_of(obj))
 
     def get(self, obj: T) -> T | None:
         """The stored object of this one's key, or None.
@@ -50,7 +52,7 @@ class Store(Generic[T]):
         Raises:
             KeyFuncError: The object has no key.
         """
-        return self._items.get(key_of(self._key_func, obj))
+        return self._items.get(self.key_of(obj))
 
     def get_by_key(self, key: str) -> T | None:
         """The object of a key, or None."""
@@ -74,7 +76,7 @@ class Store(Generic[T]):
         rejected: builtins.list[RejectedObjectError] = []
         for obj in objects:
             try:
-                key = key_of(self._key_func, obj)
+                key = self.key_of(obj)
             except RejectedObjectError as error:
                 rejected.append(error)
                 continue
@@ -94,10 +96,20 @@ class Store(Generic[T]):
     def __contains__(self, key: object) -> bool:
         return key in self._items
 
-    def _put(self, key: str, obj: T) -> None:
-        self._items[key] = obj
+    def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
+        """Keep an object whose key is known already; the one that was there before it.
 
-    def _remove(self, key: str) -> None:
+        Args:
+            key: Its key.
+            obj: The object.
+            rejected: Gets the errors of indexes that could not list it; it is stored all the same.
+        """
+        old = self._items.get(key)
+        self._items[key] = obj
+        return old
+
+    def remove(self, key: str) -> None:
+        """Forget the object of a key, if there is one."""
         self._items.pop(key, None)
 
     def _swap(self, items: dict[str, T]) -> builtins.list[RejectedObjectError]:

@@ -110,7 +110,7 @@ class Faults:
         self,
         *,
         watches: Callable[[], Iterable[OpenWatch]],
-        expire_history: Callable[[], None],
+        expire_history: Callable[[], int],
         refuse: Callable[[], None],
         accept: Callable[[], Awaitable[None]],
         cut_connections: Callable[[], int],
@@ -271,13 +271,16 @@ class Faults:
 
     # The server as a whole
 
-    def expire_history(self) -> None:
+    def expire_history(self) -> int:
         """Empty the history: every resourceVersion and continue token handed out so far is expired.
 
         Watches that are open go on; who comes with an older version gets 410. The server's version takes one
         step, so this includes whoever has seen everything.
+
+        Returns:
+            The version from which watches can begin again.
         """
-        self._expire_history()
+        return self._expire_history()
 
     def cut_connections(self) -> int:
         """Cut every connection at once, whatever goes on in it.

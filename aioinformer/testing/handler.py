@@ -250,7 +250,7 @@ class Handler:
         watch = OpenWatch(
             request,
             cursor,
-            timeout=options.timeout_seconds,
+            timeout=options.timeout_seconds or None,  # 0 is the server's choice, which is none here
             bookmark_interval=self._bookmark_interval,
             hang_up=lambda flush: _hang_up(http, flush=flush),
             keep_bookmark=self._faults.keep_bookmark,

@@ -335,7 +335,7 @@ class Storage:
         self.resource_version += 1
         return self.resource_version
 
-    def expire_history(self) -> None:
+    def expire_history(self) -> int:
         """Make every version handed out so far too old for a new watch or a further page; open watches go on.
 
         The counter takes one step, as it does on a cluster where something else is always changing: so even
@@ -344,3 +344,4 @@ class Storage:
         self._floor = self.next_version()
         for collection in self._collections.values():
             collection.log.floor = self._floor
+        return self._floor

@@ -255,12 +255,13 @@ class OpenWatch:
         self._loop = asyncio.get_running_loop()
         self._deadline = None if timeout is None else self._loop.time() + timeout
         self._interval = bookmark_interval
-        self._next_bookmark = self._loop.time() + bookmark_interval
+        self._next_bookmark = 0.0
         self._wake = asyncio.Event()
         self._out: deque[bytes] = deque()
         self._ending = False
         self._cutting = False
         self._writing = False
+        self._schedule_bookmark()
 
     def wake(self) -> None:
         """Look again: something has changed."""
@@ -313,16 +314,24 @@ class OpenWatch:
                 cursor.closing_bookmark_due = False
                 if self._keep_bookmark(self.request, True):
                     lines.append(cursor.bookmark(closing=True))
-            now = self._loop.time()
-            timed_out = self._deadline is not None and now >= self._deadline
-            if cursor.bookmarks and (now >= self._next_bookmark or timed_out):
-                self._next_bookmark = now + self._interval if not timed_out else float("inf")
+            if cursor.bookmarks and self._loop.time() >= self._next_bookmark:
+                self._schedule_bookmark()
                 if self._keep_bookmark(self.request, False):
                     lines.append(cursor.bookmark())
             if not lines and self._out:
                 lines.extend(self._out)
                 self._out.clear()
         return lines
+
+    def _schedule_bookmark(self) -> None:
+        """The next bookmark is due after the interval, and one at the timeout, the last."""
+        now, deadline = self._loop.time(), self._deadline
+        if deadline is None:
+            self._next_bookmark = now + self._interval
+        elif now < deadline:
+            self._next_bookmark = min(now + self._interval, deadline)
+        else:
+            self._next_bookmark = float("inf")
 
     def _done(self) -> bool:
         return (

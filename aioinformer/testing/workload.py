@@ -72,7 +72,10 @@ class Workload:
         node = f"node-{self._random.randrange(NODES)}"
         pod = {
             "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": f"app-{self._next % 5}"}},
-            "spec": {"nodeName": node, "containers": [{"name": "web", "image": "registry.example.com/web:1"}]},
+            "spec": {
+                "nodeName": node,
+                "containers": [{"name": "web", "image": "registry.example.com/web:1"}],
+            },
             "status": {"phase": "Pending"},
         }
         self._server.create("v1", "pods", pod)
@@ -80,7 +83,7 @@ class Workload:
 
     def _change(self, name: str) -> None:
         status = {"phase": self._random.choice(PHASES), "message": f"change {sum(self.done.values())}"}
-        self._server.patch("v1", "pods", name, {"status": status}, namespace=NAMESPACE, subresource="status")
+        self._server.patch("v1", "pods", name, {"status": status}, namespace=NAMESPACE)
 
     def _delete(self, position: int) -> str:
         self._names[position], self._names[-1] = self._names[-1], self._names[position]

@@ -25,7 +25,10 @@ _unavailable = pytest.StashKey[Exception]()
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Builds before the first test begins: the minutes of a cold build are no test's and no timeout's."""
-    wanted = any("kubernetes_binaries" in getattr(item, "fixturenames", ()) for item in session.items)
+    wanted = any(
+        "kubernetes_binaries" in getattr(item, "fixturenames", ()) or item.get_closest_marker("kubernetes")
+        for item in session.items
+    )
     if not wanted or session.config.option.collectonly:
         return
     capture: Any = session.config.pluginmanager.getplugin("capturemanager")

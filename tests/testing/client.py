@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import aiohttp
+
+from aioinformer.testing import APIServer
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -45,6 +48,11 @@ class Lines:
         """Every event until the stream ends by itself."""
         return [json.loads(line) for line in (await self.rest_raw()).splitlines()]
 
+    async def dropped(self, server: APIServer) -> list[dict[str, Any]]:
+        """Have the server end the stream, and take every event until then."""
+        server.faults.drop_watches()
+        return await self.rest()
+
     async def rest_raw(self) -> bytes:
         """Everything until the stream ends by itself."""
         return await self._response.content.read()
@@ -69,44 +77,48 @@ class APIClient:
         body: Any = None,
         *,
         content_type: str = "application/json",
-        headers: dict[str, str] | None = None,
-        **query: str,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send a request and read the answer."""
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         sent = {} if data is None else {"Content-Type": content_type}
         sent.update(headers or {})
         async with self.session.request(
-            method, self.url + path, data=data, params=query, headers=sent
+            method,
+            self.url + path,
+            data=data if data is None else io.BytesIO(data),
+            params=query,
+            headers=sent,
         ) as response:
             raw = await response.read()
             kind = response.headers.get("Content-Type", "")
             parsed = json.loads(raw) if raw and kind.startswith("application/json") else None
             return Answer(response.status, parsed, response.headers, raw)
 
-    async def get(self, path: str, headers: dict[str, str] | None = None, **query: str) -> Answer:
+    async def get(self, path: str, headers: Mapping[str, str] | None = None, /, **query: str) -> Answer:
         """GET."""
-        return await self.ask("GET", path, headers=headers, **query)
+        return await self.ask("GET", path, headers=headers, query=query)
 
-    async def post(self, path: str, body: Any, **query: str) -> Answer:
+    async def post(self, path: str, body: Any, /, **query: str) -> Answer:
         """POST."""
-        return await self.ask("POST", path, body, **query)
+        return await self.ask("POST", path, body, query=query)
 
-    async def put(self, path: str, body: Any, **query: str) -> Answer:
+    async def put(self, path: str, body: Any, /, **query: str) -> Answer:
         """PUT."""
-        return await self.ask("PUT", path, body, **query)
+        return await self.ask("PUT", path, body, query=query)
 
-    async def patch(self, path: str, body: Any, content_type: str = MERGE, **query: str) -> Answer:
+    async def patch(self, path: str, body: Any, content_type: str = MERGE, /, **query: str) -> Answer:
         """PATCH."""
-        return await self.ask("PATCH", path, body, content_type=content_type, **query)
+        return await self.ask("PATCH", path, body, content_type=content_type, query=query)
 
-    async def delete(self, path: str, body: Any = None, **query: str) -> Answer:
+    async def delete(self, path: str, body: Any = None, /, **query: str) -> Answer:
         """DELETE."""
-        return await self.ask("DELETE", path, body, **query)
+        return await self.ask("DELETE", path, body, query=query)
 
     @asynccontextmanager
     async def watch(
-        self, path: str, headers: dict[str, str] | None = None, **query: str
+        self, path: str, headers: Mapping[str, str] | None = None, /, **query: str
     ) -> AsyncIterator[Lines]:
         """Open a watch."""
         async with self.session.get(

@@ -224,7 +224,7 @@ def test_a_namespace_with_finalizers_of_its_own(world: World) -> None:
 def test_without_a_control_plane_a_namespace_stays_until_it_is_finalized(bare: World) -> None:
     bare.create(NAMESPACES, "team")
     assert not bare.delete(NAMESPACES, "team").gone
-    empty = {"spec": {"finalizers": []}}
+    empty: Object = {"spec": {"finalizers": []}}
     bare.cluster.modify(
         NAMESPACES, "", "team", lambda obj: {**obj, **empty}, WriteOptions(subresource="finalize")
     )

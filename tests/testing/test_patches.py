@@ -153,7 +153,8 @@ def test_a_custom_resource_takes_no_strategic_merge_patch() -> None:
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_PATCH])
 def test_a_patch_must_be_an_object_and_leave_one(content_type: str) -> None:
-    for patch in ([], {"metadata": None}):
+    patches: tuple[Any, ...] = ([], {"metadata": None})
+    for patch in patches:
         with pytest.raises(StatusError) as refused:
             apply_patch(PODS, POD, patch, content_type)
         assert refused.value.code == 400

@@ -1,0 +1,69 @@
+"""One answer of an API server: its body, or the error that it is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+from ..errors import ApiError, IdleTimeoutError, TransportError
+from .failures import api_error, network_error
+from .transport import READ_TIMEOUT
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from .sessions import Sessions
+
+_LONGEST_ERROR = 1024 * 1024
+
+
+class ResponseStream:
+    """The body of one answer. Closing gives its connection back, or closes it where it was not read out."""
+
+    def __init__(self, response: aiohttp.ClientResponse, sessions: Sessions) -> None:
+        self._response = response
+        self._sessions: Sessions | None = sessions
+        self._read = response.content.readany
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._sessions is None:
+            raise StopAsyncIteration
+        try:
+            chunk = await self._read()
+        except TimeoutError as error:
+            raise IdleTimeoutError(f"the connection fell silent: {error or 'timeout'}") from error
+        except Exception as error:
+            converted = network_error(error)
+            if converted is None:
+                raise
+            raise TransportError(f"the answer broke off: {converted}") from error
+        if chunk:
+            return chunk
+        await self.aclose()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Idempotent."""
+        sessions, self._sessions = self._sessions, None
+        if sessions is not None:
+            connection = self._response.connection
+            if connection is not None and connection.transport is not None:
+                connection.transport.abort()  # not read out; TLS would wait for the server's goodbye
+            await sessions.release(self._response)
+
+
+async def error_of(response: aiohttp.ClientResponse, body: ResponseStream) -> ApiError:
+    """The error that an answer stands for; what its body says as far as it can be had."""
+    said = b""
+    try:
+        async with asyncio.timeout(READ_TIMEOUT):
+            async for chunk in body:
+                said += chunk
+                if len(said) > _LONGEST_ERROR:
+                    break
+    except (TransportError, TimeoutError):
+        pass
+    return api_error(response.status, said, response.headers.get("Retry-After"))

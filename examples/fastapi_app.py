@@ -1,0 +1,94 @@
+"""An informer in a FastAPI app: the app answers from memory, and is ready once that is filled.
+
+    python examples/fastapi_app.py
+    python examples/fastapi_app.py http://127.0.0.1:8001
+
+The first shows what the app answers, on an API server inside this process. The second serves on port 8080, on the
+cluster of a `kubectl proxy`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+import uvicorn
+from fastapi import FastAPI, HTTPException, Response
+
+from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SelectorError, SharedIndexInformer
+from aioinformer.testing import APIServer
+
+
+def create_app(cluster: Client | str) -> FastAPI:
+    """The app, on a cluster or its URL. A client that is given is used, and left open."""
+    client = Client.from_url(cluster) if isinstance(cluster, str) else cluster
+    pods = SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with pods:  # does not wait for the sync: until then /readyz says 503
+                yield
+        finally:
+            if client is not cluster:
+                await client.close()
+
+    app = FastAPI(lifespan=lifespan)
+    app.state.pods = pods
+
+    @app.get("/readyz")
+    async def readyz() -> str:
+        if not pods.has_synced():
+            raise HTTPException(503, str(pods.state))
+        return "ok"
+
+    @app.get("/pods/{namespace}")
+    async def list_pods(namespace: str, selector: str = "") -> list[str]:
+        try:
+            return sorted(pod.name for pod in pods.lister.namespace(namespace).list(selector))
+        except SelectorError as error:
+            raise HTTPException(400, str(error)) from error
+
+    @app.get("/pods/{namespace}/{name}")
+    async def get_pod(namespace: str, name: str) -> dict[str, Any]:
+        try:
+            return pods.lister.namespace(namespace).get(name).to_dict()
+        except NotFoundError as error:
+            raise HTTPException(404, str(error)) from error
+
+    @app.get("/informer")
+    async def informer() -> Response:
+        return Response(msgspec.json.encode(pods.state, enc_hook=str), media_type="application/json")
+
+    return app
+
+
+async def main() -> None:
+    """Ask the app, before and after it is ready."""
+    async with APIServer() as server:
+        server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web"}]}})
+        server.pause()  # so that there is a time before it is ready
+        app = create_app(server.url)
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://app") as http,
+        ):
+            print("/readyz:", (await http.get("/readyz")).status_code)
+            server.resume()
+            await app.state.pods.wait_synced(timeout=30)
+            for path in ("/readyz", "/pods/default", "/pods/default/none", "/informer"):
+                answer = await http.get(path)
+                print(f"{path}:", answer.status_code, answer.text)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        uvicorn.run(create_app(sys.argv[1]), port=8080)
+    else:
+        asyncio.run(main())

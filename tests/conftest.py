@@ -1,0 +1,59 @@
+"""Every async test runs on asyncio and on uvloop, and must leave its event loop as it found it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+import uvloop
+from hypothesis import settings
+from pytest_asyncio import is_async_test
+
+pytest_plugins = ["tests.kubernetes.fixtures"]
+
+settings.register_profile("tests", deadline=None)  # a busy machine is no failure
+settings.load_profile("tests")
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # what is imported by now need not be looked through after each test
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing_behind(request: pytest.FixtureRequest) -> None:
+    if is_async_test(request.node):
+        request.getfixturevalue("_clean_loop")
+
+
+@pytest.fixture
+async def _clean_loop() -> AsyncIterator[None]:
+    """Fails a test that leaves tasks, open files of the loop, or errors that nobody looked at.
+
+    Unclosed transports, sessions and streams warn as they are collected, and warnings are errors.
+    """
+    loop = asyncio.get_running_loop()
+    unseen: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: unseen.append(context))
+    yield
+    for _ in range(10):  # what was closed may need a moment to be gone
+        if not _leaked(loop):
+            break
+        await asyncio.sleep(0)
+    assert not _leaked(loop)
+    gc.collect()
+    assert not unseen
+
+
+def _leaked(loop: asyncio.AbstractEventLoop) -> list[object]:
+    tasks: list[object] = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    selector = getattr(loop, "_selector", None)  # uvloop does not tell
+    files = list(selector.get_map().values()) if selector is not None else []
+    return tasks + files[1:]  # one is the loop's own

@@ -1,0 +1,353 @@
+"""Controller: a reflector, a queue, and the loop that works it off."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    AlreadyStartedError,
+    Config,
+    Controller,
+    DeltaFIFO,
+    DeltaType,
+    KubeObject,
+    ReflectorOptions,
+    RequeueError,
+    Store,
+)
+from aioinformer.controller import apply_deltas
+from aioinformer.deltas import Delta
+from aioinformer.reflector import Phase
+
+from ..reflector.scripted import FOREVER, Scripted, Step, added, error_event, modified, page, pod
+from ..steps import until
+from ..virtual_time import cancel_after, run, settled, virtual_time
+
+Popped = list[tuple[str, list[str], bool]]
+
+
+class Process:
+    """Remembers what it was given; raises what ``fails`` says, as often as it says."""
+
+    def __init__(self, fails: dict[str, list[Exception]] | None = None) -> None:
+        self.popped: Popped = []
+        self.fails = fails or {}
+
+    def __call__(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
+        name = deltas[-1].object.name
+        self.popped.append((name, [delta.type.value for delta in deltas], is_in_initial_list))
+        if self.fails.get(name):
+            raise self.fails[name].pop(0)
+
+    def names(self) -> list[str]:
+        return [name for name, _, _ in self.popped]
+
+
+def controller(server: Scripted, process: Any, queue: DeltaFIFO | None = None, **config: Any) -> Controller:
+    options = ReflectorOptions(random=Random(0))
+    options.update(config.pop("reflector_options", {}))
+    chosen = DeltaFIFO() if queue is None else queue
+    return Controller(Config(chosen, server, process, KubeObject, reflector_options=options, **config))
+
+
+@virtual_time
+async def test_reads_and_processes() -> None:
+    process = Process()
+    server = Scripted([page(pod("a"), pod("b"), version=10)], [[1.0, added("c", 11), FOREVER]])
+    subject = controller(server, process)
+    assert not subject.has_synced()
+    async with subject:
+        await subject.wait_synced()
+        assert process.names() == ["a", "b"]
+        await asyncio.sleep(5)
+        assert subject.last_sync_resource_version == "11"
+        assert subject.queue_depth == 0
+        assert subject.state.phase is Phase.WATCHING
+    assert process.popped == [("a", ["Sync"], True), ("b", ["Sync"], True), ("c", ["Added"], False)]
+    assert repr(subject) == "<Controller scripted pods>"
+    server.assert_closed()
+
+
+@virtual_time
+async def test_synced_only_after_the_last_item_was_processed() -> None:
+    """W2. Difference from upstream, where a waiter may see a cache that misses it."""
+    done: list[str] = []
+
+    async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        assert not subject.has_synced()
+        await asyncio.sleep(1)
+        done.append(deltas[-1].object.name)
+
+    subject = controller(Scripted([page(pod("a"), pod("b"), version=10)]), process)
+    async with subject:
+        await subject.wait_synced()
+        assert done == ["a", "b"]
+
+
+@virtual_time
+async def test_an_empty_first_list_is_synced_at_once() -> None:
+    """C13."""
+    async with controller(Scripted([page(version=10)]), Process()) as subject:
+        await subject.wait_synced()
+        assert subject.has_synced()
+
+
+@virtual_time
+async def test_relisted_objects_are_not_of_the_initial_list() -> None:
+    """C33."""
+    process = Process()
+    server = Scripted(
+        [page(pod("a"), version=10), page(pod("a"), pod("b"), version=20)], [[6.0, error_event(410, "Gone")]]
+    )
+    async with controller(server, process):
+        await asyncio.sleep(60)
+    assert process.popped == [("a", ["Sync"], True), ("a", ["Sync"], False), ("b", ["Sync"], False)]
+
+
+@virtual_time
+async def test_processing_that_fails_is_logged_with_key_and_version_and_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    process = Process({"a": [ValueError("cannot")]})
+    async with controller(Scripted([page(pod("a", 7), pod("b"), version=10)]), process) as subject:
+        await subject.wait_synced()
+        await asyncio.sleep(60)
+    assert process.names() == ["a", "b"]
+    assert subject.failed == 1
+    assert "scripted pods: processing default/a at 7 failed: cannot" in caplog.text
+
+
+@virtual_time
+async def test_async_processing_that_fails_too(caplog: pytest.LogCaptureFixture) -> None:
+    async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        await asyncio.sleep(0)
+        raise ValueError("cannot")
+
+    async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
+        await subject.wait_synced()
+    assert subject.failed == 1
+    assert "default/a at 7 failed: cannot" in caplog.text
+
+
+@virtual_time
+async def test_a_cancellation_of_the_process_functions_own_making_is_a_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        raise asyncio.CancelledError("somebody else's")
+
+    async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
+        await subject.wait_synced()
+        await asyncio.sleep(1)
+        assert subject.state.phase is Phase.WATCHING
+    assert "default/a at 7 failed: somebody else's" in caplog.text
+
+
+@virtual_time
+async def test_retry_on_error_puts_it_back_and_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    process = Process({"a": [ValueError("1"), ValueError("2")]})
+    server = Scripted([page(pod("a"), pod("b"), version=10)])
+    async with controller(server, process, retry_on_error=True) as subject:
+        await subject.wait_synced()
+        assert process.names() == ["a", "b", "a", "a"]
+    assert subject.failed == 2
+
+
+@virtual_time
+async def test_a_requeue_error_puts_it_back_whatever_the_config(caplog: pytest.LogCaptureFixture) -> None:
+    process = Process({"a": [RequeueError(), RequeueError(ValueError("why"))]})
+    async with controller(Scripted([page(pod("a", 7), version=10)]), process) as subject:
+        await subject.wait_synced()
+    assert process.names() == ["a", "a", "a"]
+    assert subject.failed == 1, "a RequeueError without a cause is no failure"
+    assert [each.getMessage() for each in caplog.records] == [
+        "scripted pods: processing default/a at 7 failed: why"
+    ]
+
+
+@virtual_time
+async def test_something_newer_takes_the_place_of_what_is_put_back() -> None:
+    """add_if_not_present."""
+    queue = DeltaFIFO()
+    seen: list[list[str]] = []
+
+    async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        seen.append([delta.object.resource_version for delta in deltas])
+        if len(seen) == 1:
+            raise RequeueError
+
+    server = Scripted([page(pod("a", 1), version=10)], [[modified("a", 11), FOREVER]])
+    async with controller(server, process, queue=queue):
+        await asyncio.sleep(10)
+    assert seen == [["1"], ["1", "11"]] or seen == [["1"], ["1"], ["11"]] or seen == [["1"], ["11"]]
+
+
+@pytest.mark.parametrize("error", [RequeueError(), RequeueError(ValueError("why"))])
+@virtual_time
+async def test_what_always_fails_is_retried_with_backoff_not_in_a_spin(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        calls.append(deltas)
+        raise error
+
+    calls: list[list[Delta]] = []
+    async with controller(Scripted([page(pod("a"), version=10)]), process):
+        await asyncio.sleep(60)
+    assert 50 < len(calls) < 80
+
+
+@virtual_time
+async def test_what_always_fails_holds_nothing_else_up_for_long(caplog: pytest.LogCaptureFixture) -> None:
+    times: dict[str, float] = {}
+    loop = asyncio.get_running_loop()
+
+    def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        name = deltas[-1].object.name
+        times[name] = loop.time()
+        if name == "bad":
+            raise ValueError
+
+    server = Scripted([page(pod("bad"), version=10)], [[60.0, added("b", 11), FOREVER]])
+    async with controller(server, process, retry_on_error=True):
+        started = loop.time()
+        await asyncio.sleep(70)
+    assert times["b"] - started <= 61
+
+
+@virtual_time
+async def test_a_success_ends_the_backoff(caplog: pytest.LogCaptureFixture) -> None:
+    times: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        times.append(loop.time())
+        if len(times) not in (6, 9):
+            raise ValueError
+
+    server = Scripted([page(pod("a"), version=10)], [[60.0, modified("a", 11), FOREVER]])
+    async with controller(server, process, retry_on_error=True):
+        await asyncio.sleep(70)
+    delays = [round(later - earlier, 3) for earlier, later in pairwise(times)]
+    assert delays[:5] == [0.005, 0.01, 0.02, 0.04, 0.08]
+    assert delays[6:] == [0.005, 0.01]
+
+
+@virtual_time
+async def test_resync_through_should_resync() -> None:
+    """C83's happy side: by period, asked, from known objects."""
+    known: Store[Any] = Store()
+    answers = iter([True, False, True])
+    told: list[str] = []
+
+    def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        told.extend(delta.type.value for delta in deltas)
+        for _ in apply_deltas(known, deltas, is_in_initial_list):
+            pass
+
+    queue = DeltaFIFO(known_objects=known, emit_delta_type_replaced=True)
+    server = Scripted([page(pod("a"), version=10)])
+    async with controller(
+        server, process, queue=queue, full_resync_period=10.0, should_resync=lambda: next(answers)
+    ):
+        await asyncio.sleep(35)
+    assert told == ["Replaced", "Sync", "Sync"]
+
+
+@virtual_time
+async def test_the_watch_error_handler_is_told() -> None:
+    errors: list[str] = []
+
+    def handler(reflector: Any, error: Exception) -> None:
+        errors.append(str(error))
+
+    server = Scripted([OSError("one"), page(version=1)])
+    async with controller(server, Process(), watch_error_handler=handler):
+        await asyncio.sleep(5)
+    server = Scripted([OSError("two"), page(version=1)])
+    async with controller(server, Process(), reflector_options=ReflectorOptions(watch_error_handler=handler)):
+        await asyncio.sleep(5)
+    assert errors == ["one", "two"]
+
+
+@virtual_time
+async def test_without_known_objects_deletions_that_were_missed_are_lost() -> None:
+    process = Process()
+    server = Scripted(
+        [page(pod("a"), pod("b"), version=10), page(pod("b"), version=20)], [[6.0, error_event(410, "Gone")]]
+    )
+    async with controller(server, process):
+        await asyncio.sleep(60)
+    assert DeltaType.DELETED.value not in [kind for _, kinds, _ in process.popped for kind in kinds]
+
+
+@virtual_time
+async def test_a_closed_queue_ends_it() -> None:
+    queue = DeltaFIFO()
+    subject = controller(Scripted([page(version=10)]), Process(), queue=queue)
+    task = asyncio.create_task(subject.run())
+    await asyncio.sleep(5)
+    queue.close()
+    await task
+
+
+@virtual_time
+async def test_stopping_closes_the_queue_and_leaves_nothing() -> None:
+    queue = DeltaFIFO()
+    server = Scripted([page(version=10)])
+    async with controller(server, Process(), queue=queue):
+        await settled()
+    assert queue.is_closed
+    server.assert_closed()
+
+
+@virtual_time
+async def test_entered_twice() -> None:
+    subject = controller(Scripted(), Process())
+    async with subject:
+        with pytest.raises(AlreadyStartedError):
+            async with subject:
+                pass
+
+
+def test_cancelled_anywhere_it_leaves_nothing_half_done() -> None:
+    """Every item is either processed, or still in the queue; no task, no stream is left."""
+    steps: list[Step] = [[added("b", 11), added("c", 12)], modified("a", 13), modified("c", 14), FOREVER]
+    for count in range(60):
+
+        async def main(count: int = count) -> None:
+            finished: list[Delta] = []
+
+            async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+                await asyncio.sleep(0)
+                finished.extend(deltas)
+
+            queue = DeltaFIFO()
+            server = Scripted([page(pod("a", 1), version=10)], [steps])
+            subject = controller(server, process, queue=queue)
+            assert await cancel_after(count, asyncio.create_task(subject.run()))
+            server.assert_closed()
+            left = [delta for key in queue.list_keys() for delta in queue.get_by_key(key) or []]
+            seen = [delta.object.resource_version for delta in finished + left]
+            assert len(seen) == len(set(seen))
+            version = int(subject.last_sync_resource_version or 0)
+            expected = {"11", "12", "13", "14"} if version else set()
+            assert {each for each in seen if int(each) > 10} == {
+                each for each in expected if int(each) <= version
+            }
+
+        run(main())
+
+
+async def test_on_the_real_loops() -> None:
+    process = Process()
+    server = Scripted([page(pod("a"), version=10)], [[added("b", 11), FOREVER]])
+    async with controller(server, process) as subject:
+        await subject.wait_synced()
+        await until(lambda: process.names() == ["a", "b"])
+    server.assert_closed()

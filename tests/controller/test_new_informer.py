@@ -1,0 +1,128 @@
+"""new_informer: one handler, called inside the process loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioinformer import DeletedFinalStateUnknown, KubeObject, ResourceEventHandlerFuncs, new_informer
+from aioinformer.api import WatchEvent
+
+from ..reflector.scripted import FOREVER, Scripted, added, deleted, error_event, modified, page, pod
+from ..virtual_time import virtual_time
+
+
+class Told:
+    """A handler that remembers, and sees what the store holds meanwhile."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
+        self.calls.append(("add", obj.name, is_in_initial_list))
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        self.calls.append(("update", new.name, old.resource_version, new.resource_version))
+
+    def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> None:
+        name = obj.key if isinstance(obj, DeletedFinalStateUnknown) else obj.name
+        self.calls.append(("delete", name, type(obj).__name__))
+
+
+@virtual_time
+async def test_the_store_follows_and_the_handler_is_told() -> None:
+    told = Told()
+    server = Scripted(
+        [page(pod("a", 1), pod("b", 2), version=10), page(pod("c", 11), version=20)],
+        [[added("c", 11), modified("a", 12), deleted("b", 13), 6.0, error_event(410, "Gone")]],
+    )
+    store, controller = new_informer(server, KubeObject, 0.0, told)
+    async with controller:
+        await controller.wait_synced()
+        assert store.list_keys() == ["default/a", "default/b"]
+        await asyncio.sleep(60)
+        assert store.list_keys() == ["default/c"]
+    assert told.calls == [
+        ("add", "a", True), ("add", "b", True), ("add", "c", False), ("update", "a", "1", "12"),
+        ("delete", "b", "KubeObject"), ("update", "c", "11", "11"), ("delete", "default/a", "DeletedFinalStateUnknown"),
+    ]  # fmt: skip
+
+
+@virtual_time
+async def test_resyncs_repeat_everything() -> None:
+    told = Told()
+    _, controller = new_informer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0, told)
+    async with controller:
+        await asyncio.sleep(25)
+    assert told.calls == [("add", "a", True), ("update", "a", "1", "1"), ("update", "a", "1", "1")]
+
+
+@virtual_time
+async def test_a_handler_that_raises_is_logged_with_key_and_version(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[str] = []
+
+    async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+        await asyncio.sleep(0)
+        seen.append(obj.name)
+        raise asyncio.CancelledError if obj.name == "a" else ValueError("no")
+
+    handler = ResourceEventHandlerFuncs[KubeObject](on_add=on_add)
+    store, controller = new_informer(
+        Scripted([page(pod("a", 1), pod("b", 2), version=10)]), KubeObject, 0.0, handler
+    )
+    async with controller:
+        await controller.wait_synced()
+    assert seen == ["a", "b"]
+    assert len(store) == 2
+    assert "failed on default/a at 1" in caplog.text
+    assert controller.failed == 0
+
+
+@virtual_time
+async def test_the_store_is_changed_before_the_handler_is_told() -> None:
+    """C32."""
+    sizes: list[int] = []
+
+    def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+        sizes.append(len(store))
+
+    handler = ResourceEventHandlerFuncs[KubeObject](
+        on_add=on_add, on_delete=lambda obj: sizes.append(len(store))
+    )
+    server = Scripted([page(pod("a", 1), version=10)], [[deleted("a", 11), FOREVER]])
+    store, controller = new_informer(server, KubeObject, 0.0, handler)
+    async with controller:
+        await asyncio.sleep(5)
+    assert sizes == [1, 0]
+
+
+@virtual_time
+async def test_options_reach_the_reflector() -> None:
+    errors: list[str] = []
+
+    def handler(reflector: Any, error: Exception) -> None:
+        errors.append(str(error))
+
+    server = Scripted([OSError("no")])
+    _, controller = new_informer(
+        server, KubeObject, 0.0, Told(), name="mine", page_size=7, watch_error_handler=handler
+    )
+    async with controller:
+        await asyncio.sleep(1)
+    assert errors == ["no"]
+    assert server.lists[0].limit == 7
+    assert controller.state.name == "mine"
+
+
+@virtual_time
+async def test_unnamed_objects_are_left_out_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    told = Told()
+    nameless = WatchEvent("ADDED", b'{"metadata": {"resourceVersion": "11"}}')
+    server = Scripted([page(version=10)], [[nameless, added("b", 12), FOREVER]])
+    _, controller = new_informer(server, KubeObject, 0.0, told)
+    async with controller:
+        await asyncio.sleep(5)
+    assert told.calls == [("add", "b", False)]
+    assert controller.state.rejected == 1

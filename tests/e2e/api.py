@@ -1,0 +1,133 @@
+"""Requests to an API server, embedded or real: JSON in, JSON out."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import aiohttp
+
+Object = dict[str, Any]
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class Resource(NamedTuple):
+    """Which collection of the API."""
+
+    api_version: str
+    plural: str
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str | None = None) -> str:
+        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        within = f"/namespaces/{namespace}" if namespace is not None and self.namespaced else ""
+        return f"{root}{within}/{self.plural}" + (f"/{name}" if name else "")
+
+
+CONFIGMAPS = Resource("v1", "configmaps")
+PODS = Resource("v1", "pods")
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+DEFINITIONS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
+
+
+class Answer(NamedTuple):
+    """An answer, read to its end."""
+
+    status: int
+    body: Any
+    content_type: str = ""
+
+
+class Refused(Exception):  # noqa: N818 - what it is
+    """The server did not do it."""
+
+
+class API:
+    """Sends requests to one server, as somebody who may do everything. An async context manager.
+
+    Args:
+        url: The server.
+        token: A bearer token.
+        ssl_context: What its certificate is verified with.
+    """
+
+    def __init__(self, url: str, token: str | None, ssl_context: ssl.SSLContext | None) -> None:
+        self.url = url
+        self._session = aiohttp.ClientSession(
+            url,
+            connector=aiohttp.TCPConnector(ssl=ssl_context or True),
+            headers={"User-Agent": "tests"} | ({"Authorization": f"Bearer {token}"} if token else {}),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: dict[str, str] | None = None,
+        *,
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> Answer:
+        """Send a request and read the answer, whatever it is."""
+        data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Accept": accept} | ({} if data is None else {"Content-Type": content_type})
+        async with self._session.request(
+            method, path, data=data, params=query or {}, headers=headers
+        ) as response:
+            said = await response.read()
+            kind = response.headers.get("Content-Type", "").partition(";")[0]
+            return Answer(response.status, _parsed(said, kind), kind)
+
+    async def do(
+        self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None, **how: str
+    ) -> Object:
+        """Send a request that has to succeed; what was answered."""
+        answer = await self.ask(method, path, body, query, **how)
+        if answer.status not in (200, 201, 202):
+            raise Refused(f"{method} {path}: {answer.status} {answer.body}")
+        assert isinstance(answer.body, dict), answer
+        return answer.body
+
+    async def events(self, path: str, query: dict[str, str]) -> Answer:
+        """Everything of a watch until the server ends it: a list of events, or the refusal."""
+        async with self._session.get(path, params={"watch": "true", **query}) as response:
+            kind = response.headers.get("Content-Type", "").partition(";")[0]
+            said = await response.read()
+            if response.status != 200:
+                return Answer(response.status, _parsed(said, kind), kind)
+            return Answer(200, [json.loads(line) for line in said.splitlines()], kind)
+
+    @asynccontextmanager
+    async def watch(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Object]]:
+        """The events of a watch as they come."""
+        async with self._session.get(path, params={"watch": "true", **query}) as response:
+            assert response.status == 200, await response.text()
+
+            async def events() -> AsyncIterator[Object]:
+                async for line in response.content:
+                    yield json.loads(line)
+
+            yield events()
+
+
+def _parsed(said: bytes, kind: str) -> Any:
+    if kind == JSON:
+        return json.loads(said) if said else None
+    return said.decode(errors="replace")

@@ -1,0 +1,79 @@
+"""A gate between a client and its server: shut, the client is cut off while others go in and out as before."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from aioinformer.tasks import finish
+from tests.kubernetes.process import free_ports
+
+CHUNK = 256 * 1024
+
+
+class Gate:
+    """Passes bytes on to a server; TLS goes through it untouched. An async context manager.
+
+    Args:
+        url: The server.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._parts = urlsplit(url)
+        (self._port,) = free_ports(1)
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    @property
+    def url(self) -> str:
+        """Where the client is to go."""
+        return f"{self._parts.scheme}://127.0.0.1:{self._port}"
+
+    async def open(self) -> None:
+        """Take connections."""
+        self._server = await asyncio.start_server(self._enter, "127.0.0.1", self._port)
+
+    async def shut(self) -> None:
+        """Cut every connection, refuse new ones."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        await finish(*self._connections)
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.shut()
+
+    async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        writers = [writer]
+        try:
+            there, back = await asyncio.open_connection(self._parts.hostname, self._parts.port)
+            writers.append(back)
+            await asyncio.gather(_pass(reader, back), _pass(there, writer))
+        except (OSError, asyncio.CancelledError):
+            pass  # cancelling is how it is cut
+        finally:
+            for each in writers:
+                each.transport.abort()
+            for each in writers:
+                with contextlib.suppress(OSError):
+                    await each.wait_closed()
+            self._connections.discard(task)
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(CHUNK):
+        writer.write(chunk)
+        await writer.drain()
+    raise ConnectionResetError("one side has hung up")

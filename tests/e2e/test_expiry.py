@@ -1,0 +1,90 @@
+"""Cut off from the server: what was missed is told afterwards, whether the server still has the history or not."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioinformer import ApiError, KubeObject
+
+from .api import CONFIGMAPS
+from .clusters import Cluster, configmap
+from .gate import Gate
+from .witness import Witness, cached, informed, versions
+
+pytestmark = pytest.mark.usefixtures("soon_again")
+
+
+async def cut_off(cluster: Cluster, gate: Gate, witness: Witness) -> None:
+    """Cut the informer off, in the middle of a watch that has brought something: one that has not is suspect."""
+    await cluster.create(CONFIGMAPS, configmap("seen"))
+    await witness.until(lambda: cluster.key("seen") in witness.shadow)
+    await gate.shut()
+    await witness.until(lambda: witness.errors)
+
+
+async def change_everything(cluster: Cluster) -> None:
+    """Of the configmaps kept, changed, gone and again: change, delete and make anew what their names say."""
+    await cluster.patch(CONFIGMAPS, "changed", {"data": {"k": "2"}})
+    await cluster.delete(CONFIGMAPS, "gone")
+    await cluster.delete(CONFIGMAPS, "again")
+    await cluster.create(CONFIGMAPS, configmap("again", k="2"))
+    await cluster.create(CONFIGMAPS, configmap("new"))
+    await cluster.create(CONFIGMAPS, configmap("brief"))
+    await cluster.delete(CONFIGMAPS, "brief")
+
+
+@pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
+async def test_history_that_has_expired_ends_in_tombstones(cluster: Cluster, use_watch_list: bool) -> None:
+    for name in ("kept", "changed", "gone", "again"):
+        await cluster.create(CONFIGMAPS, configmap(name, k="1"))
+    async with Gate(cluster.api.url) as gate, cluster.client_through(gate.url) as client:
+        list_watch = cluster.list_watch(client, CONFIGMAPS)
+        async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
+            await cut_off(cluster, gate, witness)
+            before = await cluster.list(CONFIGMAPS)
+            await change_everything(cluster)
+            await cluster.expire_history()
+            assert cached(informer) == versions(before)
+            await gate.open()
+            after = await cluster.list(CONFIGMAPS)
+            await witness.until_shadow(versions(after))
+            assert cached(informer) == versions(after)
+            assert any(isinstance(error, ApiError) and error.is_expired for error in witness.errors)
+            assert informer.state.reflectors[0].lists == 2
+
+            assert witness.kinds(cluster.key("kept")) == ["add"]
+            assert witness.kinds(cluster.key("changed")) == ["add", "update"]
+            assert witness.kinds(cluster.key("brief")) == []
+            added, missed = witness.of(cluster.key("gone"))
+            assert (added.kind, missed.kind) == ("add", "missed")
+            assert missed.obj == before[cluster.key("gone")]  # the last state that was known here
+            _, again = witness.of(cluster.key("again"))
+            assert again.kind == "update"
+            assert (again.old.uid, again.obj.uid) == (
+                before[cluster.key("again")]["metadata"]["uid"],
+                after[cluster.key("again")]["metadata"]["uid"],
+            )
+            (new,) = witness.of(cluster.key("new"))
+            assert (new.kind, new.initial) == ("add", False)
+
+            await cluster.delete(CONFIGMAPS, "kept")  # and the watch goes on
+            await witness.until(lambda: witness.kinds(cluster.key("kept")) == ["add", "delete"])
+
+
+async def test_history_that_is_still_there_is_told_as_it_was(cluster: Cluster) -> None:
+    for name in ("kept", "changed", "gone", "again"):
+        await cluster.create(CONFIGMAPS, configmap(name, k="1"))
+    async with Gate(cluster.api.url) as gate, cluster.client_through(gate.url) as client:
+        async with informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness):
+            await cut_off(cluster, gate, witness)
+            await change_everything(cluster)
+            await gate.open()
+            await witness.until_shadow(versions(await cluster.list(CONFIGMAPS)))
+            assert informer.state.reflectors[0].lists == 1
+            kinds = {name: witness.kinds(cluster.key(name)) for name in ("changed", "gone", "again", "brief")}
+            assert kinds == {
+                "changed": ["add", "update"],
+                "gone": ["add", "delete"],
+                "again": ["add", "delete", "add"],
+                "brief": ["add", "delete"],
+            }

@@ -1,0 +1,106 @@
+"""What an object is, is the user's choice, and how it arrived makes no difference to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from kubernetes_asyncio.client import V1ConfigMap, V1Pod
+
+from aioinformer import Client, KubeObject
+
+from .api import CONFIGMAPS, PODS, Resource
+from .clusters import Cluster, configmap, pod
+from .definitions import CAVE_DEFINITION, CAVES, cave
+from .witness import informed
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str
+    resource_version: str
+
+
+class Settings(msgspec.Struct):
+    metadata: Meta
+    kind: str = ""
+    data: dict[str, str] = {}
+
+
+def value(obj: Any) -> str:
+    """data["k"], of whatever it is."""
+    data = obj["data"] if isinstance(obj, (dict, KubeObject)) else obj.data
+    return str(data["k"])
+
+
+@pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
+@pytest.mark.parametrize("object_type", [KubeObject, dict, Settings, V1ConfigMap])
+async def test_objects_are_of_the_type_asked_for(
+    cluster: Cluster, client: Client, object_type: type[Any], use_watch_list: bool
+) -> None:
+    await cluster.create(CONFIGMAPS, configmap("a", k="1"))
+    list_watch = cluster.list_watch(client, CONFIGMAPS)
+    async with informed(list_watch, object_type, use_watch_list=use_watch_list) as (informer, witness):
+        await cluster.patch(CONFIGMAPS, "a", {"data": {"k": "2"}})
+        await witness.until(lambda: witness.counts["update"] == 1)
+        await cluster.delete(CONFIGMAPS, "a")
+        await witness.until(lambda: witness.counts["delete"] == 1)
+        assert [(told.kind, value(told.obj)) for told in witness.told] == [
+            ("add", "1"),
+            ("update", "2"),
+            ("delete", "2"),
+        ]
+        assert {type(told.obj) for told in witness.told} == {object_type}
+        kinds = {
+            told.obj["kind"] if isinstance(told.obj, (dict, KubeObject)) else told.obj.kind
+            for told in witness.told
+        }
+        assert kinds == {"ConfigMap"}
+        assert informer.store.list() == []
+
+
+async def test_pods_as_models(cluster: Cluster, client: Client) -> None:
+    await cluster.create(PODS, pod("web", node="node-1"))
+    async with informed(cluster.list_watch(client, PODS), V1Pod) as (informer, witness):
+        await cluster.patch(PODS, "web", {"status": {"phase": "Running"}}, subresource="/status")
+        await witness.until(lambda: witness.counts["update"] == 1)
+        (web,) = informer.store.list()
+        assert isinstance(web, V1Pod)
+        assert (web.metadata.name, web.spec.node_name, web.status.phase) == ("web", "node-1", "Running")
+
+
+async def test_custom_resources(cluster: Cluster, client: Client) -> None:
+    await cluster.define(CAVE_DEFINITION)
+    await cluster.create(CAVES, cave("a", depth=1))
+    async with informed(cluster.list_watch(client, CAVES), KubeObject) as (informer, witness):
+        await cluster.patch(CAVES, "a", {"status": {"explored": True}}, subresource="/status")
+        await cluster.create(CAVES, cave("b", depth=2))
+        await witness.until(lambda: len(witness.told) == 3)
+        server = await cluster.list(CAVES)
+        assert {obj.key: obj.to_dict() for obj in informer.store.list()} == server
+        assert informer.lister.get(cluster.key("a"))["status"] == {"explored": True}
+        await cluster.delete(CAVES, "b")
+        await witness.until(lambda: witness.kinds(cluster.key("b")) == ["add", "delete"])
+
+
+@pytest.mark.parametrize("resource", [CONFIGMAPS, PODS, CAVES], ids=lambda resource: resource.plural)
+async def test_an_object_is_equal_however_it_arrived(
+    cluster: Cluster, client: Client, resource: Resource
+) -> None:
+    await cluster.define(CAVE_DEFINITION)
+    make = {CONFIGMAPS: configmap, PODS: pod, CAVES: cave}[resource]
+    list_watch = cluster.list_watch(client, resource)
+    async with informed(list_watch, KubeObject) as (watching, witness):
+        created = await cluster.create(resource, make("a"))
+        await witness.until(lambda: watching.store.list())
+        async with (
+            informed(list_watch, KubeObject, use_watch_list=False) as (listing, _),
+            informed(list_watch, KubeObject, use_watch_list=True) as (streaming, _),
+        ):
+            (watched,), (listed,), (streamed,) = (
+                each.store.list() for each in (watching, listing, streaming)
+            )
+            assert watched == listed == streamed == created
+            assert hash(watched) == hash(listed) == hash(streamed)
+            assert watched.to_dict() == listed.to_dict() == streamed.to_dict()
+            assert watched.kind == listed.kind == streamed.kind != ""

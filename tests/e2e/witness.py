@@ -1,0 +1,204 @@
+"""A handler that remembers what it was told, and that tests wait with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple, TypeVar
+
+from aioinformer import (
+    DeletedFinalStateUnknown,
+    ListWatch,
+    Reflector,
+    ResourceEventHandler,
+    SharedIndexInformer,
+    meta_namespace_key_func,
+)
+from aioinformer.keys import resource_version_of
+
+T = TypeVar("T")
+
+PATIENCE = 40.0
+"""Seconds until what is waited for has to have come: the backoff's cap and some more."""
+
+
+class Told(NamedTuple):
+    """One call of the handler.
+
+    Attributes:
+        kind: "add", "update", "delete" or, of a tombstone, "missed".
+        key: The object's.
+        obj: The object; its last known state if it was deleted.
+        old: The state before an update.
+        initial: Whether an add was said to be of the initial list.
+    """
+
+    kind: str
+    key: str
+    obj: Any
+    old: Any = None
+    initial: bool = False
+
+
+class Witness(ResourceEventHandler[Any]):
+    """Remembers every call, makes a copy of the collection out of nothing else, and notes what contradicts itself.
+
+    Attributes:
+        told: The calls.
+        shadow: The resourceVersion of each object by its key, as far as the calls say.
+        errors: What the informer's watch error handler was told.
+        illegal: Calls that could not follow those before: an add of what is there, and so on.
+    """
+
+    def __init__(self, *, keep: bool = True) -> None:
+        self._keep = keep
+        self._news = asyncio.Event()
+        self.told: list[Told] = []
+        self.counts: Counter[str] = Counter()
+        self.shadow: dict[str, str] = {}
+        self.errors: list[Exception] = []
+        self.illegal: list[str] = []
+
+    # What it is told
+
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> None:
+        key = meta_namespace_key_func(obj)
+        if key in self.shadow:
+            self.illegal.append(f"add of {key}, which was there at {self.shadow[key]}")
+        self.shadow[key] = resource_version_of(obj)
+        self._note(Told("add", key, obj, initial=is_in_initial_list))
+
+    def on_update(self, old: Any, new: Any) -> None:
+        key = meta_namespace_key_func(new)
+        if self.shadow.get(key) != resource_version_of(old):
+            was = self.shadow.get(key, "not there")
+            self.illegal.append(f"update of {key} from {resource_version_of(old)}, which was {was}")
+        self.shadow[key] = resource_version_of(new)
+        self._note(Told("update", key, new, old))
+
+    def on_delete(self, obj: Any) -> None:
+        missed = isinstance(obj, DeletedFinalStateUnknown)
+        key = obj.key if missed else meta_namespace_key_func(obj)
+        if self.shadow.pop(key, None) is None:
+            self.illegal.append(f"delete of {key}, which was not there")
+        self._note(Told("missed" if missed else "delete", key, obj.obj if missed else obj))
+
+    def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
+        """The watch error handler."""
+        self.errors.append(error)
+        self._news.set()
+
+    def _note(self, told: Told) -> None:
+        self.counts[told.kind] += 1
+        if self._keep:
+            self.told.append(told)
+        self._news.set()
+
+    # What tests ask
+
+    def of(self, key: str) -> list[Told]:
+        """The calls about an object."""
+        return [told for told in self.told if told.key == key]
+
+    def kinds(self, key: str) -> list[str]:
+        """What happened to an object, in order."""
+        return [told.kind for told in self.of(key)]
+
+    async def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> None:
+        """Wait until a condition holds; it is looked at again after every call and every error."""
+        __tracebackhide__ = True
+        try:
+            async with asyncio.timeout(timeout):
+                while not condition():
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise AssertionError(
+                f"still not so after {timeout:g} s: told {dict(self.counts)}, errors {self.errors[-3:]}"
+            ) from None
+
+    async def until_shadow(self, versions: Mapping[str, str], timeout: float = PATIENCE) -> None:
+        """Wait until the copy made of the calls is this."""
+        __tracebackhide__ = True
+        await self.until(lambda: self.shadow == versions, timeout)
+
+
+def versions(objects: Mapping[str, Any]) -> dict[str, str]:
+    """The resourceVersion of each object."""
+    return {key: resource_version_of(obj) for key, obj in objects.items()}
+
+
+def cached(informer: SharedIndexInformer[Any]) -> dict[str, str]:
+    """The resourceVersion of each object in an informer's cache."""
+    return {meta_namespace_key_func(obj): resource_version_of(obj) for obj in informer.store.list()}
+
+
+class Log(logging.Handler):
+    """What the package logs, to be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._news = asyncio.Event()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.levelname} {record.getMessage()}")
+        self._news.set()
+
+    async def until(self, *words: str, timeout: float = PATIENCE) -> str:
+        """Wait for a line that has all of these words."""
+        __tracebackhide__ = True
+        try:
+            async with asyncio.timeout(timeout):
+                while not (found := self.with_words(*words)):
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise AssertionError(f"no line with {words} after {timeout:g} s: {self.lines[-10:]}") from None
+        return found[0]
+
+    def with_words(self, *words: str) -> list[str]:
+        """The lines that have all of these words."""
+        return [line for line in self.lines if all(word in line for word in words)]
+
+
+@asynccontextmanager
+async def informed(
+    list_watch: ListWatch | Mapping[str, ListWatch],
+    object_type: type[T],
+    *,
+    logged: bool = False,
+    **options: Any,
+) -> AsyncIterator[tuple[SharedIndexInformer[T], Witness]]:
+    """An informer that runs and has synced, with a witness; at the end nothing illegal may have been told."""
+    async with unsynced(list_watch, object_type, logged=logged, **options) as (informer, witness):
+        await informer.wait_synced(PATIENCE)
+        await witness.until(lambda: len(witness.shadow) == len(informer.store))
+        yield informer, witness
+
+
+@asynccontextmanager
+async def unsynced(
+    list_watch: ListWatch | Mapping[str, ListWatch],
+    object_type: type[T],
+    *,
+    logged: bool = False,
+    **options: Any,
+) -> AsyncIterator[tuple[SharedIndexInformer[T], Witness]]:
+    """As ``informed``, without waiting for the sync. With ``logged`` errors go to the log and not to the witness."""
+    informer = SharedIndexInformer(list_watch, object_type, **options)
+    witness = Witness()
+    informer.add_event_handler(witness)
+    if not logged:
+        informer.set_watch_error_handler(witness.on_error)
+    async with informer:
+        yield informer, witness
+    assert not witness.illegal, witness.illegal
+
+
+def keys(told: Iterable[Told]) -> list[str]:
+    """The keys, sorted."""
+    return sorted(each.key for each in told)

@@ -1,0 +1,72 @@
+"""What the docs say is so: their code runs, and what they name exists.
+
+A block that begins with three backticks and ``python runnable`` runs as the body of a coroutine, asyncio imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+from collections.abc import Coroutine
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+
+from aioinformer import Phase, ReflectorOptions, errors
+from aioinformer.testing import Faults
+
+ROOT = Path(__file__).parents[2]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+
+
+def runnable() -> list[Any]:
+    blocks = []
+    for path in DOCS:
+        text = path.read_text()
+        for found in re.finditer(r"^```python runnable\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            line = text.count("\n", 0, found.start(1))
+            blocks.append(pytest.param("\n" * line + found[1], path, id=f"{path.name}:{line}"))
+    return blocks
+
+
+@pytest.mark.parametrize(("source", "path"), runnable())
+async def test_code_runs(source: str, path: Path) -> None:
+    code: CodeType = compile(source, path, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    result = FunctionType(code, {"asyncio": asyncio, "__name__": path.stem})()
+    if inspect.isawaitable(result):
+        coroutine: Coroutine[Any, Any, None] = result  # type: ignore[assignment]
+        await coroutine
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_tests_and_files_that_are_named_exist(path: Path) -> None:
+    text = path.read_text()
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text):
+        assert re.search(rf"def {name}\(", (ROOT / file).read_text()), f"{file}::{name}"
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        assert (path.parent / target).exists(), target
+    if path.name == "architecture.md":
+        for file in re.findall(r"`([\w/]+/(?:\w+\.py)?)`", text):
+            assert (ROOT / "aioinformer" / file).exists() or (ROOT / file).exists(), file
+
+
+def test_every_error_and_phase_is_explained() -> None:
+    text = (ROOT / "docs" / "troubleshooting.md").read_text()
+    assert [name for name in errors.__all__ if f"**{name}**" not in text and name != "AioInformerError"] == []
+    assert [phase for phase in Phase if f"| `{phase}` |" not in text] == []
+
+
+def test_every_option_is_explained() -> None:
+    text = (ROOT / "docs" / "tuning.md").read_text()
+    assert [name for name in ReflectorOptions.__annotations__ if f"| `{name}` |" not in text] == []
+
+
+def test_every_fault_is_explained() -> None:
+    text = (ROOT / "docs" / "testing-your-operator.md").read_text()
+    for_tests = list(vars(Faults))
+    for_tests = for_tests[: for_tests.index("failure_for")]  # the rest is for the server
+    assert [name for name in for_tests if name[0] != "_" and f"{name}(" not in text] == []

@@ -1,0 +1,229 @@
+"""Every example runs, prints what it promises, and ends by itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from fastapi import FastAPI
+
+from aioinformer import Client
+from aioinformer.testing import APIServer
+from examples import (
+    aiohttp_app,
+    factory,
+    fastapi_app,
+    listener_handoff,
+    operator_finalizer,
+    quickstart,
+    reflector_bare_queue,
+    tombstones,
+    typed_objects,
+)
+
+FOLDER = Path(quickstart.__file__).parent
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+
+CONTAINERS = [{"name": "web", "image": "example.com/web:1"}]
+
+Printed = pytest.CaptureFixture[str]
+
+
+def lines(printed: Printed) -> list[str]:
+    return printed.readouterr().out.splitlines()
+
+
+def pod(name: str) -> dict[str, object]:
+    return {"metadata": {"name": name, "labels": {"app": name}}, "spec": {"containers": CONTAINERS}}
+
+
+def test_every_example_has_its_test() -> None:
+    assert [name for name in NAMES if f"test_{name}" not in globals()] == []
+
+
+def test_each_runs_by_itself() -> None:
+    """As a reader would start it, in any folder; all at once, to save time."""
+    command = [sys.executable, "-W", "error"]
+    running = {
+        name: subprocess.Popen(
+            [*command, str(FOLDER / f"{name}.py")],
+            cwd="/",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in NAMES
+    }
+    outputs = {name: process.communicate(timeout=100) for name, process in running.items()}
+    failed = {name: outputs[name][1] for name, process in running.items() if process.returncode != 0}
+    assert failed == {}
+    assert [name for name, (out, _) in outputs.items() if not out] == []
+
+
+async def test_quickstart(capsys: Printed) -> None:
+    await quickstart.main()
+    assert lines(capsys) == [
+        "there was default/web-1",
+        "there was default/web-2",
+        "synced: 2 pods",
+        "node-1 runs ['web-1']",
+        "node-2 runs ['web-2']",
+        "labelled app=web: ['default/web-1', 'default/web-2']",
+        "added default/web-3",
+        "updated default/web-1 to Succeeded",
+        "updated default/web-2 to Running",
+        "deleted default/web-2",
+        "in the end: ['default/web-1', 'default/web-3']",
+    ]
+
+
+async def test_quickstart_on_a_cluster_changes_nothing(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quickstart, "FOLLOW", 0)
+    async with APIServer() as server:
+        server.create("v1", "pods", pod("web"))
+        before = server.snapshot("v1", "pods")
+        await quickstart.main(Client.from_url(server.url))
+        assert server.snapshot("v1", "pods") == before
+    assert lines(capsys)[:3] == ["there was default/web", "synced: 1 pods", "no node runs ['web']"]
+
+
+async def test_reflector_bare_queue(capsys: Printed) -> None:
+    await reflector_bare_queue.main()
+    first = ["  Replaced: the object default/doomed", "  Replaced: the object default/kept"]
+    gone = "  ... the server is gone, and forgets what happens meanwhile ..."
+    kept = "  Replaced: the object default/kept"
+    found = "  Deleted: a tombstone of default/doomed"
+    assert lines(capsys) == [
+        *("Without known objects:", *first, gone, kept),
+        *("With known objects:", *first, gone, kept, found),
+    ]
+
+
+async def test_tombstones(capsys: Printed) -> None:
+    await tombstones.main()
+    printed = lines(capsys)
+    assert [line for line in printed if not line.startswith("trouble: ")] == [
+        "default/seen is gone; its last size was 1",
+        "still in the cache: ['default/missed']",
+        "default/missed is gone, we did not see it go; when last seen its size was 1",
+        "in the cache now: []",
+    ]
+    assert {"trouble: TransportError", "trouble: ApiError"} <= set(printed)
+
+
+async def test_listener_handoff(capsys: Printed) -> None:
+    await listener_handoff.main()
+    assert lines(capsys) == [
+        "fast: 2000 seen, depth 0, high water 2000",
+        "slow: 0 delivered, depth 2000, at default/pod-0",
+        "slow: 2000 delivered, depth 0",
+    ]
+
+
+async def test_typed_objects(capsys: Printed) -> None:
+    await typed_objects.main()
+    assert lines(capsys) == [
+        "KubeObject: web on node-1",
+        "dict: web on node-1",
+        "Struct: web on node-1",
+        "V1Pod: web on node-1",
+        "unchanged: node-1",
+    ]
+
+
+async def test_factory(capsys: Printed) -> None:
+    await factory.main()
+    printed = lines(capsys)
+    assert sorted(line for line in printed if line.startswith("a pod:")) == [
+        "a pod: blog/web",
+        "a pod: shop/web",
+    ]
+    assert [line for line in printed if not line.startswith("a pod:")] == [
+        "asked twice, the same informer: True",
+        "nodes: ['node-1']",
+        "pods in shop: ['web']",
+        "by image: ['shop/web']",
+        "services in shop: ['shop/web']",
+        "pods in shop, pods in blog: 2 objects, watching",
+        "deployments.apps: 1 objects, watching",
+        "nodes: 1 objects, watching",
+        "services in shop: 1 objects, watching",
+    ]
+
+
+async def test_operator_finalizer(capsys: Printed) -> None:
+    await operator_finalizer.main()
+    assert lines(capsys) == [
+        "taking care of default/database",
+        "cleaning up after default/database",
+        "default/database is gone",
+    ]
+
+
+WEB_APP = ["/readyz: 503", "/readyz: 200", "/pods/default: 200", "/pods/default/none: 404", "/informer: 200"]
+
+
+async def test_fastapi_app(capsys: Printed) -> None:
+    await fastapi_app.main()
+    assert [" ".join(line.split()[:2]) for line in lines(capsys)] == WEB_APP
+
+
+async def test_fastapi_app_on_a_client_of_ones_own() -> None:
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "pods", pod("one"))
+        server.create("v1", "pods", pod("two"))
+        app = fastapi_app.create_app(client)
+        server.pause()
+        async with app.router.lifespan_context(app), http_to(app) as http:
+            answer = await http.get("/readyz")
+            assert (answer.status_code, "not synced" in answer.text) == (503, True)
+            server.resume()
+            await app.state.pods.wait_synced(timeout=30)
+            assert (await http.get("/readyz")).json() == "ok"
+            assert (await http.get("/pods/default")).json() == ["one", "two"]
+            assert (await http.get("/pods/default", params={"selector": "app=two"})).json() == ["two"]
+            assert (await http.get("/pods/default", params={"selector": "app in"})).status_code == 400
+            assert (await http.get("/pods/default/one")).json() == server.get("v1", "pods", "one")
+            state = (await http.get("/informer")).json()
+            assert (state["synced"], state["objects"]) == (True, 2)
+            assert state["reflectors"][0]["phase"] == "watching"
+        assert app.state.pods.is_stopped
+        assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"
+
+
+def http_to(app: FastAPI) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app")
+
+
+async def test_aiohttp_app(capsys: Printed) -> None:
+    await aiohttp_app.main()
+    assert [" ".join(line.split()[:2]) for line in lines(capsys)] == WEB_APP
+
+
+async def test_aiohttp_app_on_a_client_of_ones_own() -> None:
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "pods", pod("one"))
+        server.create("v1", "pods", pod("two"))
+        app = aiohttp_app.create_app(client)
+        server.pause()
+        async with TestClient(TestServer(app)) as http:
+            answer = await http.get("/readyz")
+            assert (answer.status, "not synced" in await answer.text()) == (503, True)
+            server.resume()
+            await app[aiohttp_app.PODS].wait_synced(timeout=30)
+            assert (await http.get("/readyz")).status == 200
+            assert await (await http.get("/pods/default")).json() == ["one", "two"]
+            answer = await http.get("/pods/default", params={"selector": "app=two"})
+            assert await answer.json() == ["two"]
+            assert (await http.get("/pods/default", params={"selector": "app in"})).status == 400
+            assert await (await http.get("/pods/default/one")).json() == server.get("v1", "pods", "one")
+            state = await (await http.get("/informer")).json()
+            assert (state["synced"], state["objects"]) == (True, 2)
+        assert app[aiohttp_app.PODS].is_stopped
+        assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"

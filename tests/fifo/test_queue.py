@@ -1,0 +1,546 @@
+"""fifo/queue.py: waiting, holding, closing and being cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import (
+    Delta,
+    DeltaFIFO,
+    DeltaType,
+    FIFOClosedError,
+    QueueHeldError,
+    RequeueError,
+    Store,
+    TransformError,
+    meta_namespace_key_func,
+)
+from aioinformer.fifo import queue as queue_module
+from aioinformer.tasks import finish
+
+from ..samples import pod
+from ..steps import cancel_after, turns, until
+
+ADDED, DELETED = DeltaType.ADDED, DeltaType.DELETED
+
+Deltas = list[Delta]
+
+
+def ignore(deltas: Deltas, initial: bool) -> None:
+    pass
+
+
+async def filled(*names: str) -> DeltaFIFO:
+    fifo = DeltaFIFO()
+    await fifo.apply([Delta(ADDED, pod(name)) for name in names])
+    return fifo
+
+
+async def is_free(fifo: DeltaFIFO) -> bool:
+    """Whether nobody was left holding it: another verb gets through."""
+    await fifo.apply([])
+    return True
+
+
+class Gate:
+    """A process function that stands still until it is let go."""
+
+    def __init__(self) -> None:
+        self.entered = asyncio.Event()
+        self.let_go = asyncio.Event()
+        self.seen: list[str] = []
+
+    async def __call__(self, deltas: Deltas, initial: bool) -> None:
+        self.entered.set()
+        await self.let_go.wait()
+        self.seen.append(deltas[-1].object.key)
+
+
+class TestWaiting:
+    async def test_pop_waits_for_an_item(self) -> None:
+        fifo = DeltaFIFO()
+        popping = asyncio.create_task(fifo.pop(ignore))
+        await turns(3)
+        assert not popping.done()
+        await fifo.add(pod())
+        assert await popping == [Delta(ADDED, pod())]
+
+    async def test_every_item_goes_to_one_of_many_poppers(self) -> None:
+        fifo = DeltaFIFO()
+        seen: list[str] = []
+        poppers = [
+            asyncio.create_task(fifo.pop(lambda deltas, initial: seen.append(deltas[0].object.name)))
+            for _ in range(10)
+        ]
+        await turns(2)
+        for name in "abcdefghij":
+            await fifo.add(pod(name))
+        await asyncio.gather(*poppers)
+        assert "".join(sorted(seen)) == "abcdefghij"
+
+    @pytest.mark.parametrize("count", range(6))
+    async def test_a_cancelled_popper_takes_no_wake_up_with_it(self, count: int) -> None:
+        """Design 3: notify(1) would lose one."""
+        fifo = DeltaFIFO()
+        doomed = asyncio.create_task(fifo.pop(ignore))
+        other = asyncio.create_task(fifo.pop(ignore))
+        await turns(count)
+        adding = asyncio.create_task(fifo.add(pod()))
+        await turns(count % 3)
+        doomed.cancel()
+        await adding
+        if (await asyncio.gather(doomed, return_exceptions=True))[0] != [Delta(ADDED, pod())]:
+            assert await other == [Delta(ADDED, pod())]
+        await finish(other)
+        assert await is_free(fifo)
+
+    async def test_waiting_for_sync(self) -> None:
+        fifo = DeltaFIFO()
+        waiting = asyncio.create_task(fifo.wait_synced())
+        await fifo.replace([pod()], "1")
+        await turns(3)
+        assert not waiting.done()
+        await fifo.pop(ignore)
+        await waiting
+
+
+class TestProcess:
+    @pytest.mark.parametrize("answer", [True, 0, "text", [], object], ids=repr)
+    async def test_what_it_returns_does_not_matter(self, answer: Any) -> None:
+        fifo = await filled("a")
+        assert await fifo.pop(lambda deltas, initial: answer) == [Delta(ADDED, pod())]
+
+    async def test_it_may_be_async_or_give_any_awaitable(self) -> None:
+        fifo = await filled("a", "b")
+        gate = Gate()
+        gate.let_go.set()
+        await fifo.pop(gate)
+        await fifo.pop(lambda deltas, initial: asyncio.ensure_future(gate(deltas, initial)))
+        assert gate.seen == ["ns/a", "ns/b"]
+
+    async def test_the_queue_is_held_meanwhile(self) -> None:
+        fifo = await filled("a")
+        gate = Gate()
+        popping = asyncio.create_task(fifo.pop(gate))
+        await gate.entered.wait()
+        adding = asyncio.create_task(fifo.add(pod("b")))
+        await turns(5)
+        assert not adding.done()
+        gate.let_go.set()
+        await popping
+        await adding
+        assert fifo.list_keys() == ["ns/b"]
+
+    async def test_calling_back_into_the_queue_is_refused(self) -> None:
+        fifo = await filled("a")
+        verbs: list[Callable[[], Awaitable[object]]] = [
+            lambda: fifo.add(pod("b")),
+            lambda: fifo.update(pod("b")),
+            lambda: fifo.delete(pod("a")),
+            lambda: fifo.apply([]),
+            lambda: fifo.replace([], ""),
+            fifo.resync,
+            lambda: fifo.add_if_not_present([Delta(ADDED, pod("b"))]),
+            lambda: fifo.pop(ignore),
+            lambda: fifo.pop_batch(ignore),
+        ]
+        refused = 0
+
+        async def process(deltas: Deltas, initial: bool) -> None:
+            nonlocal refused
+            for verb in verbs:
+                with pytest.raises(QueueHeldError):
+                    await verb()
+                refused += 1
+
+        await fifo.pop(process)
+        assert refused == len(verbs)
+        await fifo.add(pod("b"))
+        assert fifo.list_keys() == ["ns/b"]
+
+    async def test_another_queue_may_be_added_to(self) -> None:
+        fifo, other = await filled("a"), DeltaFIFO()
+
+        async def process(deltas: Deltas, initial: bool) -> None:
+            await other.apply(deltas)
+
+        await fifo.pop(process)
+        assert other.list_keys() == ["ns/a"]
+
+    async def test_reading_the_queue_is_fine(self) -> None:
+        fifo = await filled("a", "b")
+        seen: list[Any] = []
+        await fifo.pop(lambda deltas, initial: seen.append((fifo.list_keys(), len(fifo), fifo.is_closed)))
+        assert seen == [(["ns/b"], 1, False)]
+
+    @pytest.mark.parametrize("error", [ValueError(), StopIteration(), RuntimeError()], ids=repr)
+    async def test_after_an_error_the_queue_goes_on(self, error: Exception) -> None:
+        fifo = await filled("a", "b")
+
+        def process(deltas: Deltas, initial: bool) -> None:
+            raise error
+
+        with pytest.raises((type(error), RuntimeError)):  # no coroutine can raise StopIteration
+            await fifo.pop(process)
+        assert await fifo.pop(ignore) == [Delta(ADDED, pod("b"))]
+
+    async def test_an_async_requeue(self) -> None:
+        fifo = await filled("a", "b")
+
+        async def process(deltas: Deltas, initial: bool) -> None:
+            raise RequeueError
+
+        await fifo.pop(process)
+        assert fifo.list_keys() == ["ns/b", "ns/a"]
+
+    async def test_a_slow_pop_with_many_waiting_warns(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Section 1.1: depth over 10 and more than 100 ms."""
+        clock = [0.0]
+        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
+
+        def slow(deltas: Deltas, initial: bool) -> None:
+            clock[0] += 0.2
+
+        fifo = await filled(*(f"p{number}" for number in range(13)))
+        with caplog.at_level(logging.WARNING):
+            await fifo.pop(slow)
+            assert caplog.messages == ["processing ns/p0 took 200 ms, with 12 waiting"]
+            await fifo.pop(ignore)  # it is quick
+            await fifo.pop(slow)  # few are waiting
+        assert len(caplog.messages) == 1
+
+
+class TestBatches:
+    async def test_a_batch_takes_what_is_there(self) -> None:
+        fifo = await filled("a", "b", "c")
+        seen: list[str] = []
+        assert await fifo.pop_batch(lambda deltas, initial: seen.append(deltas[0].object.name)) == 3
+        assert seen == ["a", "b", "c"]
+
+    async def test_a_batch_ends_with_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Design 2: no step holds the loop for long."""
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        fifo = await filled("a", "b", "c")
+        assert await fifo.pop_batch(ignore) == 1
+
+    @pytest.mark.parametrize("error", [RequeueError(), RequeueError(KeyError()), KeyError()], ids=repr)
+    async def test_the_first_that_raises_ends_it(self, error: Exception) -> None:
+        fifo = await filled("a", "b", "c")
+
+        def process(deltas: Deltas, initial: bool) -> None:
+            if deltas[0].object.name == "b":
+                raise error
+
+        if isinstance(error, RequeueError) and error.cause is None:
+            assert await fifo.pop_batch(process) == 2
+        else:
+            with pytest.raises(KeyError):
+                await fifo.pop_batch(process)
+        assert fifo.list_keys() == (["ns/c", "ns/b"] if isinstance(error, RequeueError) else ["ns/c"])
+
+    async def test_a_batch_tells_where_the_initial_list_ends(self) -> None:
+        fifo = DeltaFIFO()
+        await fifo.replace([pod("a"), pod("b")], "1")
+        await fifo.add(pod("c"))
+        seen: list[bool] = []
+        await fifo.pop_batch(lambda deltas, initial: seen.append(initial))
+        assert seen == [True, True, False]
+        assert fifo.has_synced()
+
+    async def test_an_empty_apply(self) -> None:
+        fifo = DeltaFIFO()
+        await fifo.apply([])
+        assert len(fifo) == 0
+        assert not fifo.has_synced()
+
+
+class TestClosing:
+    async def test_c15_what_is_queued_is_popped_first(self) -> None:
+        fifo = await filled("a", "b")
+        fifo.close()
+        fifo.close()
+        assert fifo.is_closed
+        assert await fifo.pop(ignore) == [Delta(ADDED, pod("a"))]
+        assert await fifo.pop_batch(ignore) == 1
+        for verb in (fifo.pop, fifo.pop_batch):
+            with pytest.raises(FIFOClosedError):
+                await verb(ignore)
+
+    @pytest.mark.parametrize("count", range(4))
+    async def test_c15_all_that_wait_wake(self, count: int) -> None:
+        """C15 TestDeltaFIFO_PopShouldUnblockWhenClosed."""
+        fifo = DeltaFIFO()
+        verbs: list[Callable[..., Coroutine[Any, Any, Any]]] = [fifo.pop, fifo.pop_batch]
+        poppers = [asyncio.create_task(verb(ignore)) for verb in verbs * 3]
+        await turns(count)
+        fifo.close()
+        results = await asyncio.gather(*poppers, return_exceptions=True)
+        assert [type(result) for result in results] == [FIFOClosedError] * 6
+
+    async def test_closed_from_inside_process(self) -> None:
+        fifo = await filled("a")
+        waiting: list[asyncio.Task[Any]] = []
+
+        def process(deltas: Deltas, initial: bool) -> None:
+            fifo.close()
+
+        await fifo.pop(process)
+        waiting = [asyncio.create_task(fifo.pop(ignore)) for _ in range(2)]
+        results = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(result) for result in results] == [FIFOClosedError] * 2
+
+    async def test_closed_while_held(self) -> None:
+        fifo, gate = await filled("a"), Gate()
+        popping = asyncio.create_task(fifo.pop(gate))
+        waiting = asyncio.create_task(fifo.pop(ignore))
+        await gate.entered.wait()
+        fifo.close()
+        gate.let_go.set()
+        assert await popping == [Delta(ADDED, pod("a"))]
+        with pytest.raises(FIFOClosedError):
+            await waiting
+
+    @pytest.mark.parametrize("count", range(6))
+    @pytest.mark.parametrize("is_cancelled", [False, True])
+    async def test_closed_while_others_contend(self, count: int, is_cancelled: bool) -> None:
+        """Also where the only one who was about to hold it is cancelled before that."""
+        fifo, gate = await filled("a"), Gate()
+        holding = asyncio.create_task(fifo.pop(gate))
+        await gate.entered.wait()
+        waiting = asyncio.create_task(fifo.pop(ignore))
+        adding = asyncio.create_task(fifo.resync())
+        await turns(2)
+        gate.let_go.set()
+        await turns(count)
+        fifo.close()
+        if is_cancelled:
+            adding.cancel()
+        with pytest.raises(FIFOClosedError):
+            await waiting
+        await holding
+        await asyncio.gather(adding, return_exceptions=True)
+
+    async def test_closed_before_there_is_a_loop(self) -> None:
+        fifo = await asyncio.to_thread(DeltaFIFO)
+        await asyncio.to_thread(fifo.close)
+        with pytest.raises(FIFOClosedError):
+            await fifo.pop(ignore)
+
+    async def test_a_closed_queue_still_takes_things(self) -> None:
+        fifo = DeltaFIFO()
+        fifo.close()
+        await fifo.add(pod())
+        assert await fifo.pop(ignore) == [Delta(ADDED, pod())]
+
+
+class TestCancelling:
+    """A cancelled verb has done nothing; a cancelled pop has put its item back."""
+
+    @pytest.mark.parametrize("count", range(8))
+    @pytest.mark.parametrize("is_contended", [False, True])
+    async def test_a_verb_is_done_or_not(self, count: int, is_contended: bool) -> None:
+        fifo, gate = await filled("a"), Gate()
+        holding = asyncio.create_task(fifo.pop(gate)) if is_contended else None
+        if is_contended:
+            await gate.entered.wait()
+        task = asyncio.create_task(fifo.apply([Delta(ADDED, pod("b")), Delta(ADDED, pod("c"))]))
+        await turns(count // 2)
+        gate.let_go.set()
+        await turns(count - count // 2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if holding is not None:
+            await holding
+        assert ("ns/b" in fifo.list_keys()) == ("ns/c" in fifo.list_keys()) == (not task.cancelled())
+        assert await is_free(fifo)
+
+    @pytest.mark.parametrize("count", range(12))
+    async def test_a_replace_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        store: Store[Any] = Store(meta_namespace_key_func)
+        store.replace([pod("x"), pod("a")])
+        fifo = DeltaFIFO(known_objects=store)
+        task = asyncio.create_task(fifo.replace([pod("a"), pod("b"), pod("c")], "1"))
+        await turns(count)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if task.cancelled():
+            assert fifo.list_keys() == []
+        else:
+            assert fifo.list_keys() == ["ns/a", "ns/b", "ns/c", "ns/x"]
+        assert not fifo.has_synced()
+        await fifo.replace([pod("a")], "2")
+        while len(fifo):
+            await fifo.pop(ignore)
+        assert fifo.has_synced()
+        assert await is_free(fifo)
+
+    @pytest.mark.parametrize("count", range(6))
+    async def test_a_resync_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        store: Store[Any] = Store(meta_namespace_key_func)
+        store.replace([pod(name) for name in "abc"])
+        fifo = DeltaFIFO(known_objects=store)
+        task = asyncio.create_task(fifo.resync())
+        await turns(count)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert len(fifo) == (0 if task.cancelled() else 3)
+
+    @pytest.mark.parametrize("count", range(8))
+    @pytest.mark.parametrize("verb", ["pop", "pop_batch"])
+    async def test_a_cancelled_pop_loses_nothing(self, verb: str, count: int) -> None:
+        fifo = DeltaFIFO()
+        await fifo.replace([pod(name) for name in "abc"], "1")
+        begun: list[str] = []
+        ended: list[str] = []
+
+        async def process(deltas: Deltas, initial: bool) -> None:
+            begun.append(deltas[0].object.key)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            ended.append(deltas[0].object.key)
+
+        await cancel_after(count, getattr(fifo, verb)(process))
+        assert sorted([*fifo.list_keys(), *ended]) == ["ns/a", "ns/b", "ns/c"]
+        assert fifo.has_synced() is (len(ended) == 3)
+        while len(fifo):
+            await fifo.pop(ignore)
+        assert fifo.has_synced()
+
+    @pytest.mark.parametrize("count", range(4))
+    async def test_a_cancelled_wait_leaves_the_queue_free(self, count: int) -> None:
+        fifo = DeltaFIFO()
+        await cancel_after(count, fifo.pop(ignore))
+        await cancel_after(count, fifo.wait_synced())
+        assert await is_free(fifo)
+
+    async def test_process_may_raise_cancelled_error_itself(self) -> None:
+        fifo = await filled("a")
+
+        def process(deltas: Deltas, initial: bool) -> None:
+            raise asyncio.CancelledError
+
+        with pytest.raises(asyncio.CancelledError):
+            await fifo.pop(process)
+        assert fifo.list_keys() == ["ns/a"]
+
+    async def test_a_timeout_around_pop(self) -> None:
+        fifo, gate = await filled("a"), Gate()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await fifo.pop(gate)
+        assert fifo.list_keys() == ["ns/a"]
+        gate.let_go.set()
+        await fifo.pop(gate)
+
+    async def test_after_a_cancelled_process_the_queue_may_be_added_to(self) -> None:
+        fifo, gate = await filled("a"), Gate()
+        popping = asyncio.create_task(fifo.pop(gate))
+        await gate.entered.wait()
+        popping.cancel()
+        await asyncio.gather(popping, return_exceptions=True)
+        await fifo.add(pod("b"))
+        assert fifo.list_keys() == ["ns/a", "ns/b"]
+
+
+async def test_a_list_of_a_hundred_thousand_lets_others_run() -> None:
+    """Design 2: the loop is shared."""
+    fifo = DeltaFIFO()
+    objects = [{"metadata": {"name": f"p{number}"}} for number in range(100_000)]
+    replacing = asyncio.create_task(fifo.replace(objects, "1"))
+    rounds = 0
+    while not replacing.done():
+        await asyncio.sleep(0)
+        rounds += 1
+    await replacing
+    assert rounds > 5
+    assert len(fifo) == 100_000
+    worked_off = batches = 0
+    while len(fifo):
+        worked_off += await fifo.pop_batch(ignore)
+        batches += 1
+    assert worked_off == 100_000
+    assert batches > 5
+
+
+moves = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "pop", "pop_batch", "cancel", "turn", "requeue", "replace"]),
+        st.integers(0, 5),
+    ),
+    max_size=30,
+)
+
+
+@given(moves)
+async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, int]]) -> None:
+    """Many tasks at once on one queue, some of them cancelled somewhere: in the end each last state was processed."""
+    fifo = DeltaFIFO()
+    processed: dict[str, str] = {}
+    queued: dict[str, str] = {}
+    tasks: list[asyncio.Task[Any]] = []
+    refuse: list[None] = []
+
+    async def process(deltas: Deltas, initial: bool) -> None:
+        await asyncio.sleep(0)
+        if refuse:
+            refuse.pop()
+            raise RequeueError
+        processed[deltas[-1].object.key] = deltas[-1].object.resource_version
+
+    async def add(obj: Any) -> None:
+        await fifo.add(obj)
+        queued[obj.key] = obj.resource_version
+
+    async def replace(objects: list[Any]) -> None:
+        await fifo.replace(objects, "")
+        for obj in objects:
+            queued[obj.key] = obj.resource_version
+
+    for number, (move, choice) in enumerate(sequence):
+        obj = pod("abc"[choice % 3], version=str(number))
+        if move == "add":
+            tasks.append(asyncio.create_task(add(obj)))
+        elif move == "replace":  # of all keys, so that nothing is deleted
+            tasks.append(asyncio.create_task(replace([pod(name, version=str(number)) for name in "abc"])))
+        elif move in ("pop", "pop_batch"):
+            tasks.append(asyncio.create_task(getattr(fifo, move)(process)))
+        elif move == "requeue":
+            refuse.append(None)
+        elif move == "turn":
+            await turns(choice)
+        elif tasks:
+            tasks[choice % len(tasks)].cancel()
+    await turns(20)
+    await finish(*tasks)
+    refuse.clear()
+    fifo.close()
+    with pytest.raises(FIFOClosedError):
+        while True:
+            await fifo.pop(process)
+    assert processed == queued
+
+
+async def test_an_error_of_one_object_leaves_the_queue_free() -> None:
+    def transform(obj: Any) -> Any:
+        raise ValueError
+
+    fifo = DeltaFIFO(transformer=transform)
+    waiting = asyncio.create_task(fifo.pop(ignore))
+    await turns(2)
+    with pytest.raises(TransformError):
+        await fifo.add(pod())
+    fifo.close()
+    with pytest.raises(FIFOClosedError):
+        await waiting
+    await until(waiting.done)

@@ -1,0 +1,260 @@
+"""SharedInformerFactory: one informer for each collection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Self
+
+import msgspec
+import pytest
+
+from aioinformer import (
+    AlreadyStartedError,
+    ApiError,
+    Client,
+    ConfigError,
+    KubeObject,
+    SharedInformerFactory,
+    StoppedError,
+    SyncTimeout,
+)
+
+from ..virtual_time import settled, virtual_time
+from .handlers import Follower
+
+Query = Any
+
+
+class Body:
+    """The body of one answer: given bytes, then its end or silence."""
+
+    def __init__(self, transport: FakeTransport, data: bytes, ends: bool) -> None:
+        self._transport = transport
+        self._chunks = [data] if data else []
+        self._ends = ends
+        transport.bodies.add(self)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await asyncio.sleep(0)
+        if self._chunks:
+            return self._chunks.pop()
+        if not self._ends:
+            await asyncio.get_running_loop().create_future()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        self._transport.bodies.discard(self)
+
+
+class FakeTransport:
+    """An API server in which each collection asked for has one object named as it is."""
+
+    server = "http://fake"
+    namespace = "default"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.bodies: set[Body] = set()
+        self.closed = 0
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None:
+        self.closed += 1
+
+    async def get(self, path: str, query: Query = (), *, timeout: float = 60) -> bytes:
+        raise AssertionError
+
+    async def stream(self, path: str, query: Query = (), *, idle_timeout: float | None = None) -> Body:
+        asked = dict(query)
+        self.asked.append((path, asked))
+        await asyncio.sleep(0)
+        if "missing" in path:
+            raise ApiError(404, "NotFound")
+        if "watch" in asked:
+            return Body(self, b"", ends=False)
+        *_, namespace, plural = path.split("/")
+        metadata = {"name": plural, "namespace": namespace, "resourceVersion": "7", "uid": path}
+        items = {
+            "kind": "PodList",
+            "apiVersion": "v1",
+            "metadata": {"resourceVersion": "10"},
+            "items": [{"metadata": metadata}],
+        }
+        return Body(self, json.dumps(items).encode(), ends=True)
+
+    def paths(self) -> list[str]:
+        return [path for path, asked in self.asked if "watch" not in asked]
+
+
+def factory(transport: FakeTransport, **options: Any) -> SharedInformerFactory:
+    return SharedInformerFactory(Client(transport), use_watch_list=False, **options)
+
+
+class TestForResource:
+    def test_the_same_collection_is_the_same_informer(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods")
+        assert subject.for_resource("v1", "pods") is pods
+        assert subject.for_resource("v1", "pods", KubeObject) is pods
+        assert subject.informers == [pods]
+
+    def test_other_arguments_are_another(self) -> None:
+        class Pod(msgspec.Struct):
+            metadata: dict[str, Any]
+
+        subject = factory(FakeTransport())
+        informers = [
+            subject.for_resource("v1", "pods"),
+            subject.for_resource("v1", "pods", dict),
+            subject.for_resource("v1", "pods", Pod),
+            subject.for_resource("v1", "secrets"),
+            subject.for_resource("v2", "pods"),
+            subject.for_resource("v1", "pods", namespace="red"),
+            subject.for_resource("v1", "pods", namespaces=["red", "blue"]),
+            subject.for_resource("v1", "pods", label_selector="a=b"),
+            subject.for_resource("v1", "pods", field_selector="a=b"),
+        ]
+        assert len({id(informer) for informer in informers}) == len(informers)
+        assert subject.informers == informers
+
+    def test_one_namespace_said_in_other_ways(self) -> None:
+        subject = factory(FakeTransport(), namespace="red")
+        pods = subject.for_resource("v1", "pods")
+        assert subject.for_resource("v1", "pods", namespace="red") is pods
+        assert subject.for_resource("v1", "pods", namespaces=["red", "red"]) is pods
+
+    def test_no_namespace_at_all(self) -> None:
+        with pytest.raises(ConfigError):
+            factory(FakeTransport()).for_resource("v1", "pods", namespaces=[])
+
+
+class TestLifecycle:
+    @virtual_time
+    async def test_entered_it_starts_them_and_left_it_stops_them(self) -> None:
+        transport = FakeTransport()
+        subject = factory(transport, namespace="red")
+        pods, secrets = subject.for_resource("v1", "pods"), subject.for_resource("v1", "secrets", dict)
+        follower = Follower()
+        pods.add_event_handler(follower)
+        async with subject:
+            await subject.wait_for_cache_sync(timeout=10)
+            assert pods.store.list_keys() == ["red/pods"]
+            assert pods.indexer.index_keys("namespace", "red") == ["red/pods"]
+            assert secrets.store.list()[0]["metadata"]["name"] == "secrets"
+            await settled()
+            assert len(transport.bodies) == 2
+        assert follower.calls == ["add pods 7"]
+        assert pods.is_stopped
+        assert secrets.is_stopped
+        assert not transport.bodies
+        assert transport.closed == 0, "the client is whose it was"
+        assert transport.paths() == ["/api/v1/namespaces/red/pods", "/api/v1/namespaces/red/secrets"]
+
+    @virtual_time
+    async def test_several_namespaces(self) -> None:
+        transport = FakeTransport()
+        subject = factory(transport)
+        pods = subject.for_resource("v1", "pods", namespaces=["red", "blue"], label_selector="a=b")
+        async with subject:
+            await subject.wait_for_cache_sync()
+            assert pods.store.list_keys() == ["red/pods", "blue/pods"]
+        assert transport.paths() == ["/api/v1/namespaces/red/pods", "/api/v1/namespaces/blue/pods"]
+        assert {asked["labelSelector"] for _, asked in transport.asked} == {"a=b"}
+
+    @virtual_time
+    async def test_what_is_asked_for_later_waits_for_the_next_start(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        async with subject:
+            await subject.wait_for_cache_sync()
+            secrets = subject.for_resource("v1", "secrets", namespace="red")
+            await asyncio.sleep(10)
+            assert not secrets.has_synced()
+            await subject.wait_for_cache_sync(timeout=0)
+            subject.start()
+            await subject.wait_for_cache_sync()
+            assert secrets.has_synced()
+            assert pods.has_synced()
+
+    @virtual_time
+    async def test_shutdown_again_and_start_after_it(self) -> None:
+        transport = FakeTransport()
+        subject = factory(transport)
+        pods = subject.for_resource("v1", "pods")
+        await subject.shutdown()
+        subject.start()
+        await settled()
+        assert not transport.asked
+        assert not pods.is_stopped
+        await subject.shutdown()
+
+    @virtual_time
+    async def test_shut_down_before_they_have_begun(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods")
+        waiting = asyncio.create_task(pods.wait_synced())
+        subject.start()
+        await subject.shutdown()
+        with pytest.raises(StoppedError):
+            await waiting
+
+    @virtual_time
+    async def test_its_informers_are_its_own_to_run(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods")
+        async with subject:
+            with pytest.raises(AlreadyStartedError):
+                await pods.run()
+
+    @virtual_time
+    async def test_one_that_is_run_by_hand_stays_theirs(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        secrets = subject.for_resource("v1", "secrets", namespace="red")
+        async with pods:
+            async with subject:
+                await subject.wait_for_cache_sync()
+                assert secrets.has_synced()
+            assert secrets.is_stopped
+            assert not pods.is_stopped
+
+    @virtual_time
+    async def test_a_timeout_names_the_resource_and_the_error(self, caplog: pytest.LogCaptureFixture) -> None:
+        subject = factory(FakeTransport())
+        subject.for_resource("v1", "missing", namespace="red")
+        async with subject:
+            with pytest.raises(SyncTimeout, match=r"missing.*404 NotFound"):
+                await subject.wait_for_cache_sync(timeout=10)
+
+    @virtual_time
+    async def test_run(self) -> None:
+        transport = FakeTransport()
+        subject = factory(transport)
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        task = asyncio.create_task(subject.run())
+        await pods.wait_synced()
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+        assert pods.is_stopped
+        assert not transport.bodies
+
+    @virtual_time
+    async def test_errors_of_informers_are_raised_at_the_end(self, caplog: pytest.LogCaptureFixture) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods", namespace="red")
+
+        async def fail() -> None:
+            raise ZeroDivisionError
+
+        pods.run = fail  # type: ignore[method-assign]
+        with pytest.raises(BaseExceptionGroup) as caught:
+            async with subject:
+                await settled()
+        assert caught.group_contains(ZeroDivisionError)
+        assert "failed" in caplog.text

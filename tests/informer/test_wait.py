@@ -1,0 +1,82 @@
+"""wait_for_cache_sync: many at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer import KubeObject, SharedIndexInformer, StoppedError, SyncTimeout, wait_for_cache_sync
+
+from ..reflector.scripted import Scripted, page, pod
+from ..virtual_time import settled, virtual_time
+from .handlers import Follower
+
+
+def informer(name: str, after: float = 0.0) -> SharedIndexInformer[KubeObject]:
+    return SharedIndexInformer(Scripted([after, page(pod("a"), version=1)]), KubeObject, name=name)
+
+
+@virtual_time
+async def test_of_nothing() -> None:
+    await wait_for_cache_sync()
+
+
+@virtual_time
+async def test_waits_for_the_last() -> None:
+    loop = asyncio.get_running_loop()
+    first, second = informer("first", 20.0), informer("second", 10.0)
+    registration = second.add_event_handler(Follower(seconds=5.0))
+    async with first, second:
+        started = loop.time()
+        await wait_for_cache_sync(first, second, registration)
+        assert loop.time() - started == pytest.approx(20)
+        assert first.has_synced()
+        assert registration.has_synced()
+        await wait_for_cache_sync(first, second, timeout=0)
+
+
+@virtual_time
+async def test_a_timeout_names_who_is_missing_and_what_it_does() -> None:
+    first, second, third = informer("first"), informer("second", 20.0), informer("third", 30.0)
+    registration = first.add_event_handler(Follower(seconds=50.0))
+    async with first, second, third:
+        with pytest.raises(SyncTimeout) as caught:
+            await wait_for_cache_sync(third, first, second, registration, timeout=10)
+    message = str(caught.value)
+    assert message.startswith("not synced after 10 s: ")
+    assert (
+        "<SharedIndexInformer second>: not synced, 0 objects, 0 queued; second: listing for 10.0 s" in message
+    )
+    assert "<SharedIndexInformer third>" in message
+    assert "<SharedIndexInformer first>: " not in message
+    assert "a follower" in message
+    assert "at default/a" in message
+
+
+@virtual_time
+async def test_one_that_stops_first() -> None:
+    first, second = informer("first", 100.0), informer("second")
+    async with second:
+        async with first:
+            waiting = asyncio.create_task(wait_for_cache_sync(first, second))
+            await settled()
+        with pytest.raises(StoppedError, match="first stopped before it had synced"):
+            await waiting
+
+
+@virtual_time
+async def test_one_that_is_started_later() -> None:
+    subject = informer("late")
+    waiting = asyncio.create_task(wait_for_cache_sync(subject))
+    await asyncio.sleep(10)
+    async with subject:
+        await waiting
+
+
+@virtual_time
+async def test_a_timeout_of_ones_own_around_it() -> None:
+    with pytest.raises(TimeoutError) as caught:
+        async with asyncio.timeout(1):
+            await wait_for_cache_sync(informer("never"), timeout=5)
+    assert not isinstance(caught.value, SyncTimeout)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import DecodeError, ListResult, TransportError, TypeMeta
+from aioinformer.listwatch import body as body_module
+from aioinformer.listwatch.body import PIECE, ListBodySplitter
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+NESTED = st.lists(st.fixed_dictionaries({"metadata": st.fixed_dictionaries({"name": st.text(max_size=3)})}))
+TRICKY = st.sampled_from(['},{"metadata":', '"items":[', "]}", "\\", '{"apiVersion":"v1","kind":"Cave",'])
+BUILT_IN = st.fixed_dictionaries(
+    {"metadata": st.fixed_dictionaries({"name": st.text(max_size=8)}), "spec": VALUES | TRICKY},
+    optional={"volumeClaimTemplates": NESTED, "items": NESTED},
+)
+CUSTOM = st.fixed_dictionaries(
+    {
+        "apiVersion": st.just("example.com/v1"),
+        "kind": st.just("Cave"),
+        "metadata": st.fixed_dictionaries(
+            {"managedFields": st.lists(st.just({"apiVersion": "example.com/v1", "fieldsV1": {}}), max_size=3)}
+        ),
+        "spec": VALUES,
+    }
+)
+SEPARATORS = st.sampled_from([((",", ":"), None), ((", ", ": "), None), ((",", ": "), 2)])
+
+
+def split(body: bytes, size: int) -> list[ListResult]:
+    splitter = ListBodySplitter()
+    pieces = [splitter.feed(body[start : start + size]) for start in range(0, len(body), size)]
+    return [*(piece for piece in pieces if piece is not None), splitter.close()]
+
+
+@given(
+    items=st.lists(BUILT_IN, max_size=12) | st.lists(CUSTOM, max_size=12),
+    meta_first=st.booleans(),
+    layout=SEPARATORS,
+    size=st.integers(1, 400),
+    enough=st.integers(1, 500),
+    token=st.sampled_from(["", "page-2"]),
+)
+def test_every_layout_in_any_chunks_gives_the_same_items(
+    items: list[Any], meta_first: bool, layout: Any, size: int, enough: int, token: str
+) -> None:
+    separators, indent = layout
+    listed: dict[str, Any] = {"kind": "CaveList", "apiVersion": "example.com/v1"}
+    metadata = {"resourceVersion": "12", "continue": token, "remainingItemCount": 3}
+    listed |= {"metadata": metadata, "items": items} if meta_first else {"items": items, "metadata": metadata}
+    body = json.dumps(listed, separators=separators, indent=indent).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(body_module, "PIECE", enough)
+        pieces = split(body, size)
+    assert [json.loads(item) for piece in pieces for item in piece.items] == items
+    assert all(type(item) is bytes for piece in pieces for item in piece.items)
+    assert (pieces[-1].resource_version, pieces[-1].continue_token) == ("12", token)
+    assert {(piece.resource_version, piece.continue_token) for piece in pieces[:-1]} <= {("", "")}
+    assert {piece.type_meta for piece in pieces} == {TypeMeta("example.com/v1", "Cave")}
+
+
+@given(st.data())
+def test_a_body_cut_anywhere_is_a_transport_error(data: st.DataObject) -> None:
+    items = data.draw(st.lists(BUILT_IN, min_size=1, max_size=6))
+    listed = {"kind": "PodList", "items": items, "metadata": {"resourceVersion": "12"}}
+    body = json.dumps(listed, separators=(",", ":")).encode()
+    cut = data.draw(st.integers(0, len(body) - 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(body_module, "PIECE", data.draw(st.integers(1, 300)))
+        with pytest.raises(TransportError, match=r"breaks off"):
+            split(body[:cut], 64)
+
+
+@pytest.mark.parametrize("items", ['"items":null,', '"items":[],', ""])
+def test_no_items_are_an_empty_list(items: str) -> None:
+    [piece] = split(f'{{{items}"metadata":{{"resourceVersion":"3"}}}}\n'.encode(), 100)
+    assert piece == ListResult([], "3", "", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("PodList", TypeMeta("v1", "Pod")), ("List", None), ("", None), ("Playlist", None)],
+)
+def test_what_the_collection_says_of_its_items(kind: str, expected: TypeMeta | None) -> None:
+    body = json.dumps({"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": "3"}, "items": []})
+    [piece] = split(body.encode(), 100)
+    assert piece.type_meta == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"kind":"Table","metadata":{"resourceVersion":"1"},"rows":[{"items":[{"a":1}]}]}', "Table"),
+        (b'{"kind":"PodList","items":[]}', "resourceVersion"),
+        (b'{"kind":"PodList","metadata":{},"items":[]}', "resourceVersion"),
+        (b"<html><body>Please log in</body></html>", "not a list"),
+        (b"[]", "not a list"),
+        (b'{"metadata":{"resourceVersion":7},"items":[]}', "not a list"),
+        (b'{"metadata":{"resourceVersion":"7"},"items":{}}', "not a list"),
+    ],
+)
+def test_what_is_no_list_is_a_decode_error(body: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        split(body, 7)
+
+
+def large_body(count: int, spec: Any) -> bytes:
+    item = {"metadata": {"name": "p"}, "spec": spec}
+    listed = {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": [item] * count}
+    return json.dumps(listed, separators=(",", ":")).encode()
+
+
+def test_a_large_body_is_never_held() -> None:
+    body = large_body(5000, {"padding": "x" * 4000})
+    splitter, held, count = ListBodySplitter(), 0, 0
+    for start in range(0, len(body), 65536):
+        piece = splitter.feed(body[start : start + 65536])
+        count += len(piece.items) if piece else 0
+        held = max(held, sum(map(len, splitter._chunks)))
+    count += len(splitter.close().items)
+    assert count == 5000
+    assert held < PIECE + 2 * 65536
+
+
+def test_a_large_body_full_of_false_boundaries_is_taken_apart_too() -> None:
+    nested = [{"metadata": {"name": str(number)}} for number in range(50)]
+    body = large_body(2000, {"templates": nested})
+    pieces = split(body, 65536)
+    assert sum(len(piece.items) for piece in pieces) == 2000
+    assert max(len(b"".join(piece.items)) for piece in pieces) < 4 * PIECE
+
+
+def test_items_larger_than_a_piece() -> None:
+    rng = random.Random(1)
+    items = [{"metadata": {"name": str(n)}, "data": "x" * rng.choice([10, 3 * PIECE])} for n in range(20)]
+    listed = {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": items}
+    pieces = split(json.dumps(listed, separators=(",", ":")).encode(), 65536)
+    assert [json.loads(item) for piece in pieces for item in piece.items] == items
+    assert len(pieces) > 3

@@ -1,0 +1,166 @@
+"""Whatever a request is waiting for, cancelling it leaves nothing behind.
+
+That tasks, open files and unclosed sessions are gone is seen by the fixture that every async test has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from aioinformer import Client, ListOptions, ListWatch
+
+from .clusters import UNAUTHORIZED, Authority, Plugin, write_kubeconfig
+from .streams import EVENT, POD_LIST, begin, json_of, serving
+
+
+async def cancelled_after(turns: int, work: Awaitable[Any]) -> bool:
+    """Cancel this after so many turns of the loop; whether it had not ended by then."""
+    task = asyncio.ensure_future(work)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+        if task.done():
+            break
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()
+    return task.cancelled()
+
+
+async def cancelled_everywhere(work: Callable[[], Awaitable[Any]]) -> int:
+    """Cancel this after one turn of the loop, then after more, until it ends first; how often."""
+    turns = count = 0
+    while await cancelled_after(turns, work()):
+        turns += 1 + turns // 8  # while a thread works the loop turns without end
+        count += 1
+    return count
+
+
+def assert_at_rest(client: Client) -> None:
+    transport: Any = client.transport
+    assert not transport._lock.locked()
+    if transport._opened is not None:
+        sessions = transport._opened.sessions
+        assert sessions._held == 0
+        assert not sessions._responses
+        for api_client in sessions._clients.values():
+            assert not api_client.rest_client.pool_manager.connector._acquired
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_requests(library: str, tmp_path: Path, tls: bool) -> None:
+    authority = Authority()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.headers["Authorization"] != "Bearer right":
+            return json_of(UNAUTHORIZED, 401)
+        answer = await begin(request)
+        if "watch" in request.query:
+            await answer.write(EVENT[:10])
+            await asyncio.sleep(0)
+            await answer.write(EVENT[10:])
+        else:
+            await answer.write(POD_LIST[:50].encode())
+            await asyncio.sleep(0)
+            await answer.write(POD_LIST[50:].encode())
+        return answer
+
+    async with serving(answer, authority.server_context() if tls else None) as server:
+        token = tmp_path / "token"
+        path = write_kubeconfig(
+            tmp_path / "config", server.url, {"tokenFile": str(token)}, ca=authority.pem if tls else None
+        )
+
+        async def work() -> None:
+            token.write_text("wrong")
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                clients.append(client)
+                pods = ListWatch.for_resource(client, "v1", "pods")
+                token.write_text("right")
+                await pods.list()
+                stream: Any = await pods.watch(ListOptions())
+                try:
+                    async for _ in stream:
+                        pass
+                finally:
+                    await stream.aclose()
+
+        clients: list[Client] = []
+        assert await cancelled_everywhere(work) > 10
+        for client in clients:
+            assert_at_rest(client)
+
+
+async def test_requests_of_a_client_that_lives_on(library: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return json_of(POD_LIST)
+        opened = await begin(request)
+        await opened.write(EVENT)
+        return opened
+
+    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+        pods = ListWatch.for_resource(client, "v1", "pods")
+
+        async def read() -> None:
+            await pods.list()
+
+        async def watch() -> None:
+            stream: Any = await pods.watch(ListOptions())
+            try:
+                async for _ in stream:
+                    pass
+            finally:
+                await stream.aclose()
+
+        assert await cancelled_everywhere(read) > 3
+        assert await cancelled_everywhere(watch) > 3
+        assert_at_rest(client)
+        await read()
+        await watch()
+
+
+async def test_others_go_on_when_the_one_who_renews_is_cancelled(library: str, tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.says("hang")
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return json_of(POD_LIST)
+
+    async with serving(answer) as server:
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        client = Client.from_kubeconfig(path=path, library=library)
+        first = asyncio.ensure_future(client.get("/api"))
+        await plugin.hangs(first)
+        second = asyncio.ensure_future(client.get("/api"))
+        await asyncio.sleep(0)
+        plugin.gives(token="secret")
+        first.cancel()
+        assert await second == POD_LIST.encode()
+        assert first.cancelled()
+        assert len(plugin.runs) == 2
+        assert_at_rest(client)
+        await client.close()
+
+
+async def test_a_cancelled_plugin_leaves_no_process(library: str, tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.says("hang")
+    path = write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1", plugin.user())
+    client = Client.from_kubeconfig(path=path, library=library)
+    task = asyncio.ensure_future(client.open())
+    process = await plugin.hangs(task)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert_at_rest(client)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)  # not even a zombie is left
+    await client.close()

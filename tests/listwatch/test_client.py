@@ -1,0 +1,463 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from aioinformer import (
+    ApiError,
+    Client,
+    ConfigError,
+    DecodeError,
+    IdleTimeoutError,
+    ListOptions,
+    ListWatch,
+    Transport,
+    TransportError,
+    TypeMeta,
+)
+from aioinformer.listwatch import library_transport, response
+from aioinformer.listwatch.sessions import proxy_of_environment
+
+from .streams import EVENT, POD_LIST, Chunks, begin, json_of, serving
+
+
+async def answer_pods(request: web.Request) -> web.StreamResponse:
+    if "watch" not in request.query:
+        return json_of(POD_LIST)
+    answer = await begin(request)
+    await answer.write(EVENT * 2)
+    return answer
+
+
+async def test_lists_and_watches(library: str) -> None:
+    async with (
+        serving(answer_pods) as server,
+        Client.from_url(server.url + "/", token="secret\n", library=library) as client,
+    ):
+        assert client.server == server.url
+        pods = ListWatch.for_resource(client, "v1", "pods", "default", label_selector="app in (a, b)")
+        assert pods.watch_list_semantics
+        listed = await pods.list(ListOptions(resource_version="0", limit=500))
+        assert listed.items == [b'{"metadata":{"name":"a","namespace":"default"}}']
+        assert (listed.resource_version, listed.type_meta) == ("7", TypeMeta("v1", "Pod"))
+        stream: Any = await pods.watch(ListOptions(resource_version="7", allow_watch_bookmarks=True))
+        assert [event.type async for batch in stream for event in batch] == ["ADDED", "ADDED"]
+        await stream.aclose()
+    first, second = server.requests
+    assert first.path == "/api/v1/namespaces/default/pods"
+    assert dict(first.query) == {"resourceVersion": "0", "limit": "500", "labelSelector": "app in (a, b)"}
+    assert dict(second.query) == {
+        "watch": "true",
+        "resourceVersion": "7",
+        "allowWatchBookmarks": "true",
+        "labelSelector": "app in (a, b)",
+    }
+    for request in server.requests:
+        assert request.headers["Authorization"] == "Bearer secret"
+        assert request.headers["Accept"] == "application/json"
+        assert request.headers["Accept-Encoding"] == "identity"
+        assert request.headers["User-Agent"].startswith("aioinformer")
+
+
+async def test_it_opens_at_its_first_use(library: str) -> None:
+    async with serving(answer_pods) as server:
+        client = Client.from_url(server.url, library=library)
+        assert client.server == ""
+        assert (await client.get_json("/api/v1/pods", [("limit", "1")]))["kind"] == "PodList"
+        assert client.namespace == "default"
+        await client.close()
+        await client.close()
+        with pytest.raises(ConfigError, match=r"closed"):
+            await client.get("/api/v1/pods")
+        async with client:
+            assert await client.get("/api/v1/pods") == POD_LIST.encode()
+        assert "Authorization" not in server.requests[0].headers
+
+
+async def test_many_first_uses_open_it_once(library: str) -> None:
+    async with serving(answer_pods) as server:
+        client = Client.from_url(server.url, library=library)
+        bodies = await asyncio.gather(*(client.get("/api/v1/pods") for _ in range(20)))
+        assert set(bodies) == {POD_LIST.encode()}
+        await client.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers", "reason", "message", "retry_after"),
+    [
+        (
+            404,
+            '{"kind":"Status","code":404,"reason":"NotFound","message":"pods not found"}',
+            {},
+            "NotFound",
+            "pods not found",
+            None,
+        ),
+        (
+            429,
+            "Too many requests, please try again later.",
+            {"Retry-After": "1"},
+            "TooManyRequests",
+            "Too many",
+            1.0,
+        ),
+        (
+            500,
+            '{"kind":"Status","reason":"InternalError","message":"etcd"}',
+            {},
+            "InternalError",
+            "etcd",
+            None,
+        ),
+        (502, "<html><h1>502 Bad Gateway</h1></html>", {}, "", "502 Bad Gateway", None),
+        (403, "", {}, "Forbidden", "", None),
+    ],
+)
+async def test_failures_of_the_server_are_api_errors(
+    library: str,
+    status: int,
+    body: str,
+    headers: dict[str, str],
+    reason: str,
+    message: str,
+    retry_after: float | None,
+) -> None:
+    async def fail(request: web.Request) -> web.StreamResponse:
+        return json_of(body, status, headers)
+
+    async with serving(fail) as server, Client.from_url(server.url, library=library) as client:
+        pods = ListWatch.for_resource(client, "apps/v1", "deployments", "default")
+        for verb, ask in (("list", pods.list), ("watch", pods.watch)):
+            with pytest.raises(ApiError) as caught:
+                await ask(ListOptions(resource_version="5"))
+            error = caught.value
+            assert (error.status, error.reason, error.retry_after) == (status, reason, retry_after)
+            assert error.message.startswith(message)
+            assert error.context == f"{verb} deployments.apps in default at resourceVersion 5"
+        with pytest.raises(ApiError, match=r"^get /version: "):
+            await client.get_json("/version")
+
+
+async def test_a_refused_connection(library: str) -> None:
+    async with serving(answer_pods) as server:
+        url = server.url
+    async with Client.from_url(url, library=library) as client:
+        with pytest.raises(TransportError, match=rf"^list pods: {url}: cannot connect: ") as caught:
+            await ListWatch.for_resource(client, "v1", "pods").list()
+        assert isinstance(caught.value.__cause__, OSError)
+
+
+async def test_an_answer_that_is_no_json(library: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(text="ok")
+
+    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+        assert await client.get("/healthz") == b"ok"
+        with pytest.raises(DecodeError, match=r"get /healthz: the answer is not JSON"):
+            await client.get_json("/healthz")
+        with pytest.raises(DecodeError, match=r"list pods: the answer is not a list"):
+            await ListWatch.for_resource(client, "v1", "pods").list()
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+async def test_a_page_cut_in_the_middle(library: str, framing: str) -> None:
+    async def cut(request: web.Request) -> web.StreamResponse:
+        headers = {"Content-Length": "100000"} if framing == "length" else {}
+        answer = web.StreamResponse(headers=headers)
+        await answer.prepare(request)
+        await answer.write(POD_LIST[:-20].encode())
+        assert request.transport is not None
+        request.transport.close()
+        return answer
+
+    async with serving(cut) as server, Client.from_url(server.url, library=library) as client:
+        pods = ListWatch.for_resource(client, "v1", "pods", "default")
+        with pytest.raises(TransportError, match=r"^list pods in default: the answer broke off"):
+            await pods.list()
+        with pytest.raises(TransportError, match=r"broke off"):
+            await client.get("/api/v1/pods")
+
+
+async def test_a_page_that_ends_too_early(library: str) -> None:
+    async def end(request: web.Request) -> web.StreamResponse:
+        return json_of(POD_LIST[:-20])
+
+    async with serving(end) as server, Client.from_url(server.url, library=library) as client:
+        with pytest.raises(TransportError, match=r"list pods: the answer breaks off after"):
+            await ListWatch.for_resource(client, "v1", "pods").list()
+
+
+async def test_a_watch_cut_inside_a_line(library: str) -> None:
+    async def cut(request: web.Request) -> web.StreamResponse:
+        answer = await begin(request)
+        await answer.write(EVENT + b"junk\n" + EVENT[:20])
+        return answer
+
+    async with serving(cut) as server, Client.from_url(server.url, library=library) as client:
+        pods = ListWatch.for_resource(client, "v1", "pods")
+        stream: Any = await pods.watch(ListOptions(resource_version="5"))
+        assert len(await anext(stream)) == 1
+        with pytest.raises(
+            TransportError,
+            match=r"^watch pods at resourceVersion 5: the stream was cut in the middle of a line",
+        ):
+            await anext(stream)
+        await stream.aclose()
+        assert pods.bad_lines == 1
+
+
+async def test_a_line_of_megabytes(library: str) -> None:
+    line = EVENT.replace(b'"name"', b'"x":"%s","name"' % (b"x" * 8_000_000))
+    size = len(line) - len(b'{"type":"ADDED","object":}\n')
+
+    async def answer_large(request: web.Request) -> web.StreamResponse:
+        answer = await begin(request)
+        await answer.write(EVENT + line + EVENT)
+        return answer
+
+    async with serving(answer_large) as server, Client.from_url(server.url, library=library) as client:
+        stream: Any = await ListWatch.for_resource(client, "v1", "pods").watch(ListOptions())
+        sizes = [len(event.object) async for batch in stream for event in batch]
+        assert sizes[1] == size
+        await stream.aclose()
+
+
+async def test_silence_is_an_idle_timeout(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = asyncio.Event()
+
+    async def fall_silent(request: web.Request) -> web.StreamResponse:
+        answer = await begin(request)
+        await answer.write(EVENT)
+        await over.wait()
+        return answer
+
+    async with serving(fall_silent) as server, Client.from_url(server.url, library=library) as client:
+        stream = await client.stream("/api/v1/pods", idle_timeout=0.05)
+        assert await anext(stream) == EVENT
+        with pytest.raises(IdleTimeoutError, match=r"fell silent"):
+            await anext(stream)
+        await stream.aclose()
+        with pytest.raises(IdleTimeoutError):
+            await client.get("/api/v1/pods", timeout=0.05)
+        over.set()
+
+
+async def test_an_answer_that_never_begins(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = asyncio.Event()
+
+    async def say_nothing(request: web.Request) -> web.StreamResponse:
+        await over.wait()
+        return web.Response()
+
+    monkeypatch.setattr(library_transport, "READ_TIMEOUT", 0.05)
+    async with serving(say_nothing) as server, Client.from_url(server.url, library=library) as client:
+        with pytest.raises(TransportError, match=r"no answer within 0.05 seconds"):
+            await client.stream("/api/v1/pods")
+        with pytest.raises(TransportError, match=r"timed out"):
+            await client.get("/api/v1/pods", timeout=0.05)
+        over.set()
+
+
+async def test_an_error_whose_body_never_ends(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = asyncio.Event()
+
+    async def dawdle(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(status=503)
+        await answer.prepare(request)
+        await answer.write(b"overloaded")
+        await over.wait()
+        return answer
+
+    monkeypatch.setattr(response, "READ_TIMEOUT", 0.05)
+    async with serving(dawdle) as server, Client.from_url(server.url, library=library) as client:
+        with pytest.raises(ApiError, match=r"503 ServiceUnavailable: overloaded"):
+            await client.stream("/api/v1/pods")
+        over.set()
+
+
+async def test_watches_do_not_keep_calls_waiting(library: str) -> None:
+    over = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return json_of(POD_LIST)
+        answer = await begin(request)
+        await answer.write(EVENT)
+        await over.wait()
+        return answer
+
+    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+        pods = ListWatch.for_resource(client, "v1", "pods")
+        streams: list[Any] = await asyncio.gather(*(pods.watch(ListOptions()) for _ in range(200)))
+        await asyncio.gather(*(anext(stream) for stream in streams))
+        assert await client.get("/api/v1/pods") == POD_LIST.encode()
+        assert len((await pods.list()).items) == 1
+        await asyncio.gather(*(stream.aclose() for stream in streams))
+        over.set()
+
+
+async def test_closing_ends_what_is_open(library: str) -> None:
+    over = asyncio.Event()
+
+    async def keep_open(request: web.Request) -> web.StreamResponse:
+        answer = await begin(request)
+        await answer.write(EVENT)
+        await over.wait()
+        return answer
+
+    async with serving(keep_open) as server:
+        async with Client.from_url(server.url, library=library) as client:
+            stream = await client.stream("/api/v1/pods")
+            assert await anext(stream) == EVENT
+            waiting = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0)
+        with pytest.raises(TransportError, match=r"broke off"):
+            await waiting
+        await stream.aclose()
+        over.set()
+
+
+async def test_closing_ends_requests_that_wait_for_an_answer(library: str) -> None:
+    arrived, over = asyncio.Event(), asyncio.Event()
+
+    async def say_nothing(request: web.Request) -> web.StreamResponse:
+        arrived.set()
+        await over.wait()
+        return web.Response()
+
+    async with serving(say_nothing) as server:
+        async with Client.from_url(server.url, library=library) as client:
+            waiting = asyncio.ensure_future(client.get("/api/v1/pods"))
+            await arrived.wait()
+        with pytest.raises(TransportError):
+            await waiting
+        over.set()
+
+
+async def test_connections_stand_again_after_the_server_did(library: str) -> None:
+    async with serving(answer_pods) as server, Client.from_url(server.url, library=library) as client:
+        for _ in range(3):
+            await client.get("/api/v1/pods")
+        connections = {request.transport for request in server.requests}
+        assert len(connections) == 1
+
+
+async def test_credentials_in_netrc_are_nobodys_business(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login me password secret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    async with serving(answer_pods) as server, Client.from_url(server.url, library=library) as client:
+        await client.get("/api/v1/pods")
+        assert "Authorization" not in server.requests[0].headers
+
+
+async def test_a_proxy_of_the_environment_is_used(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(answer_pods) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "excepted.example.com")
+        async with Client.from_url("http://api.example.com", library=library) as client:
+            assert await client.get("/api/v1/pods") == POD_LIST.encode()
+        assert proxy.requests[0].headers["Host"] == "api.example.com"
+
+
+@pytest.mark.parametrize(
+    ("url", "proxied"),
+    [
+        ("http://api.example.com", True),
+        ("https://api.example.com", False),  # HTTPS_PROXY is not set
+        ("http://db.internal", False),
+        ("http://10.96.0.1", False),
+        ("http://11.0.0.1", True),
+        ("http://127.0.0.1:8001", False),
+        ("http://[::1]:8001", False),
+        ("http://localhost:8001", False),
+    ],
+)
+def test_what_is_asked_by_way_of_the_proxy(monkeypatch: pytest.MonkeyPatch, url: str, proxied: bool) -> None:
+    for name in ("https_proxy", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://proxy:3128")
+    monkeypatch.setenv("no_proxy", "internal, 10.0.0.0/8")
+    assert (proxy_of_environment(url) == "http://proxy:3128") is proxied
+
+
+async def test_sockets_notice_the_death_of_their_peer(library: str) -> None:
+    import socket
+
+    over = asyncio.Event()
+
+    async def keep_open(request: web.Request) -> web.StreamResponse:
+        answer = await begin(request)
+        await over.wait()
+        return answer
+
+    async with serving(keep_open) as server, Client.from_url(server.url, library=library) as client:
+        stream: Any = await client.stream("/api/v1/pods")
+        sock = stream._response.connection.transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        if hasattr(socket, "TCP_KEEPIDLE"):
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30
+        await stream.aclose()
+        over.set()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8080", "ftp://x", "http://", "https:///path", "http://[::1", "http://a:99999"]
+)
+def test_what_is_no_url_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"URL"):
+        Client.from_url(url)
+
+
+def test_unknown_libraries_and_clients_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"library must be one of"):
+        Client.in_cluster(library="requests")
+    with pytest.raises(ConfigError, match=r"expected a Client, or an ApiClient"):
+        Client.of(object())
+    with pytest.raises(ConfigError, match=r"got str"):
+        Client.wrap("http://x")
+    with pytest.raises(ConfigError, match=r"plural"):
+        ListWatch.for_resource(Client.from_url("http://x"), "v1", "Pod")
+
+
+async def test_a_transport_of_ones_own() -> None:
+    class Canned:
+        server, namespace = "test:", "default"
+
+        async def open(self) -> None: ...
+
+        async def close(self) -> None: ...
+
+        async def get(self, path: str, query: Any = (), *, timeout: float = 1) -> bytes:
+            return b'{"path":"%s"}' % path.encode()
+
+        async def stream(self, path: str, query: Any = (), *, idle_timeout: float | None = None) -> Chunks:
+            return Chunks([POD_LIST.encode()])
+
+    transport: Transport = Canned()
+    async with Client(transport) as client:
+        assert await client.get_json("/x") == {"path": "/x"}
+        assert len((await ListWatch.for_resource(client, "v1", "pods").list()).items) == 1
+        assert Client.of(client) is client
+        assert repr(client) == "<Client test:>"
+
+
+def test_nothing_is_loaded_before_the_first_use() -> None:
+    code = """
+import sys
+from aioinformer import Client, ListWatch
+for client in (Client.from_url("http://x"), Client.from_kubeconfig(), Client.in_cluster()):
+    ListWatch.for_resource(client, "v1", "pods")
+loaded = {"aiohttp", "kubernetes", "kubernetes_asyncio", "yaml", "email", "html"} & set(sys.modules)
+assert not loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

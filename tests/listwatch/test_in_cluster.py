@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from aioinformer import Client, ConfigError
+
+from .clusters import Authority, guarded
+
+
+@pytest.fixture
+def account(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a service account, as a pod has it."""
+    module = importlib.import_module(f"{library}.config.incluster_config")
+    monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(module, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_PORT", raising=False)
+    return tmp_path
+
+
+async def test_the_service_account_of_a_pod(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority()
+    (account / "ca.crt").write_bytes(authority.pem)
+    (account / "token").write_text("one\n")
+    (account / "namespace").write_text("team-b")
+    wall = 1_000_000.0
+    async with guarded("one", authority.server_context()) as (server, guard):
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(server.url).port))
+        client = Client.in_cluster(library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            assert (client.server, client.namespace) == (server.url, "team-b")
+            await client.get("/api")
+            (account / "token").write_text("two\n")
+            await client.get("/api")  # not read before the minute is over
+            guard.token = "two"
+            await client.get("/api")  # unless the server says so
+            guard.token = "three"
+            (account / "token").write_text("three\n")
+            wall += 61
+            await client.get("/api")
+    assert server.tokens == [f"Bearer {token}" for token in ("one", "one", "one", "two", "three")]
+
+
+async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"in-cluster configuration cannot be used: Service host/port"):
+        await Client.in_cluster(library=library).open()
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    with pytest.raises(ConfigError, match=r"token file does not exist"):
+        await Client.in_cluster(library=library).open()

@@ -1,0 +1,470 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch, TransportError
+from aioinformer.listwatch import exec_plugin
+
+from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
+from .streams import POD_LIST, begin, json_of, serving
+
+
+async def test_a_context_with_a_token(library: str, tmp_path: Path) -> None:
+    async with guarded("secret") as (server, _):
+        path = write_kubeconfig(tmp_path / "config", server.url, {"token": "secret"})
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            assert (client.server, client.namespace) == (server.url, "team-a")
+            assert await client.get("/api/v1/pods") == POD_LIST.encode()
+
+
+async def test_contexts_and_files_of_the_environment(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = write_kubeconfig(tmp_path / "one", "http://one:1", {"token": "1"})
+    other = json.loads(
+        write_kubeconfig(tmp_path / "two", "http://two:2", {"token": "2"})
+        .read_text()
+        .replace('"main"', '"dev"')
+    )
+    other["clusters"][0]["name"] = other["contexts"][0]["context"]["cluster"] = "c2"
+    (tmp_path / "two").write_text(json.dumps(other))
+    monkeypatch.setenv(
+        "KUBECONFIG", os.pathsep.join([str(one), str(tmp_path / "two"), str(tmp_path / "none")])
+    )
+    async with Client.from_kubeconfig("dev", library=library) as client:
+        assert client.server == "http://two:2"
+    async with Client.from_kubeconfig("main", library=library) as client:
+        assert client.server == "http://one:1"
+    with pytest.raises(ConfigError, match=r"context prod.*prod"):
+        await Client.from_kubeconfig("prod", library=library).open()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "current-context|context"),
+        ("{", "."),
+        ("[1, 2]", "."),
+        ('{"current-context": "main"}', "contexts"),
+        ('{"current-context": "", "contexts": []}', "no context is given"),
+    ],
+)
+async def test_a_file_that_is_no_kubeconfig(library: str, tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        await Client.from_kubeconfig(path=path, library=library).open()
+    assert str(path) in str(caught.value)
+
+
+async def test_files_that_are_not_there(library: str, tmp_path: Path) -> None:
+    client = Client.from_kubeconfig(path=tmp_path / "none", library=library)
+    with pytest.raises(ConfigError, match=r"no such file"):
+        await client.open()
+    write_kubeconfig(tmp_path / "none", "http://x", {"token": "t"})
+    await client.open()  # a failure is not for ever
+    await client.close()
+    for user in ({"tokenFile": "none.token"}, {"client-certificate": "none.crt", "client-key": "none.key"}):
+        path = write_kubeconfig(tmp_path / "config", "https://x", user)
+        with pytest.raises(ConfigError, match=r"none\."):
+            await Client.from_kubeconfig(path=path, library=library).open()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        ({"server": ""}, "has no server"),
+        ({"server": "localhost:8080"}, "URL"),
+        ({"server": "http://x", "proxy-url": "socks5://localhost:1080"}, "proxy"),
+    ],
+)
+async def test_a_cluster_that_cannot_be_reached(
+    library: str, tmp_path: Path, cluster: Any, message: str
+) -> None:
+    path = write_kubeconfig(tmp_path / "config", user={"token": "t"}, **cluster)
+    with pytest.raises(ConfigError, match=message):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_token_that_no_header_can_carry(library: str) -> None:
+    with pytest.raises(ConfigError, match=r"no header can carry"):
+        await Client.from_url("http://x", token="a\nb", library=library).open()
+
+
+async def test_a_401_reads_the_token_file_again(library: str, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old\n")
+    path = write_kubeconfig(tmp_path / "config", "http://x", {"tokenFile": "token"})
+    async with guarded("old") as (server, guard):
+        write_kubeconfig(path, server.url, {"tokenFile": "token"})
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            pods = ListWatch.for_resource(client, "v1", "pods")
+            await pods.list()
+            guard.token = "new"
+            token.write_text("new\n")
+            stream: Any = await pods.watch(ListOptions())
+            assert len([event async for event in stream]) == 1
+            await stream.aclose()
+            await pods.list()
+    assert server.tokens == ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]
+
+
+async def test_a_second_401_is_an_api_error(library: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("wrong")
+    async with guarded("right") as (server, _):
+        path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": "token"})
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            with pytest.raises(ApiError, match=r"get /api: 401 Unauthorized: Unauthorized"):
+                await client.get_json("/api")
+            assert len(server.requests) == 2
+            (tmp_path / "token").unlink()
+            with pytest.raises(ApiError, match=r"could not be renewed: kubeconfig .*token") as caught:
+                await client.get_json("/api")
+            assert caught.value.status == 401
+            assert isinstance(caught.value.__cause__, ConfigError)
+
+
+async def test_a_fixed_token_is_not_tried_twice(library: str) -> None:
+    async with (
+        guarded("right") as (server, _),
+        Client.from_url(server.url, "wrong", library=library) as client,
+    ):
+        with pytest.raises(ApiError, match=r"401"):
+            await client.get("/api")
+        assert len(server.requests) == 1
+
+
+async def test_an_exec_plugin_gives_the_token(library: str, tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard):
+        user = plugin.user(provideClusterInfo=True, env=[{"name": "A", "value": "1"}], args=["x"])
+        path = write_kubeconfig(tmp_path / "config", server.url, user)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+            await client.get("/api")
+            assert len(plugin.runs) == 1
+            assert plugin.runs[0]["spec"] == {"interactive": False, "cluster": {"server": server.url}}
+            guard.token = "two"
+            plugin.gives(token="two")
+            await client.get("/api")
+            assert len(plugin.runs) == 2
+    assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
+
+
+async def test_many_requests_refused_at_once_renew_once(library: str, tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+            guard.token = "two"
+            plugin.gives(token="two")
+            await asyncio.gather(*(client.get("/api") for _ in range(50)))
+            assert len(plugin.runs) == 2
+            guard.token = "three"
+            plugin.says("fail")
+            results = await asyncio.gather(*(client.get("/api") for _ in range(50)), return_exceptions=True)
+            assert all(isinstance(result, ApiError) and result.status == 401 for result in results)
+            assert len(plugin.runs) == 3
+
+
+async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
+    library: str, tmp_path: Path
+) -> None:
+    plugin, now = Plugin(tmp_path), datetime.now(UTC)
+    wall = now.timestamp()
+    plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            await client.get("/api")
+            wall += 18.9 * 60
+            await client.get("/api")
+            assert len(plugin.runs) == 1
+            wall += 0.2 * 60
+            plugin.says("fail")
+            await client.get("/api")  # what there is still does
+            plugin.gives(token="two")
+            guard.token = "two"
+            wall += 11
+            await client.get("/api")
+            assert len(plugin.runs) == 3
+    assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
+
+
+async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp_path: Path) -> None:
+    plugin, wall = Plugin(tmp_path), 1_000_000.0
+    plugin.gives(token=jwt(wall + 600))
+    async with guarded(jwt(wall + 600)) as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            await client.get("/api")
+            wall += 550
+            guard.token = jwt(wall + 600)
+            plugin.gives(token=guard.token)
+            await client.get("/api")
+            assert len(plugin.runs) == 2
+    assert len(server.requests) == 2
+
+
+def jwt(expires: float) -> str:
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
+    return f"e30.{claims}.c2ln"
+
+
+async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
+    wall, token = 1_000_000.0, tmp_path / "token"
+    token.write_text("one")
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            await client.get("/api")
+            token.write_text("two")
+            guard.token = "two"
+            path.unlink()  # nothing but the token is read
+            wall += 61
+            await client.get("/api")
+            token.unlink()
+            wall += 61
+            await client.get("/api")
+    assert server.tokens == ["Bearer one", "Bearer two", "Bearer two"]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("fail", "failed with code 1: .*sorry"),
+        ("no JSON", "gave no JSON"),
+        ("{}", "no ExecCredential"),
+        (
+            '{"apiVersion":"client.authentication.k8s.io/v1","status":{}}',
+            "neither a token nor a client certificate",
+        ),
+        ('{"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"t"}}', "v1beta1"),
+        (
+            '{"apiVersion":"client.authentication.k8s.io/v1","status":{"clientKeyData":"t"}}',
+            "without its key",
+        ),
+    ],
+)
+async def test_a_plugin_that_fails(library: str, tmp_path: Path, said: str, message: str) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.says(said)
+    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
+    with pytest.raises(ConfigError, match=message):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_plugin_that_is_not_installed(library: str, tmp_path: Path) -> None:
+    user = {"exec": {"apiVersion": "v1", "command": "no-such-plugin", "installHint": "brew install it"}}
+    path = write_kubeconfig(tmp_path / "config", "http://x", user)
+    with pytest.raises(ConfigError, match=r"no-such-plugin cannot be run: .*brew install it"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+    path = write_kubeconfig(tmp_path / "config", "http://x", {"exec": {"command": "x"}})
+    with pytest.raises(ConfigError, match=r"needs command and apiVersion"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_plugin_that_hangs_is_ended_with_its_children(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.says("hang")
+    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.5)
+    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
+    with pytest.raises(ConfigError, match=r"no answer in 0.5 seconds"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+@pytest.mark.parametrize("in_header", [True, False])
+async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: bool) -> None:
+    authority, wall, refreshes = Authority(), 1_000_000.0, 0
+
+    async def identity_provider(request: Any) -> Any:
+        nonlocal refreshes
+        if request.path == "/.well-known/openid-configuration":
+            return json_of(json.dumps({"token_endpoint": f"{provider.url}/token"}))
+        form = await request.post()
+        known = "Authorization" in request.headers if in_header else form.get("client_secret") == "s"
+        if not known or form["refresh_token"] != f"refresh-{refreshes}":
+            return json_of("{}", 400)
+        refreshes += 1
+        said = {"id_token": jwt(wall + 600), "refresh_token": f"refresh-{refreshes}"}
+        return json_of(json.dumps(said))
+
+    async with (
+        guarded(jwt(wall + 600)) as (server, guard),
+        serving(identity_provider, authority.server_context()) as provider,
+    ):
+        config: dict[str, str] = {
+            "idp-issuer-url": provider.url,
+            "client-id": "c",
+            "client-secret": "s",
+            "refresh-token": "refresh-0",
+            "id-token": jwt(wall - 1),
+        }
+        path = tmp_path / "config"
+        user = {"auth-provider": {"name": "oidc", "config": config}}
+        write_kubeconfig(path, server.url, user)
+        with pytest.raises(ConfigError, match=r"gave no new id-token: .*CERTIFICATE_VERIFY_FAILED"):
+            await Client.from_kubeconfig(path=path, library=library).open()
+        config["idp-certificate-authority-data"] = base64.b64encode(authority.pem).decode()
+        write_kubeconfig(path, server.url, user)
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            await client.get("/api")
+            assert "refresh-1" in path.read_text()
+            wall += 545
+            guard.token = jwt(wall + 600)
+            await client.get("/api")
+            assert "refresh-2" in path.read_text()
+    assert refreshes == 2
+    assert len(server.requests) == 2
+    del config["refresh-token"]
+    write_kubeconfig(path, server.url, user)
+    with pytest.raises(ConfigError, match=r"log in again"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None:
+    async def answer(request: Any) -> Any:
+        return json_of(POD_LIST)
+
+    async with serving(answer) as server:
+        user: dict[str, Any] = {"username": "ada", "password": "lovelace", "as": "grace"}
+        path = write_kubeconfig(tmp_path / "config", server.url, user)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+        assert server.tokens == ["Basic " + base64.b64encode(b"ada:lovelace").decode()]
+        assert server.requests[0].headers["Impersonate-User"] == "grace"
+        path = write_kubeconfig(tmp_path / "config", server.url, {**user, "as-groups": ["g"]})
+        with pytest.raises(ConfigError, match=r"as-groups"):
+            await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_client_certificates(library: str, tmp_path: Path) -> None:
+    authority = Authority()
+    certificate, key = authority.client("ada")
+    (tmp_path / "ada.crt").write_bytes(certificate)
+    (tmp_path / "ada.key").write_bytes(key)
+
+    async def name(request: Any) -> Any:
+        return json_of(f'"{client_name(request)}"')
+
+    inline = {
+        "client-certificate-data": base64.b64encode(certificate).decode(),
+        "client-key-data": base64.b64encode(key).decode(),
+    }
+    files = {"client-certificate": "ada.crt", "client-key": "ada.key"}
+    async with serving(name, authority.server_context(wants_client=True)) as server:
+        for user, expected in ((inline, "ada"), (files, "ada"), (None, ""), ({}, "")):
+            path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                assert await client.get_json("/whoami") == expected
+
+
+async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_path: Path) -> None:
+    authority, plugin, wall = Authority(), Plugin(tmp_path), datetime.now(UTC).timestamp()
+    over = asyncio.Event()
+
+    def issue(name: str) -> None:
+        certificate, key = authority.client(name)
+        plugin.gives(
+            clientCertificateData=certificate.decode(),
+            clientKeyData=key.decode(),
+            expirationTimestamp=datetime.fromtimestamp(wall + 600, UTC).isoformat(),
+        )
+
+    async def name(request: Any) -> Any:
+        if request.path == "/watch":
+            answer = await begin(request)
+            await over.wait()
+            await answer.write(b"still there\n")
+            return answer
+        return json_of(f'"{client_name(request)}"')
+
+    issue("ada")
+    async with serving(name, authority.server_context(wants_client=True)) as server:
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user(), ca=authority.pem)
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            assert await client.get_json("/whoami") == "ada"
+            stream = await client.stream("/watch")
+            wall += 599
+            issue("grace")
+            assert await client.get_json("/whoami") == "grace"
+            over.set()
+            assert await anext(stream) == b"still there\n"  # what was open before goes on
+            await stream.aclose()
+
+
+async def test_tls_is_verified(library: str, tmp_path: Path) -> None:
+    authority, stranger = Authority(), Authority()
+
+    async def answer(request: Any) -> Any:
+        return json_of(POD_LIST)
+
+    async with serving(answer, authority.server_context("127.0.0.1")) as server:
+        user = {"token": "t"}
+        path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+        path = write_kubeconfig(tmp_path / "config", server.url, user, ca=stranger.pem)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            with pytest.raises(
+                TransportError, match=r"certificate cannot be verified: .*certificate-authority"
+            ):
+                await ListWatch.for_resource(client, "v1", "pods").list()
+        async with Client.from_url(server.url, library=library) as client:
+            with pytest.raises(TransportError, match=r"certificate cannot be verified"):
+                await client.stream("/api")
+        trusting: Any = {"insecure-skip-tls-verify": True}
+        path = write_kubeconfig(tmp_path / "config", server.url, user, **trusting)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+    async with serving(answer, authority.server_context("api.example.com")) as server:
+        path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            with pytest.raises(TransportError, match=r"tls-server-name"):
+                await client.get("/api")
+        named: Any = {"tls-server-name": "api.example.com"}
+        path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem, **named)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+
+
+def test_certificates_that_are_none(tmp_path: Path) -> None:
+    # In a process of its own: the libraries keep such files until the process ends.
+    path = write_kubeconfig(tmp_path / "config", "https://x", {"token": "t"}, ca=b"no certificate")
+    code = f"""
+import asyncio
+from aioinformer import Client, ConfigError
+for library in ("kubernetes_asyncio", "kubernetes.aio"):
+    try:
+        asyncio.run(Client.from_kubeconfig(path={str(path)!r}, library=library).open())
+    except ConfigError as error:
+        assert "certificates or keys cannot be used" in str(error), error
+    else:
+        raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from aioinformer import (
+    ApiError,
+    DecodeError,
+    ListerWatcher,
+    ListOptions,
+    ListResult,
+    ListWatch,
+    TransportError,
+    WatchEvent,
+)
+
+ADDED = WatchEvent("ADDED", {"metadata": {"name": "a"}})
+
+
+async def list_one(options: ListOptions) -> ListResult:
+    return ListResult([options.limit], "5", "more")
+
+
+class Stream:
+    """An async iterator that counts its closings and ends with an error."""
+
+    def __init__(self, *events: Any) -> None:
+        self._events = list(events)
+        self.closed = 0
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> Any:
+        if not self._events:
+            raise StopAsyncIteration
+        event = self._events.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        return event
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+async def test_a_list_function_gives_one_chunk() -> None:
+    source: ListerWatcher = ListWatch(list_one, lambda _: Stream())
+    assert [chunk async for chunk in source.list_chunks(ListOptions(limit=3))] == [
+        ListResult([3], "5", "more")
+    ]
+    assert await ListWatch(list_one, lambda _: Stream()).list() == ListResult([0], "5", "more")
+
+
+async def test_semantics_and_names_are_the_users() -> None:
+    plain = ListWatch(list_one, lambda _: Stream())
+    assert not plain.watch_list_semantics
+    assert plain.resource is None
+    named = ListWatch(list_one, lambda _: Stream(), description="caves", watch_list_semantics=True)
+    assert named.watch_list_semantics
+    assert repr(named) == "<ListWatch caves>"
+
+
+async def test_watch_functions_of_every_kind() -> None:
+    async def generator(options: ListOptions) -> AsyncIterator[WatchEvent | list[WatchEvent]]:
+        yield ADDED
+        yield [ADDED, ADDED]
+
+    async def coroutine(options: ListOptions) -> AsyncIterator[WatchEvent | list[WatchEvent]]:
+        return generator(options)
+
+    for function in (generator, coroutine, lambda _: Stream(ADDED, [ADDED, ADDED])):
+        stream = await ListWatch(list_one, function).watch(ListOptions())
+        assert [event async for event in stream] == [ADDED, [ADDED, ADDED]]
+
+
+async def test_the_users_stream_is_closed() -> None:
+    users = Stream(ADDED, ADDED)
+    stream: Any = await ListWatch(list_one, lambda _: users).watch(ListOptions())
+    assert await anext(stream) == ADDED
+    await stream.aclose()
+    assert users.closed == 1
+
+
+async def test_a_stream_without_aclose_is_left_alone() -> None:
+    class Bare:
+        def __aiter__(self) -> Bare:
+            return self
+
+        async def __anext__(self) -> WatchEvent:
+            raise StopAsyncIteration
+
+    stream: Any = await ListWatch(list_one, lambda _: Bare()).watch(ListOptions())
+    await stream.aclose()
+
+
+async def test_errors_of_the_call_failed_to_start() -> None:
+    async def refuse(options: ListOptions) -> Any:
+        raise ConnectionRefusedError("nobody there")
+
+    source = ListWatch(refuse, refuse, description="pods")
+    with pytest.raises(TransportError, match=r"list pods at resourceVersion 0: nobody there"):
+        await source.list(ListOptions(resource_version="0"))
+    with pytest.raises(TransportError, match=r"watch pods at resourceVersion 3: nobody there"):
+        await source.watch(ListOptions(resource_version="3"))
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("cut"), TimeoutError("cut"), aiohttp.ClientPayloadError("cut"), TransportError("cut")]
+)
+async def test_errors_of_the_iteration_are_the_streams(error: Exception) -> None:
+    source = ListWatch(list_one, lambda _: Stream(ADDED, error), description="pods")
+    stream = await source.watch(ListOptions())
+    assert await anext(stream) == ADDED
+    with pytest.raises(TransportError, match=r"watch pods: .*cut"):
+        await anext(stream)
+
+
+async def test_an_api_error_of_the_stream_keeps_its_type() -> None:
+    stream = await ListWatch(list_one, lambda _: Stream(ApiError(410, "Expired"))).watch(ListOptions())
+    with pytest.raises(ApiError, match=r"watch objects: 410 Expired"):
+        await anext(stream)
+
+
+async def test_other_errors_pass_as_they_are() -> None:
+    stream = await ListWatch(list_one, lambda _: Stream(ValueError("mine"))).watch(ListOptions())
+    with pytest.raises(ValueError, match=r"^mine$"):
+        await anext(stream)
+
+
+async def test_functions_that_return_the_wrong_thing() -> None:
+    async def wrong(options: ListOptions) -> Any:
+        return 5
+
+    with pytest.raises(DecodeError, match=r"expected a ListResult, got int"):
+        await ListWatch(wrong, wrong).list()
+    with pytest.raises(DecodeError, match=r"expected an async iterator, got int"):
+        await ListWatch(wrong, wrong).watch(ListOptions())

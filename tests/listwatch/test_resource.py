@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import pytest
+
+from aioinformer import ConfigError, ListOptions
+from aioinformer.listwatch.resource import Resource, asked, query_of
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "name"),
+    [
+        (Resource("v1", "pods"), "/api/v1/pods", "pods"),
+        (Resource("v1", "pods", "default"), "/api/v1/namespaces/default/pods", "pods in default"),
+        (Resource("apps/v1", "deployments"), "/apis/apps/v1/deployments", "deployments.apps"),
+        (
+            Resource("example.com/v1alpha1", "caves", "a-1"),
+            "/apis/example.com/v1alpha1/namespaces/a-1/caves",
+            "caves.example.com in a-1",
+        ),
+    ],
+)
+def test_paths_and_names(resource: Resource, path: str, name: str) -> None:
+    assert resource.path == path
+    assert str(resource) == name
+
+
+@pytest.mark.parametrize("api_version", ["", "/v1", "apps/", "apps/v1/x", "Apps/v1", "v1?x", "../v1"])
+def test_an_odd_version_is_refused(api_version: str) -> None:
+    with pytest.raises(ConfigError, match=r"api_version"):
+        Resource(api_version, "pods")
+
+
+@pytest.mark.parametrize("plural", ["", "Pods", "pods/status", "pods?", "po ds", "-pods", "..", "pods\n"])
+def test_an_odd_plural_is_refused(plural: str) -> None:
+    with pytest.raises(ConfigError, match=r"plural"):
+        Resource("v1", plural)
+
+
+@pytest.mark.parametrize("namespace", ["a/b", "..", "A", "a b", "", "-"])
+def test_an_odd_namespace_is_refused(namespace: str) -> None:
+    with pytest.raises(ConfigError, match=r"namespace"):
+        Resource("v1", "pods", namespace)
+
+
+def test_empty_options_send_nothing() -> None:
+    assert query_of(ListOptions()) == []
+    assert query_of(ListOptions(), watch=True) == [("watch", "true")]
+
+
+def test_every_option_is_sent_by_its_name() -> None:
+    options = ListOptions(
+        resource_version="5",
+        resource_version_match=r"NotOlderThan",
+        limit=500,
+        continue_token="abc",
+        label_selector="a=b",
+        field_selector="x=y",
+        allow_watch_bookmarks=True,
+        send_initial_events=False,
+        timeout_seconds=300,
+    )
+    assert dict(query_of(options, watch=True)) == {
+        "watch": "true",
+        "resourceVersion": "5",
+        "resourceVersionMatch": "NotOlderThan",
+        "limit": "500",
+        "continue": "abc",
+        "labelSelector": "a=b",
+        "fieldSelector": "x=y",
+        "allowWatchBookmarks": "true",
+        "sendInitialEvents": "false",
+        "timeoutSeconds": "300",
+    }
+    assert dict(query_of(ListOptions(send_initial_events=True)))["sendInitialEvents"] == "true"
+
+
+def test_selectors_of_the_resource_yield_to_those_of_the_options() -> None:
+    resource = Resource("v1", "pods", label_selector="app=web", field_selector="spec.nodeName=a")
+    own = resource.with_selectors(ListOptions(label_selector="app=db", limit=5))
+    assert (own.label_selector, own.field_selector, own.limit) == ("app=db", "spec.nodeName=a", 5)
+
+
+def test_what_was_asked() -> None:
+    assert asked("list", "pods", ListOptions()) == "list pods"
+    assert asked("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"
+    assert asked("list", "pods", ListOptions(continue_token="x")) == "list pods, a further page"

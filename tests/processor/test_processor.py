@@ -1,0 +1,248 @@
+"""processor/processor.py: one notification to every listener."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    AddNotification,
+    Processor,
+    ProcessorListener,
+    ResourceEventHandlerFuncs,
+    UpdateNotification,
+)
+from aioinformer.processor.processor import determine_resync_period
+from aioinformer.tasks import finish
+
+from ..samples import pod
+from ..steps import cancel_after, running, turns, until
+
+
+def listening(function: Callable[[Any], object], period: float = 0.0) -> ProcessorListener[Any]:
+    handler = ResourceEventHandlerFuncs[Any](
+        on_add=lambda obj, initial: function(obj.name), on_update=lambda old, new: function(new.name)
+    )
+    return ProcessorListener(handler, period, period)
+
+
+def news(name: str = "a") -> AddNotification:
+    return AddNotification(pod(name))
+
+
+def repeat(name: str = "a") -> UpdateNotification:
+    return UpdateNotification(pod(name), pod(name))
+
+
+def delivered(processor: Processor) -> bool:
+    return all(listener.depth == 0 for listener in processor.listeners)
+
+
+class TestDistributing:
+    async def test_c54_what_came_before_the_start_is_delivered(self) -> None:
+        """C54 TestListenerResyncPeriodsDelayed."""
+        processor = Processor()
+        first: list[str] = []
+        second: list[str] = []
+        processor.add_listener(listening(first.append))
+        processor.distribute(news("a"), False)
+        processor.add_listener(listening(second.append))
+        processor.distribute(news("b"), False)
+        async with running(processor.run()):
+            await until(lambda: delivered(processor))
+        assert (first, second) == (["a", "b"], ["b"])
+
+    async def test_c55_a_handler_that_stands_still_stops_no_other(self) -> None:
+        processor = Processor()
+        seen: list[str] = []
+        stuck = listening(lambda name: asyncio.Event().wait())
+        processor.add_listener(stuck)
+        processor.add_listener(listening(seen.append))
+        async with running(processor.run()):
+            for name in "abc":
+                processor.distribute(news(name), False)
+            await until(lambda: len(seen) == 3)
+            assert stuck.depth == 3
+
+    async def test_c42_a_handler_that_raises_stops_no_other(self) -> None:
+        processor = Processor()
+        seen: list[str] = []
+        processor.add_listener(listening(lambda name: 1 / 0))
+        processor.add_listener(listening(seen.append))
+        async with running(processor.run()):
+            for name in "abc":
+                processor.distribute(news(name), False)
+            await until(lambda: delivered(processor))
+        assert seen == ["a", "b", "c"]
+
+    async def test_c51_the_same_handler_twice_is_two_listeners(self) -> None:
+        """C51 TestSharedInformerMultipleRegistration."""
+        processor = Processor()
+        seen: list[str] = []
+        first = listening(seen.append)
+        second = ProcessorListener(first.handler)
+        processor.add_listener(first)
+        processor.add_listener(second)
+        async with running(processor.run()):
+            processor.distribute(news("a"), False)
+            await until(lambda: delivered(processor))
+            assert processor.remove_listener(first)
+            processor.distribute(news("b"), False)
+            await until(lambda: delivered(processor))
+        assert seen == ["a", "a", "b"]
+
+    async def test_listeners_come_and_go_while_it_runs(self) -> None:
+        processor = Processor()
+        seen: list[str] = []
+        async with running(processor.run()):
+            await turns(2)
+            listener = listening(seen.append)
+            processor.add_listener(listener)
+            processor.distribute(news("a"), False)
+            await until(lambda: seen)
+            assert processor.listeners == [listener]
+            processor.remove_listener(listener)
+            processor.distribute(news("b"), False)
+            await turns(5)
+        assert seen == ["a"]
+        assert processor.listeners == []
+
+    async def test_c52_removing_a_foreign_or_removed_listener(self) -> None:
+        """C52 TestSharedInformerRemoveForeignHandler, TestRemovingRemovedSharedInformer."""
+        processor, listener, foreign = Processor(), listening(print), listening(print)
+        processor.add_listener(listener)
+        assert not processor.remove_listener(foreign)
+        assert processor.remove_listener(listener)
+        assert not processor.remove_listener(listener)
+        foreign.add(news())
+        assert foreign.depth == 1  # it was left alone
+
+    @pytest.mark.parametrize("many", [1, 2000])
+    async def test_removing_a_busy_listener_harms_no_other(self, many: int) -> None:
+        """Found in the first version: with more than two batches waiting it ended the processor."""
+        processor = Processor()
+        seen: list[str] = []
+        entered, let_go = asyncio.Event(), asyncio.Event()
+
+        async def stand_still(name: str) -> None:
+            entered.set()
+            await let_go.wait()
+
+        busy = listening(stand_still)
+        processor.add_listener(busy)
+        processor.add_listener(listening(seen.append))
+        async with running(processor.run()) as task:
+            for _ in range(many):
+                processor.distribute(news(), False)
+            await entered.wait()
+            await until(lambda: len(seen) == many)
+            processor.remove_listener(busy)
+            let_go.set()
+            processor.distribute(news("last"), False)
+            await until(lambda: seen[-1] == "last")
+            assert not task.done()
+        assert busy.state.delivered == 1
+
+
+class TestStopping:
+    @pytest.mark.parametrize("count", range(8))
+    async def test_c57_cancelled_at_any_moment_every_listener_has_ended(self, count: int) -> None:
+        """C57 TestShutdown."""
+        processor = Processor()
+        begun: list[str] = []
+        ended: list[str] = []
+
+        async def handle(name: str) -> None:
+            begun.append(name)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(name)
+
+        for _ in range(3):
+            processor.add_listener(listening(handle))
+        processor.distribute(news(), False)
+        await cancel_after(count, processor.run())
+        assert begun == ended
+
+    async def test_c57_what_waits_is_dropped(self) -> None:
+        processor = Processor()
+        listener = listening(lambda name: asyncio.Event().wait())
+        processor.add_listener(listener)
+        task = asyncio.create_task(processor.run())
+        for _ in range(1000):
+            processor.distribute(news(), False)
+        await turns(5)
+        await finish(task)
+        assert listener.depth == 0
+        processor.distribute(news(), False)
+        assert listener.depth == 0
+
+
+class TestResync:
+    """Where we differ (C43, C44): what is no news goes only to listeners whose resync is due."""
+
+    @pytest.fixture
+    async def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        clock = [1000.0]
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock[0])
+        return clock
+
+    async def test_before_the_first_look_nobody_is_due(self) -> None:
+        """C43: upstream tells all."""
+        processor = Processor()
+        listener = listening(print)
+        processor.add_listener(listener)
+        processor.distribute(repeat(), True)
+        assert listener.depth == 0
+        assert not processor.should_resync()
+
+    async def test_c48_c49_only_those_that_are_due(self, clock: list[float]) -> None:
+        """C48, C49 TestListenerResyncPeriods."""
+        processor = Processor()
+        never, often, seldom = (listening(print, period) for period in (0.0, 2.0, 3.0))
+        for listener in (never, often, seldom):
+            processor.add_listener(listener)
+        processor.count_resyncs_from(clock[0])
+        due: list[tuple[int, ...]] = []
+        for _ in range(6):
+            clock[0] += 1.0
+            found = processor.should_resync()
+            before = [listener.depth for listener in (never, often, seldom)]
+            processor.distribute(repeat(), True)
+            after = [listener.depth for listener in (never, often, seldom)]
+            due.append(tuple(new - old for new, old in zip(after, before, strict=True)))
+            assert found is any(due[-1])
+        assert due == [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 0), (0, 1, 1)]
+        processor.distribute(news(), False)
+        assert never.depth == 1
+
+    async def test_c49_a_period_comes_out_as_a_multiple_of_the_looks(self, clock: list[float]) -> None:
+        processor = Processor()
+        processor.add_listener(listening(print, 2.5))
+        processor.count_resyncs_from(clock[0])
+        due = []
+        for _ in range(6):
+            clock[0] += 1.0
+            due.append(processor.should_resync())
+        assert due == [False, False, True, False, False, True]
+
+    async def test_c46_c47_the_check_period_decides(self) -> None:
+        processor = Processor()
+        wants, never = listening(print, 30.0), listening(print)
+        processor.add_listener(wants)
+        processor.add_listener(never)
+        processor.resync_check_period_changed(10.0)
+        assert (wants.resync_period, never.resync_period) == (30.0, 0.0)
+        processor.resync_check_period_changed(0.0)
+        assert (wants.resync_period, never.resync_period) == (0.0, 0.0)
+
+    @pytest.mark.parametrize(
+        ("desired", "check", "expected"),
+        [(0.0, 10.0, 0.0), (30.0, 0.0, 0.0), (30.0, 10.0, 30.0), (0.0, 0.0, 0.0)],
+    )
+    def test_c47_c48_the_period_a_listener_gets(self, desired: float, check: float, expected: float) -> None:
+        assert determine_resync_period(desired, check) == expected

@@ -1,0 +1,176 @@
+"""One bad object, event or answer stops no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioinformer.api import WatchEvent
+from aioinformer.deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from aioinformer.fifo import DeltaFIFO
+from aioinformer.keys import deletion_handling_meta_namespace_key_func
+from aioinformer.reflector import Reflector
+from aioinformer.store import Store
+
+from ..virtual_time import virtual_time
+from .running import Errors, NoJitter, content, plain_store, reflector, run_for
+from .scripted import (
+    FOREVER,
+    Recorder,
+    Scripted,
+    added,
+    closing_bookmark,
+    error_event,
+    page,
+    pod,
+)
+
+
+class Narrow(msgspec.Struct):
+    """An object type that not every object fits."""
+
+    class Metadata(msgspec.Struct, rename="camel"):
+        name: str
+        namespace: str = ""
+        resource_version: str = ""
+
+    class Spec(msgspec.Struct):
+        node: str
+
+    metadata: Metadata
+    spec: Spec
+
+
+def narrow(kind: str, name: str, version: int, **fields: Any) -> WatchEvent:
+    return WatchEvent(kind, pod(name, version, **fields))
+
+
+class TestBadInput:
+    def store(self) -> Store[Narrow]:
+        return Store(deletion_handling_meta_namespace_key_func)
+
+    def versions(self, store: Store[Narrow]) -> dict[str, str]:
+        return {obj.metadata.name: obj.metadata.resource_version for obj in store.list()}
+
+    @virtual_time
+    async def test_an_undecodable_object_of_a_list_stops_no_other_and_loses_nothing_cached(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        store = self.store()
+        good, bad = pod("a", 1, node="n1"), pod("a", 5)
+        server = Scripted(
+            [
+                page(good, pod("gone", 2, node="n1"), version=3),
+                page(bad, pod("b", 4, node="n2"), b"{", version=5),
+            ],
+            [[6.0, error_event(410, "Gone")]],
+        )
+        subject = Reflector(server, Narrow, store, random=NoJitter())
+        await run_for(subject, 60)
+        assert self.versions(store) == {"a": "1", "b": "4"}
+        assert subject.state.rejected == 2
+        assert caplog.text.count("dropped an object") == 2
+        assert "scripted pods at 3" in caplog.text
+
+    @virtual_time
+    async def test_nor_does_one_of_a_streamed_list(self) -> None:
+        store = self.store()
+        server = Scripted(
+            [],
+            [
+                [narrow("ADDED", "a", 1, node="n1"), narrow("ADDED", "x", 1, node="n"), closing_bookmark(3), 6.0,
+                 error_event(410, "Gone")],
+                [narrow("ADDED", "a", 5), narrow("ADDED", "b", 4, node="n2"), closing_bookmark(6), FOREVER],
+            ],
+            watch_list_semantics=True,
+        )  # fmt: skip
+        subject = Reflector(server, Narrow, store, random=NoJitter())
+        await run_for(subject, 60)
+        assert self.versions(store) == {"a": "1", "b": "4"}
+        assert subject.state.rejected == 1
+
+    @virtual_time
+    async def test_undecodable_events_are_dropped_and_counted_and_do_not_move_the_version(self) -> None:
+        """C80."""
+        store = self.store()
+        events = [
+            narrow("ADDED", "a", 11, node="n1"), narrow("MODIFIED", "a", 12), WatchEvent("ADDED", b"[]"),
+            WatchEvent("ADDED", 7),
+        ]  # fmt: skip
+        subject = Reflector(Scripted([page(version=10)], [[events, FOREVER]]), Narrow, store)
+        await run_for(subject, 10)
+        assert self.versions(store) == {"a": "11"}
+        assert subject.last_sync_resource_version == "11"
+        assert subject.state.rejected == 3
+
+    @virtual_time
+    async def test_they_do_not_count_as_life(self) -> None:
+        """C80: nothing but rejected events in less than a second is a very short watch."""
+        server = Scripted([page(version=10)] * 2, [[WatchEvent("ADDED", b"[]")]])
+        await run_for(reflector(server), 2)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "10")]
+
+    @virtual_time
+    async def test_a_deletion_whose_object_cannot_be_decoded_still_deletes(self) -> None:
+        store = self.store()
+        events = [narrow("ADDED", "a", 11, node="n1"), narrow("DELETED", "a", 12)]
+        await run_for(Reflector(Scripted([page(version=10)], [[events, FOREVER]]), Narrow, store), 10)
+        assert self.versions(store) == {}
+
+    @virtual_time
+    async def test_such_a_deletion_is_a_tombstone_in_a_queue(self) -> None:
+        known = self.store()
+        queue = DeltaFIFO(known_objects=known)
+        await queue.add(msgspec.json.decode(pod("a", 11, node="n1"), type=Narrow))
+        server = Scripted(
+            [page(pod("a", 11, node="n1"), version=10)], [[narrow("DELETED", "a", 12), FOREVER]]
+        )
+        await run_for(Reflector(server, Narrow, queue), 10)
+        deltas = queue.get_by_key("default/a")
+        assert deltas is not None
+        assert deltas[-1] == Delta(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", None))
+
+    @virtual_time
+    async def test_unknown_event_types_are_dropped_and_counted(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        store = Recorder()
+        events = [WatchEvent("EXPLODED", pod("a", 11)), added("b", 12), FOREVER]
+        subject = reflector(Scripted([page(version=10)], [events]), store)
+        await run_for(subject, 10)
+        assert store.verbs[1:] == [("add", "default/b")]
+        assert subject.state.rejected == 1
+        assert "unknown type 'EXPLODED'" in caplog.text
+
+    @virtual_time
+    async def test_unknown_event_types_in_a_streamed_list(self) -> None:
+        store = Recorder()
+        events = [WatchEvent("EXPLODED", pod("a", 11)), closing_bookmark(12), FOREVER]
+        subject = reflector(Scripted([], [events], watch_list_semantics=True), store)
+        await run_for(subject, 10)
+        assert store.verbs == [("replace", ([], "12"))]
+        assert subject.state.rejected == 1
+
+    @virtual_time
+    async def test_objects_without_a_name_are_refused_by_the_store_and_counted(self) -> None:
+        store = plain_store()
+        nameless = b'{"metadata": {"resourceVersion": "12"}}'
+        subject = reflector(
+            Scripted(
+                [page(nameless, pod("a", 1), version=10)],
+                [[WatchEvent("ADDED", nameless), added("b", 13), FOREVER]],
+            ),
+            store,
+        )
+        await run_for(subject, 10)
+        assert set(content(store)) == {"default/a", "default/b"}
+        assert subject.state.rejected == 2
+
+    @virtual_time
+    async def test_an_error_event_that_is_no_status(self) -> None:
+        errors = Errors()
+        server = Scripted([page(version=10)] * 2, [[WatchEvent("ERROR", b"<html>")]])
+        await run_for(reflector(server, watch_error_handler=errors), 10)
+        assert "no Status" in str(errors)

@@ -1,0 +1,112 @@
+"""A reflector can be cancelled anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer.api import ListResult
+from aioinformer.errors import ApiError, TransportError
+from aioinformer.reflector import Phase
+
+from ..virtual_time import cancel_after, run, settled, virtual_time
+from .running import reflector
+from .scripted import (
+    FOREVER,
+    Scripted,
+    Step,
+    Stream,
+    added,
+    closing_bookmark,
+    error_event,
+    expired,
+    page,
+    pod,
+    too_many_requests,
+)
+
+
+def scenarios() -> dict[str, Scripted]:
+    """Servers that lead through every await of a reflector."""
+    gone = error_event(410, "Gone")
+    stream: list[Step] = [added("a", 1), [closing_bookmark(2), added("b", 3)], added("c", 4), FOREVER]
+    return {
+        "list": Scripted(
+            [[ListResult([pod("a")]), page(version=1, token="t")], page(pod("b"), version=1)],
+            [[added("c", 2), FOREVER]],
+        ),
+        "relist": Scripted([page(version=1), expired(), page(version=3)], [[added("a", 2), gone]]),
+        "errors": Scripted([OSError("x"), page(version=1)], [TransportError("x"), [added("a", 2)], [gone]]),
+        "stream": Scripted([], [stream], watch_list_semantics=True),
+        "broken stream": Scripted(
+            [page(version=1)],
+            [[added("a", 1)], ApiError(500), [closing_bookmark(1)]],
+            watch_list_semantics=True,
+        ),
+    }
+
+
+class TestCancelling:
+    @pytest.mark.parametrize("resync_period", [0.0, 0.5])
+    @pytest.mark.parametrize("name", list(scenarios()))
+    def test_anywhere_nothing_stays_open(self, name: str, resync_period: float) -> None:
+        """C75, C81: every stream closed once, no task left, no error but the cancelling."""
+        for steps in range(60):
+
+            async def main(steps: int = steps) -> None:
+                server = scenarios()[name]
+                subject = reflector(server, resync_period=resync_period)
+                assert await cancel_after(steps, asyncio.create_task(subject.run()))
+                server.assert_closed()
+
+            run(main())
+
+    @pytest.mark.parametrize("name", list(scenarios()))
+    def test_of_one_round_too(self, name: str) -> None:
+        for steps in range(40):
+
+            async def main(steps: int = steps) -> None:
+                server = scenarios()[name]
+                task = asyncio.create_task(reflector(server, resync_period=1.0).list_and_watch())
+                if not await cancel_after(steps, task):
+                    task.exception()
+                server.assert_closed()
+
+            run(main())
+
+    @virtual_time
+    async def test_before_the_start_nothing_is_asked(self) -> None:
+        """C76."""
+        server = Scripted()
+        assert await cancel_after(0, asyncio.create_task(reflector(server).run()))
+        assert not server.calls
+
+    @pytest.mark.parametrize("watch_list", [False, True])
+    @virtual_time
+    async def test_during_any_backoff_it_is_immediate(self, watch_list: bool) -> None:
+        """W5: upstream waits out the rest of a WatchList's backoff."""
+        loop = asyncio.get_running_loop()
+        for server in (
+            Scripted([OSError("down")] * 9, [OSError("down")] * 9, watch_list_semantics=watch_list),
+            Scripted([too_many_requests(60)], [too_many_requests(60)], watch_list_semantics=watch_list),
+            Scripted([page(version=1)], [TransportError("down")] * 9),
+        ):
+            subject = reflector(server)
+            task = asyncio.create_task(subject.run())
+            await asyncio.sleep(1)
+            assert subject.state.phase is Phase.BACKING_OFF
+            before = loop.time()
+            task.cancel()
+            await asyncio.wait({task})
+            assert loop.time() == before
+
+    @virtual_time
+    async def test_in_the_middle_of_a_watch(self) -> None:
+        stream = Stream(added("a", 2), FOREVER)
+        task = asyncio.create_task(reflector(Scripted([page(version=1)], [stream])).run())
+        await settled()
+        assert stream.closed == 0
+        task.cancel()
+        await asyncio.wait({task})
+        assert stream.closed == 1

@@ -1,0 +1,112 @@
+"""WatchList: the initial state as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioinformer.api import WatchEvent
+from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
+from aioinformer.keys import ExplicitKey
+from aioinformer.objects import KubeObject
+from aioinformer.reflector.initial import InitialEvents, is_closing_bookmark, lacks_watch_list, status_error
+
+from ..virtual_time import virtual_time
+from .scripted import added, bookmark, closing_bookmark, deleted, error_event, modified
+
+
+def decode(event: WatchEvent) -> Any:
+    return KubeObject.from_bytes(event.object)
+
+
+def keys_at(initial: InitialEvents) -> dict[str, str]:
+    return {obj.key: obj.resource_version for obj in initial.objects()}
+
+
+class TestInitialEvents:
+    @virtual_time
+    async def test_gathers_until_the_closing_bookmark_and_gives_back_the_rest(self) -> None:
+        initial = InitialEvents(10)
+        assert initial.take([added("a", 1), added("b", 2)], decode) == []
+        assert initial.resource_version == ""
+        rest = initial.take([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
+        assert rest == [added("d", 10)]
+        assert initial.is_complete
+        assert initial.resource_version == "9"
+        assert keys_at(initial) == {"default/a": "1", "default/b": "2", "default/c": "3"}
+
+    @virtual_time
+    async def test_changes_and_deletions_meanwhile_count(self) -> None:
+        """C68."""
+        initial = InitialEvents(10)
+        initial.take(
+            [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("c", 5)], decode
+        )
+        assert keys_at(initial) == {"default/a": "3"}
+
+    @pytest.mark.parametrize("value", [None, "false", ""])
+    @virtual_time
+    async def test_other_bookmarks_close_nothing(self, value: str | None) -> None:
+        """C67: the annotation must say "true"."""
+        initial = InitialEvents(10)
+        initial.take([bookmark(5, value)], decode)
+        assert not initial.is_complete
+
+    @virtual_time
+    async def test_an_error_event_is_raised(self) -> None:
+        with pytest.raises(ApiError, match="Expired"):
+            InitialEvents(10).take([error_event(410, "Expired")], decode)
+
+    @virtual_time
+    async def test_objects_put_the_deadline_off_and_bookmarks_do_not(self) -> None:
+        """W4: a server that sends bookmarks for ever but never the closing one is found out."""
+        initial = InitialEvents(10)
+        first = initial.deadline()
+        await asyncio.sleep(4)
+        initial.take([bookmark(5)], decode)
+        assert initial.deadline() == first
+        initial.take([added("a", 1)], decode)
+        assert initial.deadline() == pytest.approx(first + 4)
+
+    @virtual_time
+    async def test_an_object_known_by_key_only_keeps_its_place_but_replaces_nothing(self) -> None:
+        def broken(event: WatchEvent) -> Any:
+            return ExplicitKey(decode(event).key)
+
+        initial = InitialEvents(10)
+        initial.take([added("a", 1)], decode)
+        initial.take([modified("a", 2), added("b", 3)], broken)
+        a, b = initial.objects()
+        assert isinstance(a, KubeObject)
+        assert b == ExplicitKey("default/b")
+
+    @virtual_time
+    async def test_objects_without_a_key_are_left_to_the_queue_to_refuse(self) -> None:
+        initial = InitialEvents(10)
+        initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
+        assert initial.objects() == [1, 2]
+
+
+def test_closing_bookmark() -> None:
+    assert is_closing_bookmark(closing_bookmark(5)) is not None
+    assert is_closing_bookmark(bookmark(5)) is None
+    assert is_closing_bookmark(added("a", 1)) is None
+    assert is_closing_bookmark(WatchEvent("BOOKMARK", b"no json")) is None
+
+
+def test_what_says_that_a_server_has_no_watch_lists() -> None:
+    assert lacks_watch_list(IdleTimeoutError("no bookmark came"))
+    assert lacks_watch_list(ApiError(422, "Invalid", "sendInitialEvents: Forbidden"))
+    assert lacks_watch_list(ApiError(400, "BadRequest"))
+    assert not lacks_watch_list(ApiError(403, "Forbidden"))
+    assert not lacks_watch_list(ApiError(410, "Expired"))
+    assert not lacks_watch_list(TransportError("refused"))
+
+
+def test_status_errors() -> None:
+    assert str(status_error({"code": 410, "reason": "Gone", "message": "old"})) == "410 Gone: old"
+    assert status_error(b'{"code": 410, "reason": "Gone"}').is_expired
+    assert status_error(b"garbage").status == 500
+    assert status_error(None).is_internal_error

@@ -1,0 +1,148 @@
+"""How a collection is listed: versions, pages, expiry, silence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from aioinformer.api import ListOptions, ListResult
+from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
+from aioinformer.reflector.listing import PAGE_SIZE, Listed, ListVersions, Pager
+
+from ..virtual_time import cancel_after, run, virtual_time
+from .scripted import FOREVER, Scripted, expired, page, pod
+
+
+def pager(list_watch: Scripted, timeout: float = 60.0) -> Pager:
+    async def turn_in(piece: ListResult) -> list[Any]:
+        await asyncio.sleep(0)
+        return list(piece.items)
+
+    return Pager(list_watch, turn_in, timeout)
+
+
+class TestVersions:
+    def test_first_any_then_the_last(self) -> None:
+        """C61, C62."""
+        versions = ListVersions(0)
+        assert versions.relist_version("") == "0"
+        assert versions.relist_version("17") == "17"
+
+    def test_a_refused_version_gives_way_to_the_most_recent_until_a_success(self) -> None:
+        """C62."""
+        versions = ListVersions(0)
+        versions.unavailable = True
+        assert versions.relist_version("17") == ""
+        assert versions.rewatch_version("17") == ""
+        versions.succeeded("", paginated=False)
+        assert versions.relist_version("17") == "17"
+        assert versions.rewatch_version("17") == "17"
+
+    def test_a_watch_list_begins_at_the_last_version(self) -> None:
+        """C61: and the first at the most recent."""
+        assert ListVersions(0).rewatch_version("") == ""
+
+    def test_pages_only_where_the_watch_cache_does_not_answer(self) -> None:
+        versions = ListVersions(0)
+        assert versions.page_size("0") == PAGE_SIZE == 500
+        assert versions.page_size("") == PAGE_SIZE
+        assert versions.page_size("17") == 0
+
+    def test_pages_stick_after_a_paged_list_at_any_version(self) -> None:
+        """C82."""
+        versions = ListVersions(0)
+        versions.succeeded("0", paginated=True)
+        assert versions.page_size("17") == PAGE_SIZE
+
+    def test_pages_do_not_stick_after_other_lists(self) -> None:
+        """C82."""
+        versions = ListVersions(0)
+        versions.succeeded("", paginated=True)
+        assert versions.page_size("17") == 0
+
+    def test_the_users_page_size_always_holds(self) -> None:
+        versions = ListVersions(7)
+        assert {versions.page_size(version) for version in ("", "0", "17")} == {7}
+
+
+class TestPager:
+    @virtual_time
+    async def test_one_page_in_pieces(self) -> None:
+        server = Scripted([[ListResult([pod("a")]), page(pod("b"), version=5)]])
+        assert await pager(server).list("0", 500) == Listed([pod("a"), pod("b")], "5", paginated=False)
+        assert server.lists[0].limit == 500
+        server.assert_closed()
+
+    @virtual_time
+    async def test_later_pages_go_by_the_token_alone_and_the_first_names_the_version(self) -> None:
+        server = Scripted([page(pod("a"), version=5, token="more"), page(pod("b"), version=6)])
+        listed = await pager(server).list("3", 1)
+        assert listed == Listed([pod("a"), pod("b")], "5", paginated=True)
+        asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
+        assert asked == [("3", "", 1), ("", "more", 1)]
+
+    @virtual_time
+    async def test_an_expired_token_falls_back_to_one_full_list_at_the_same_version(self) -> None:
+        """C63: "10", continue, "10" without a limit; nothing of the abandoned pages is left."""
+        server = Scripted([page(pod("a"), version=5, token="more"), expired(), page(pod("b"), version=7)])
+        assert await pager(server).list("10", 1) == Listed([pod("b")], "7")
+        asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
+        assert asked == [("10", "", 1), ("", "more", 1), ("10", "", 0)]
+        server.assert_closed()
+
+    @virtual_time
+    async def test_a_full_list_that_expires_too_is_an_error(self) -> None:
+        """A server that pages even so, and whose pages expire, must not be asked for ever without a pause."""
+        server = Scripted([page(pod("a"), version=5, token="more"), expired()] * 2)
+        with pytest.raises(ApiError, match="Expired"):
+            await pager(server).list("10", 1)
+        assert len(server.lists) == 4
+
+    @virtual_time
+    async def test_expiry_of_the_first_page_is_the_callers(self) -> None:
+        with pytest.raises(ApiError):
+            await pager(Scripted([expired()])).list("10", 500)
+
+    @virtual_time
+    async def test_a_list_that_never_answers(self) -> None:
+        server = Scripted([FOREVER])
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        with pytest.raises(IdleTimeoutError, match="60 s"):
+            await pager(server).list("0", 500)
+        assert loop.time() - started == pytest.approx(60)
+        server.assert_closed()
+
+    @virtual_time
+    async def test_a_slow_list_may_take_its_time_as_long_as_something_comes(self) -> None:
+        class Slow(Scripted):
+            async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
+                for n in range(10):
+                    await asyncio.sleep(50)
+                    yield page(pod(str(n)), version=5)
+
+        assert len((await pager(Slow()).list("0", 500)).objects) == 10
+
+    @virtual_time
+    async def test_a_timeout_of_the_lists_own_is_passed_on(self) -> None:
+        with pytest.raises(TimeoutError) as caught:
+            await pager(Scripted([TimeoutError("mine")])).list("0", 500)
+        assert str(caught.value) == "mine"
+
+    @virtual_time
+    async def test_a_list_without_any_answer_is_not_an_empty_collection(self) -> None:
+        """It would delete everything cached."""
+        with pytest.raises(TransportError, match="without an answer"):
+            await pager(Scripted([[]])).list("0", 500)
+
+    @pytest.mark.parametrize("steps", range(14))
+    def test_cancelled_anywhere_the_pieces_are_closed(self, steps: int) -> None:
+        async def main() -> None:
+            server = Scripted([[ListResult([pod("a")]), page(version=5, token="more")], page(version=5)])
+            await cancel_after(steps, asyncio.create_task(pager(server).list("0", 1)))
+            server.assert_closed()
+
+        run(main())

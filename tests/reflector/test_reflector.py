@@ -1,0 +1,351 @@
+"""The reflector as a whole: lists, versions, where it writes, resyncs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from aioinformer.api import ListOptions, ListResult, WatchEvent
+from aioinformer.deltas import DeletedFinalStateUnknown, DeltaType
+from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
+from aioinformer.fifo import DeltaFIFO
+from aioinformer.objects import KubeObject
+from aioinformer.reflector import Reflector
+from aioinformer.store import Store
+
+from ..steps import until
+from ..virtual_time import virtual_time
+from .running import Errors, content, plain_store, reflector, run_for
+from .scripted import (
+    FOREVER,
+    Recorder,
+    Scripted,
+    Step,
+    added,
+    bookmark,
+    deleted,
+    error_event,
+    expired,
+    modified,
+    page,
+    pod,
+    too_large,
+    too_many_requests,
+)
+
+
+class TestListing:
+    @virtual_time
+    async def test_the_first_list_and_the_watch_behind_it(self) -> None:
+        """C61: a list at "0" in pages of 500, then a watch from its version, with bookmarks and a random timeout."""
+        server = Scripted([page(pod("a"), version=10)])
+        store = Recorder()
+        await run_for(reflector(server, store, random=Random(1)), 60)
+        assert server.lists == [ListOptions(resource_version="0", limit=500)]
+        (watch,) = server.watches
+        assert (watch.resource_version, watch.allow_watch_bookmarks) == ("10", True)
+        assert watch.send_initial_events is None
+        assert watch.timeout_seconds is not None
+        assert 300 <= watch.timeout_seconds < 600
+        assert store.verbs == [("replace", (["default/a"], "10"))]
+        server.assert_closed()
+
+    @virtual_time
+    async def test_an_expired_version_is_listed_again_at_once_at_the_most_recent(self) -> None:
+        """C62: "0", "10", ""; afterwards the versions are used again."""
+        server = Scripted(
+            [page(version=10), expired(), page(version=12), page(version=14)],
+            [[5.0, error_event(410, "Expired")], [5.0, error_event(410, "Expired")]],
+        )
+        await run_for(reflector(server), 60)
+        assert [each.resource_version for each in server.lists] == ["0", "10", "", "12"]
+        assert [each.limit for each in server.lists] == [500, 0, 500, 0]
+        assert server.calls[3][2] == server.calls[2][2]
+
+    @virtual_time
+    async def test_a_version_that_is_too_large_likewise(self) -> None:
+        """C62, TestReflectorFullListIfTooLarge."""
+        server = Scripted(
+            [page(version=10), too_large(), page(version=12)], [[5.0, error_event(410, "Gone")]]
+        )
+        await run_for(reflector(server), 60)
+        assert [each.resource_version for each in server.lists] == ["0", "10", ""]
+
+    @virtual_time
+    async def test_a_refused_version_is_remembered_until_a_list_succeeds(self) -> None:
+        server = Scripted([expired(), TransportError("refused"), page(version=12)])
+        await run_for(reflector(server), 60)
+        assert [each.resource_version for each in server.lists] == ["0", "", ""]
+
+    @virtual_time
+    async def test_pages_stick_after_a_paged_list_at_any_version(self) -> None:
+        """C82."""
+        server = Scripted(
+            [page(version=10, token="more"), page(version=10), page(version=12)],
+            [[5.0, error_event(410, "Gone")]],
+        )
+        await run_for(reflector(server), 60)
+        assert server.lists[-1] == ListOptions(resource_version="10", limit=500)
+
+    @virtual_time
+    async def test_the_error_of_a_list_is_told_and_retried_with_backoff(self) -> None:
+        errors = Errors()
+        server = Scripted([ValueError("a user's list function"), ApiError(403, "Forbidden"), page(version=1)])
+        await run_for(reflector(server, watch_error_handler=errors), 60)
+        assert [type(error) for error in errors.errors] == [ValueError, ApiError]
+        assert server.delays()[:2] == pytest.approx([0.8, 1.6])
+
+    @virtual_time
+    async def test_a_cancellation_of_somebody_elses_making_is_an_error_like_others(self) -> None:
+        """A user's function that awaits what was cancelled must not end the reflector without a word."""
+
+        class Cancelling(Scripted):
+            async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
+                if not self.lists:
+                    self.lists.append(options)
+                    raise asyncio.CancelledError
+                async for piece in super().list_chunks(options):
+                    yield piece
+
+        errors = Errors()
+        server = Cancelling([page(version=1)])
+        await run_for(reflector(server, watch_error_handler=errors), 10)
+        assert "cancelled from within" in str(errors)
+        assert server.versions() == [("list", "0"), ("watch", "1")]
+
+    @virtual_time
+    async def test_a_list_that_never_answers_is_given_up(self) -> None:
+        errors = Errors()
+        server = Scripted([1000.0])
+        await run_for(reflector(server, watch_error_handler=errors, list_timeout=20.0), 61)
+        assert [type(error) for error in errors.errors] == [IdleTimeoutError] * 2
+        assert server.delays() == pytest.approx([20.8, 21.6])
+        server.assert_closed()
+
+    @virtual_time
+    async def test_retry_after_is_honoured_once(self) -> None:
+        """And is not remembered for later waits."""
+        server = Scripted(
+            [too_many_requests(retry_after=25), page(version=1), page(version=2)],
+            [[0.5], [6.0, error_event(410, "Gone")]],
+        )
+        await run_for(reflector(server), 100)
+        assert server.versions()[:4] == [("list", "0"), ("list", "0"), ("watch", "1"), ("list", "1")]
+        assert server.delays()[:3] == pytest.approx([25, 0, 0.5 + 1.6])
+
+    @virtual_time
+    async def test_a_list_function_that_stops_in_the_middle_of_its_pages_replaces_nothing(self) -> None:
+        """A server that goes away in the middle: what is cached stays."""
+        store = plain_store()
+        store.add(KubeObject.from_bytes(pod("kept", 3)))
+        server = Scripted([page(pod("a"), version=10, token="more"), TransportError("cut"), FOREVER])
+        await run_for(reflector(server, store), 30)
+        assert content(store) == {"default/kept": "3"}
+
+
+class TestVersions:
+    @virtual_time
+    async def test_the_version_is_that_of_the_last_event_even_backwards(self) -> None:
+        """C64: 55 then 32 is 32."""
+        subject = reflector(
+            server := Scripted([page(version=10)], [[added("a", 55), added("b", 32), FOREVER]])
+        )
+        await run_for(subject, 10)
+        assert subject.last_sync_resource_version == "32"
+        assert server.versions()[-1] == ("watch", "10")
+
+    @virtual_time
+    async def test_adds_of_a_watch_from_anywhere_do_not_count(self) -> None:
+        """C65: they are the collection, in any order, until the first event of another kind."""
+        stream: list[Step] = [added("a", 5), 1.0, bookmark(7), 1.0, added("b", 8), FOREVER]
+        subject = reflector(Scripted([page(version="")], [stream]))
+        task = asyncio.create_task(subject.run())
+        seen = []
+        for _ in range(3):
+            await asyncio.sleep(0.9)
+            seen.append(subject.last_sync_resource_version)
+        task.cancel()
+        await asyncio.wait({task})
+        assert seen == ["", "7", "8"]
+
+    @virtual_time
+    async def test_a_bookmark_moves_the_version_and_writes_nothing(self) -> None:
+        """C66."""
+        store = Recorder()
+        server = Scripted([page(version=10)], [[bookmark(20), 10.0]])
+        subject = reflector(server, store)
+        await run_for(subject, 30)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "20")]
+        assert store.verbs == [("replace", ([], "10"))]
+
+    @virtual_time
+    async def test_an_unreadable_bookmark_is_left_out(self) -> None:
+        subject = reflector(
+            Scripted([page(version=10)], [[WatchEvent("BOOKMARK", b"{"), bookmark(12), FOREVER]])
+        )
+        await run_for(subject, 5)
+        assert subject.last_sync_resource_version == "12"
+
+    @virtual_time
+    async def test_the_version_never_runs_ahead_of_the_store(self) -> None:
+        """A store that fails: the same events come again."""
+
+        class Failing(Recorder):
+            failing = True
+
+            async def update(self, obj: Any) -> None:
+                if self.failing:
+                    self.failing = False
+                    raise OSError("disk full")
+                await super().update(obj)
+
+        store = Failing()
+        errors = Errors()
+        server = Scripted(
+            [page(version=10), page(version=10)],
+            [[[added("a", 11), modified("a", 12)]], [modified("a", 12), FOREVER]],
+        )
+        subject = reflector(server, store, watch_error_handler=errors)
+        await run_for(subject, 20)
+        assert str(errors) == "disk full"
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "10")]
+        assert subject.last_sync_resource_version == "12"
+        server.assert_closed()
+
+
+class TestTargets:
+    """A Reflector is usable alone."""
+
+    @virtual_time
+    async def test_a_plain_store(self) -> None:
+        store = plain_store()
+        events = [added("b", 11), modified("a", 12), deleted("c", 13), FOREVER]
+        await run_for(reflector(Scripted([page(pod("a", 1), pod("c", 2), version=10)], [events]), store), 10)
+        assert content(store) == {"default/a": "12", "default/b": "11"}
+
+    @virtual_time
+    async def test_objects_as_they_come(self) -> None:
+        """object_type None passes on whatever there is."""
+        store: Store[Any] = Store(lambda obj: obj[0])
+        server = Scripted(
+            [ListResult([("a", 1)], "10")],
+            [[WatchEvent("ADDED", ("b", 2)), WatchEvent("DELETED", ("a", 1)), FOREVER]],
+        )
+        await run_for(Reflector(server, None, store), 10)
+        assert store.list() == [("b", 2)]
+
+    @virtual_time
+    async def test_a_bare_queue_without_known_objects_loses_deletions_missed(self) -> None:
+        queue = DeltaFIFO()
+        server = Scripted(
+            [page(pod("a", 1), pod("b", 2), version=10), page(pod("b", 2), version=20)],
+            [[6.0, error_event(410, "Gone")]],
+        )
+        task = asyncio.create_task(reflector(server, queue).run())
+        await asyncio.sleep(3)
+        popped = [await queue.pop(lambda deltas, initial: None) for _ in range(2)]
+        await asyncio.sleep(30)
+        assert queue.list_keys() == ["default/b"]
+        assert len(popped) == 2
+        task.cancel()
+        await asyncio.wait({task})
+
+    @virtual_time
+    async def test_a_queue_with_known_objects_finds_them(self) -> None:
+        """C77: what was lost while nobody watched is replaced away."""
+        known = plain_store()
+        queue = DeltaFIFO(known_objects=known)
+        server = Scripted(
+            [page(pod("a", 1), pod("b", 2), version=10), page(pod("b", 2), version=20)],
+            [[6.0, error_event(410, "Gone")]],
+        )
+        task = asyncio.create_task(reflector(server, queue).run())
+        await asyncio.sleep(3)
+        for _ in range(2):
+            await queue.pop(lambda deltas, initial: known.add(deltas[-1].object))
+        await asyncio.sleep(30)
+        deltas = queue.get_by_key("default/a")
+        assert deltas is not None
+        (delta,) = deltas
+        assert delta.type is DeltaType.DELETED
+        assert delta.object == DeletedFinalStateUnknown("default/a", known.get_by_key("default/a"))
+        task.cancel()
+        await asyncio.wait({task})
+
+    @virtual_time
+    async def test_a_transformer_that_fails_drops_that_object_only(self) -> None:
+        """C79. Difference from upstream, where the whole Replace fails in LIST mode."""
+
+        def transform(obj: KubeObject) -> KubeObject:
+            if obj.name == "bad":
+                raise ValueError("cannot")
+            return obj
+
+        queue = DeltaFIFO(transformer=transform)
+        server = Scripted(
+            [page(pod("bad"), pod("good"), version=10)], [[added("bad", 11), added("b", 12), FOREVER]]
+        )
+        subject = reflector(server, queue)
+        await run_for(subject, 10)
+        assert queue.list_keys() == ["default/good", "default/b"]
+        assert subject.state.rejected == 2
+        assert subject.last_sync_resource_version == "12"
+
+
+class TestResync:
+    @virtual_time
+    async def test_each_period(self) -> None:
+        store = Recorder()
+        await run_for(reflector(Scripted([page(version=1)]), store, 10.0), 35)
+        assert store.resyncs == 3
+
+    @virtual_time
+    async def test_should_resync_is_asked(self) -> None:
+        store = Recorder()
+        answers = iter([True, False, True])
+        await run_for(
+            reflector(Scripted([page(version=1)]), store, 10.0, should_resync=lambda: next(answers)), 35
+        )
+        assert store.resyncs == 2
+
+    @virtual_time
+    async def test_relists_do_not_put_it_off(self) -> None:
+        """C50: upstream's timer begins anew with each list."""
+        store = Recorder()
+        watches: list[Sequence[Step]] = [[6.0, error_event(410, "Gone")]] * 20
+        await run_for(reflector(Scripted([page(version=1)] * 20, watches), store, 10.0), 65)
+        assert store.resyncs >= 5
+
+    @virtual_time
+    async def test_one_that_fails_ends_the_watch(self) -> None:
+        """C83: listed again; the errors are told."""
+
+        class Failing(Recorder):
+            async def resync(self) -> None:
+                await super().resync()
+                if self.resyncs == 2:
+                    raise OSError("full")
+
+        store = Failing()
+        errors = Errors()
+        server = Scripted([page(version=1)] * 2)
+        await run_for(reflector(server, store, 10.0, watch_error_handler=errors), 29)
+        assert [verb for verb, _ in server.versions()] == ["list", "watch"] * 2
+        assert str(errors) == "full"
+        assert server.delays() == pytest.approx([0, 20.8, 0])
+        server.assert_closed()
+
+
+async def test_on_the_real_loops() -> None:
+    store = plain_store()
+    server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), FOREVER]])
+    task = asyncio.create_task(Reflector(server, KubeObject, store, 0.01).run())
+    async with asyncio.timeout(10):
+        await until(lambda: len(store) == 2)
+    task.cancel()
+    await asyncio.wait({task})
+    server.assert_closed()

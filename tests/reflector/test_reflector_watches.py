@@ -1,0 +1,196 @@
+"""What follows the end of a watch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from aioinformer.errors import IdleTimeoutError, TransportError
+
+from ..virtual_time import virtual_time
+from .running import Errors, reflector, run_for
+from .scripted import (
+    FOREVER,
+    Recorder,
+    Scripted,
+    Step,
+    added,
+    error_event,
+    expired,
+    page,
+    too_many_requests,
+)
+
+
+class TestEndsOfWatches:
+    @virtual_time
+    async def test_an_ordinary_end_watches_on_at_once_from_the_last_version(self) -> None:
+        server = Scripted([page(version=10)], [[added("a", 11), 300.0], [300.0]])
+        await run_for(reflector(server), 700)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "11"), ("watch", "11")]
+        assert server.delays() == pytest.approx([0, 300, 300])
+        server.assert_closed()
+
+    @pytest.mark.parametrize("error", [too_many_requests(), TransportError("refused")])
+    @virtual_time
+    async def test_a_watch_that_cannot_be_opened_is_tried_again_without_a_list(
+        self, error: Exception
+    ) -> None:
+        """C70: one list, five watches; the errors are told."""
+        errors = Errors()
+        server = Scripted([page(version=10)], [error] * 4)
+        await run_for(reflector(server, watch_error_handler=errors), 300)
+        assert server.versions() == [("list", "0")] + [("watch", "10")] * 5
+        assert server.delays() == pytest.approx([0, 0.8, 1.6, 3.2, 6.4])
+        assert errors.errors == [error] * 4
+
+    @virtual_time
+    async def test_retry_after_of_a_watch(self) -> None:
+        """Once; the next wait is an ordinary one."""
+        server = Scripted([page(version=10)], [too_many_requests(retry_after=40), [added("a", 11)]])
+        await run_for(reflector(server), 100)
+        assert server.delays() == pytest.approx([0, 40, 1.6])
+
+    @virtual_time
+    async def test_expiry_at_the_start_of_a_watch_lists_again(self) -> None:
+        """C73: told, and listed at the last version."""
+        errors = Errors()
+        server = Scripted([page(version=10), page(version=20)], [expired()])
+        await run_for(reflector(server, watch_error_handler=errors), 60)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
+        assert [str(error) for error in errors.errors] == ["410 Expired: too old resource version"]
+
+    @virtual_time
+    async def test_expiry_in_the_stream_lists_again_at_the_last_version(self) -> None:
+        """C72. Difference from upstream: errors in the stream reach the watch error handler, too."""
+        errors = Errors()
+        server = Scripted(
+            [page(version=10), page(version=20)],
+            [[added("a", 11), error_event(410, "Expired", "too old"), FOREVER]],
+        )
+        await run_for(reflector(server, watch_error_handler=errors), 60)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "11"), ("watch", "20")]
+        assert str(errors) == "410 Expired: too old"
+        server.assert_closed()
+
+    @virtual_time
+    async def test_history_that_expired_during_an_outage_is_listed_at_once(self) -> None:
+        """The outage has been waited for; but what expires right after its list would do so again and again."""
+        server = Scripted(
+            [page(version=10), page(version=20), page(version=30)],
+            [
+                [6.0, TransportError("cut")],
+                TransportError("refused"),
+                [error_event(410, "Gone")],
+                [error_event(410, "Gone")],
+            ],
+        )
+        await run_for(reflector(server), 60)
+        assert server.versions() == [
+            ("list", "0"), *[("watch", "10")] * 3, ("list", "10"), ("watch", "20"), ("list", "20"), ("watch", "30"),
+        ]  # fmt: skip
+        assert server.delays() == pytest.approx([0, 6, 0.8, 0, 0, 1.6, 0])
+
+    @virtual_time
+    async def test_what_came_before_the_error_is_kept(self) -> None:
+        store = Recorder()
+        server = Scripted([page(version=10)], [[[added("a", 11), error_event(410, "Gone"), added("b", 12)]]])
+        subject = reflector(server, store)
+        await run_for(subject, 1)
+        assert store.verbs[1:] == [("add", "default/a")]
+        assert subject.last_sync_resource_version == "11"
+
+    @virtual_time
+    async def test_a_very_short_empty_watch_lists_again_after_a_backoff(self) -> None:
+        """C74. A watch that closes empty again and again does not spin."""
+        server = Scripted([page(version=10)] * 100, [()] * 100)
+        await run_for(reflector(server), 60)
+        assert server.versions()[:4] == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "10")]
+        assert server.delays()[1::2] == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8, 25.6])
+
+    @virtual_time
+    async def test_a_watch_that_closes_after_one_event_backs_off(self) -> None:
+        """W3: upstream asks 328,000 times a second."""
+        server = Scripted([page(version=10)], [[added("a", 11)]] * 100)
+        await run_for(reflector(server), 3600)
+        assert server.versions().count(("list", "0")) == len(server.lists) == 1
+        assert len(server.watches) < 130
+        assert server.delays()[1:5] == pytest.approx([0.8, 1.6, 3.2, 6.4])
+
+    @virtual_time
+    async def test_a_healthy_watch_resets_the_backoff(self) -> None:
+        short: list[Step] = [added("a", 11)]
+        watches: list[Sequence[Step]] = [short, short, short, short, [added("a", 12), 6.0], short]
+        server = Scripted([page(version=10)], watches)
+        await run_for(reflector(server), 300)
+        assert server.delays() == pytest.approx([0, 0.8, 1.6, 3.2, 6.4, 6.0, 0.8])
+
+    @virtual_time
+    async def test_a_long_outage_does_not_reset_the_backoff(self) -> None:
+        """W1: upstream goes back to 0.8 s every two minutes."""
+        server = Scripted([TransportError("refused")] * 1000)
+        await run_for(reflector(server), 3600)
+        assert server.delays()[6:] == pytest.approx([30.0] * (len(server.delays()) - 6))
+
+    @virtual_time
+    async def test_a_server_asked_for_short_watches_ends_them_healthily(self) -> None:
+        server = Scripted([page(version=10)], [[1.0]] * 10)
+        await run_for(reflector(server, min_watch_timeout=1.0), 9.5)
+        assert server.delays() == pytest.approx([0] + [1.0] * 9)
+
+    @virtual_time
+    async def test_a_watch_never_shorter_than_a_second(self) -> None:
+        server = Scripted([page(version=10)])
+        await run_for(reflector(server, min_watch_timeout=0.1), 1)
+        assert server.watches[0].timeout_seconds == 1
+
+    @virtual_time
+    async def test_429_in_the_stream_backs_off_and_watches_on(self) -> None:
+        server = Scripted([page(version=10)], [[error_event(429, "TooManyRequests", retryAfterSeconds=7)]])
+        await run_for(reflector(server), 60)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "10")]
+        assert server.delays() == pytest.approx([0, 7])
+
+    @virtual_time
+    async def test_internal_errors_list_again_by_default(self) -> None:
+        """C71."""
+        server = Scripted([page(version=10), page(version=11)], [[10.0, error_event(500, "InternalError")]])
+        await run_for(reflector(server), 60)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "11")]
+
+    @virtual_time
+    async def test_internal_errors_are_ridden_out_for_as_long_as_asked(self) -> None:
+        """C71."""
+        watches: list[Sequence[Step]] = [[error_event(500, "InternalError")]] * 20
+        server = Scripted([page(version=10), page(version=11)], watches)
+        await run_for(reflector(server, max_internal_error_retry_duration=10.0), 40)
+        # At 0, 0.8, 2.4, 5.6: watched on; at 12: more than 10 s since the first, listed.
+        assert server.versions()[:7] == [("list", "0"), *[("watch", "10")] * 5, ("list", "10")]
+
+    @virtual_time
+    async def test_a_silent_watch_is_taken_for_half_open(self) -> None:
+        errors = Errors()
+        server = Scripted([page(version=10)])
+        await run_for(reflector(server, watch_error_handler=errors), 400)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "10")]
+        assert server.delays() == pytest.approx([0, 305])
+        assert [type(error) for error in errors.errors] == [IdleTimeoutError]
+        server.assert_closed()
+
+    @virtual_time
+    async def test_a_watch_that_is_never_answered_is_given_up(self) -> None:
+        errors = Errors()
+        server = Scripted([page(version=10)], [FOREVER])
+        await run_for(reflector(server, watch_error_handler=errors, list_timeout=20.0), 60)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "10")]
+        assert str(errors) == "no answer to a watch for 20 s"
+
+    @virtual_time
+    async def test_an_error_that_is_nobodys_ends_the_watch_and_is_told(self) -> None:
+        errors = Errors()
+        server = Scripted([page(version=10)] * 2, [[ZeroDivisionError("a stream of a user's")]])
+        await run_for(reflector(server, watch_error_handler=errors), 10)
+        assert str(errors) == "a stream of a user's"
+        assert [verb for verb, _ in server.versions()] == ["list", "watch"] * 2
+        server.assert_closed()

@@ -1,0 +1,142 @@
+"""What one can see of a reflector: its errors, its log, its state."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from aioinformer.errors import TransportError
+from aioinformer.reflector import Phase, Reflector
+
+from ..virtual_time import run, virtual_time
+from .running import reflector, run_for
+from .scripted import (
+    FOREVER,
+    ListAnswer,
+    Scripted,
+    added,
+    error_event,
+    page,
+)
+
+
+class TestErrorHandlerAndLog:
+    @virtual_time
+    async def test_an_async_handler_is_awaited(self) -> None:
+        seen: list[str] = []
+
+        async def handler(reflector: Reflector[Any], error: Exception) -> None:
+            await asyncio.sleep(0)
+            seen.append(f"{reflector.name}: {error}")
+
+        await run_for(reflector(Scripted([OSError("no")]), watch_error_handler=handler), 10)
+        assert seen == ["scripted pods: no"]
+
+    @virtual_time
+    async def test_a_handler_that_raises_is_logged_and_ends_nothing(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def handler(reflector: Reflector[Any], error: Exception) -> None:
+            raise ZeroDivisionError
+
+        server = Scripted([OSError("no"), page(version=1)])
+        await run_for(reflector(server, watch_error_handler=handler), 10)
+        assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
+        assert "the watch error handler failed on: no" in caplog.text
+
+    @virtual_time
+    async def test_an_outage_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.DEBUG)
+        await run_for(reflector(Scripted([TransportError("refused")] * 100)), 600)
+        levels = [record.levelno for record in caplog.records if "refused" in record.getMessage()]
+        assert levels[0] == logging.WARNING
+        assert set(levels[1:]) == {logging.DEBUG}
+
+    @virtual_time
+    async def test_the_next_outage_is_one_more(self, caplog: pytest.LogCaptureFixture) -> None:
+        lists: list[ListAnswer] = [TransportError("refused"), page(version=1), TransportError("refused")]
+        server = Scripted(lists, [[6.0, added("a", 2), error_event(410, "Gone")]])
+        await run_for(reflector(server), 60)
+        warnings = [
+            each
+            for each in caplog.records
+            if each.levelno == logging.WARNING and "refused" in each.getMessage()
+        ]
+        assert len(warnings) == 2
+
+    @virtual_time
+    async def test_also_after_a_healthy_watch_without_a_word(self, caplog: pytest.LogCaptureFixture) -> None:
+        lists: list[ListAnswer] = [TransportError("refused"), page(version=1)]
+        server = Scripted(lists, [[200.0], TransportError("refused")])
+        await run_for(reflector(server), 300)
+        warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
+        assert [each.getMessage() for each in warnings] == [
+            "scripted pods at no version: refused",
+            "scripted pods at 1: refused",
+        ]
+
+    @virtual_time
+    async def test_expiry_is_no_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        server = Scripted([page(version=1)], [[6.0, error_event(410, "Gone")]])
+        await run_for(reflector(server), 60)
+        assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+    @virtual_time
+    async def test_errors_without_words_are_told_apart(self, caplog: pytest.LogCaptureFixture) -> None:
+        await run_for(reflector(Scripted([TimeoutError(), ConnectionError()])), 10)
+        messages = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+        assert messages == [
+            "scripted pods at no version: TimeoutError()",
+            "scripted pods at no version: ConnectionError()",
+        ]
+
+
+class TestState:
+    def test_before_the_start_and_outside_a_loop(self) -> None:
+        state = reflector(Scripted()).state
+        assert state.phase is Phase.NEW
+        assert str(state) == "scripted pods: new for 0.0 s, nothing received"
+        assert repr(reflector(Scripted())) == "<Reflector scripted pods>"
+
+    @virtual_time
+    async def test_through_an_outage(self) -> None:
+        server = Scripted(
+            [5.0, page(version=1), TransportError("refused"), page(version=2)],
+            [[20.0, added("a", 7), error_event(410, "Gone")], [10.0, added("b", 8), FOREVER]],
+        )
+        subject = reflector(server)
+        task = asyncio.create_task(subject.run())
+        await asyncio.sleep(2)
+        assert str(subject.state) == "scripted pods: listing for 2.0 s, nothing received"
+        await asyncio.sleep(13)
+        assert str(subject.state) == "scripted pods: watching for 10.0 s, last byte 10.0 s ago"
+        await asyncio.sleep(11)
+        # Gone at 25, backed off 0.8 s, refused at 25.8, backing off until 27.4.
+        state = subject.state
+        assert state.phase is Phase.BACKING_OFF
+        assert str(state) == (
+            "scripted pods: backing off for 0.2 s, next try in 1.4 s, last byte 1.0 s ago; last error: refused"
+        )
+        await asyncio.sleep(4)
+        assert subject.state.phase is Phase.WATCHING
+        assert str(subject.state.last_error) == "refused"
+        await asyncio.sleep(20)
+        assert subject.state.last_error is None
+        assert (subject.state.lists, subject.state.watches, subject.state.events) == (3, 2, 3)
+        task.cancel()
+        await asyncio.wait({task})
+        assert str(subject.state).startswith("scripted pods: stopped for 0.0 s")
+
+    def test_after_the_end_and_outside_a_loop(self) -> None:
+        subject = reflector(Scripted([page(version=1)]))
+        run(run_for(subject, 10))
+        assert subject.state.phase is Phase.STOPPED
+        assert "stopped" in str(subject.state)
+        assert subject.state.idle_seconds is not None
+        assert subject.state.idle_seconds >= 0
+
+    def test_the_name(self) -> None:
+        assert reflector(Scripted(), name="mine").name == "mine"

@@ -1,0 +1,54 @@
+"""Objects to test with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from aioinformer import KubeObject, TypeMeta
+
+POD = TypeMeta("v1", "Pod")
+
+
+def pod_dict(name: str = "a", namespace: str = "ns", version: str = "1", **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": version}
+    return {"metadata": metadata | more.pop("metadata", {}), **more}
+
+
+def pod(name: str = "a", namespace: str = "ns", version: str = "1", **more: Any) -> KubeObject:
+    return KubeObject.from_bytes(json.dumps(pod_dict(name, namespace, version, **more)).encode())
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+
+
+class Pod(msgspec.Struct, rename="camel"):
+    metadata: Meta
+    api_version: str = ""
+    kind: str = ""
+    spec: dict[str, Any] = {}
+
+
+class LoosePod(msgspec.Struct):
+    """Its metadata is a dict."""
+
+    metadata: dict[str, Any]
+
+
+class WireMeta(msgspec.Struct):
+    name: str
+    namespace: str = ""
+    resourceVersion: str = ""  # noqa: N815
+
+
+class WirePod(msgspec.Struct):
+    """Its metadata's attributes are called as on the wire."""
+
+    metadata: WireMeta

@@ -1,0 +1,245 @@
+"""store/indexer.py: objects by what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import (
+    NAMESPACE_INDEX,
+    ExplicitKey,
+    Indexer,
+    IndexerConflictError,
+    IndexFuncError,
+    KeyFuncError,
+    KubeObject,
+    UnknownIndexError,
+    meta_namespace_index_func,
+    meta_namespace_key_func,
+)
+
+from ..samples import pod, pod_dict
+
+
+def colours(obj: Any) -> list[str]:
+    found: list[str] = obj["colours"]
+    return found
+
+
+def painted(name: str, *values: Any, version: str = "1") -> KubeObject:
+    return pod(name, version=version, colours=list(values))
+
+
+@pytest.fixture
+def indexer() -> Indexer[Any]:
+    return Indexer(meta_namespace_key_func, {"colour": colours})
+
+
+def keys(indexer: Indexer[Any], value: str, name: str = "colour") -> list[str]:
+    return indexer.index_keys(name, value)
+
+
+def test_reading_an_index(indexer: Indexer[Any]) -> None:
+    a, b, c = painted("a", "red"), painted("b", "red", "blue"), painted("c", "green")
+    for obj in (c, b, a):
+        indexer.add(obj)
+    assert indexer.index_keys("colour", "red") == ["ns/a", "ns/b"]  # sorted
+    assert indexer.by_index("colour", "red") == [b, a]
+    assert sorted(indexer.list_index_func_values("colour")) == ["blue", "green", "red"]
+    assert indexer.by_index("colour", "none") == []
+    assert indexer.index_keys("colour", "none") == []
+
+
+def test_index_gives_what_shares_a_value_each_once(indexer: Indexer[Any]) -> None:
+    a, b, c = painted("a", "red", "blue"), painted("b", "blue"), painted("c", "green")
+    for obj in (a, b, c):
+        indexer.add(obj)
+    assert indexer.index("colour", painted("not-stored", "blue", "red")) == [a, b]
+    assert indexer.index("colour", painted("not-stored")) == []
+
+
+def test_c37_stale_values_go_and_empty_buckets_with_them(indexer: Indexer[Any]) -> None:
+    """C37 TestThreadSafeStoreIndexingFunctionsWithMultipleValues."""
+    indexer.add(painted("a", "red", "blue"))
+    indexer.add(painted("b", "blue"))
+    indexer.update(painted("a", "green", "blue"))
+    assert keys(indexer, "red") == []
+    assert [obj.key for obj in indexer.by_index("colour", "blue")] == ["ns/a", "ns/b"]  # a keeps its place
+    assert sorted(indexer.list_index_func_values("colour")) == ["blue", "green"]
+    indexer.delete(painted("a"))
+    assert indexer.list_index_func_values("colour") == ["blue"]  # C37: the non-empty bucket is kept
+    assert keys(indexer, "blue") == ["ns/b"]
+    indexer.update(painted("b"))
+    assert indexer.list_index_func_values("colour") == []
+
+
+def test_a_value_given_twice_counts_once(indexer: Indexer[Any]) -> None:
+    indexer.add(painted("a", "red", "red"))
+    assert indexer.by_index("colour", "red") == [painted("a", "red", "red")]
+    indexer.delete(painted("a"))
+    assert indexer.list_index_func_values("colour") == []
+
+
+def test_c39_indexers_added_late_index_what_is_there(indexer: Indexer[Any]) -> None:
+    """C39 TestIndexer."""
+    indexer.add(painted("a", "red"))
+    indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func, "name": lambda obj: [obj.name]})
+    assert keys(indexer, "ns", NAMESPACE_INDEX) == ["ns/a"]
+    assert keys(indexer, "a", "name") == ["ns/a"]
+    assert set(indexer.indexers) == {"colour", NAMESPACE_INDEX, "name"}
+
+
+def test_c39_a_taken_name_fails_the_whole_call(indexer: Indexer[Any]) -> None:
+    with pytest.raises(IndexerConflictError, match="indexer conflict: colour"):
+        indexer.add_indexers({"new": colours, "colour": lambda obj: []})
+    assert indexer.indexers == {"colour": colours}
+
+
+def test_indexers_are_a_copy(indexer: Indexer[Any]) -> None:
+    """W24: upstream gives the live map."""
+    indexer.indexers.clear()
+    assert indexer.indexers == {"colour": colours}
+
+
+def test_c36_reading_an_unknown_index(indexer: Indexer[Any]) -> None:
+    indexer.add(painted("a", "red"))
+    for read in (
+        lambda: indexer.index("x", painted("a")),
+        lambda: indexer.index_keys("x", "red"),
+        lambda: indexer.by_index("x", "red"),
+        lambda: indexer.list_index_func_values("x"),
+    ):
+        with pytest.raises(UnknownIndexError, match="no index named 'x'; there are: colour"):
+            read()
+
+
+BROKEN: list[Any] = [
+    lambda obj: str(1 / 0),
+    lambda obj: "red",  # a string is a list of letters: never meant
+    lambda obj: None,
+    lambda obj: 5,
+    lambda obj: [["unhashable"]],
+    lambda obj: (str(1 // number) for number in (1, 0)),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=["raises", "str", "None", "int", "unhashable", "midway"])
+class TestC36FailingFunctions:
+    """C36: upstream panics; here the object is stored and in every index but that one."""
+
+    def indexer(self, broken: Any) -> Indexer[Any]:
+        return Indexer(meta_namespace_key_func, {"broken": broken, "colour": colours})
+
+    def test_a_write_stores_the_object_and_says_so(self, broken: Any) -> None:
+        indexer = self.indexer(broken)
+        with pytest.raises(IndexFuncError, match="index 'broken' failed on ns/a"):
+            indexer.add(painted("a", "red"))
+        assert indexer.get_by_key("ns/a") is not None
+        assert keys(indexer, "red") == ["ns/a"]
+        assert indexer.list_index_func_values("broken") == []
+        indexer.delete(painted("a"))
+        assert not indexer.list()
+        assert keys(indexer, "red") == []
+
+    def test_a_replace_takes_all(self, broken: Any) -> None:
+        indexer = self.indexer(broken)
+        with pytest.raises(KeyFuncError) as caught:
+            indexer.replace([painted("a", "red"), {}, painted("b", "red")])
+        assert [type(error) for error in caught.value.all()] == [KeyFuncError, IndexFuncError, IndexFuncError]
+        assert keys(indexer, "red") == ["ns/a", "ns/b"]
+
+    def test_added_late(self, broken: Any) -> None:
+        indexer: Indexer[Any] = Indexer(meta_namespace_key_func)
+        indexer.add(painted("a", "red"))
+        with pytest.raises(IndexFuncError):
+            indexer.add_indexers({"colour": colours, "broken": broken})
+        assert set(indexer.indexers) == {"colour", "broken"}
+        assert keys(indexer, "red") == ["ns/a"]
+
+    def test_asked_for_an_object(self, broken: Any) -> None:
+        with pytest.raises(IndexFuncError):
+            self.indexer(broken).index("broken", painted("a"))
+
+
+def test_an_entry_that_fails_later_is_not_left_where_it_was() -> None:
+    indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {"colour": colours})
+    indexer.add(painted("a", "red"))
+    with pytest.raises(IndexFuncError):
+        indexer.update(pod("a", version="2"))
+    assert indexer.list_index_func_values("colour") == []
+    indexer.update(painted("a", "blue"))
+    assert keys(indexer, "blue") == ["ns/a"]
+
+
+def test_replace_builds_the_indexes_anew(indexer: Indexer[Any]) -> None:
+    indexer.add(painted("a", "red"))
+    indexer.add(painted("b", "blue"))
+    indexer.replace([painted("c", "green"), ExplicitKey("ns/b")])
+    assert sorted(indexer.list_index_func_values("colour")) == ["blue", "green"]
+    assert keys(indexer, "blue") == ["ns/b"]
+
+
+def test_the_function_is_called_once_for_each_object_stored() -> None:
+    calls: list[str] = []
+
+    def counting(obj: Any) -> list[str]:
+        calls.append(obj["metadata"]["name"])
+        return []
+
+    indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {"x": counting})
+    indexer.add(pod_dict("a"))
+    indexer.update(pod_dict("a"))
+    indexer.delete(pod_dict("a"))
+    indexer.replace([pod_dict("b")])
+    assert calls == ["a", "a", "b"]
+
+
+def test_a_dict_changed_in_place_can_still_be_deleted_and_replaced(indexer: Indexer[Any]) -> None:
+    obj: dict[str, Any] = {**pod_dict("a"), "colours": ["red"]}
+    indexer.add(obj)
+    obj["colours"][:] = ["blue"]
+    indexer.add({**pod_dict("a"), "colours": ["green"]})
+    assert indexer.list_index_func_values("colour") == ["green"]
+    obj["colours"].clear()
+    indexer.delete(obj)
+    assert indexer.list_index_func_values("colour") == []
+
+
+names = st.sampled_from("abcd")
+values = st.lists(st.sampled_from(["red", "blue", "green", ""]), max_size=3)
+operations = st.lists(
+    st.tuples(st.sampled_from(["add", "update", "delete", "fail"]), names, values)
+    | st.tuples(st.just("replace"), st.lists(st.tuples(names, values), max_size=4), st.none())
+    | st.tuples(st.just("add_indexers"), st.none(), st.none()),
+    max_size=25,
+)
+
+
+@given(operations)
+def test_c37_after_any_sequence_the_indexes_equal_a_recomputation(
+    sequence: list[tuple[str, Any, Any]],
+) -> None:
+    indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {"colour": colours})
+    for verb, what, value in sequence:
+        if verb == "replace":
+            indexer.replace([painted(name, *found) for name, found in what])
+        elif verb == "add_indexers":
+            number = len(indexer.indexers)
+            indexer.add_indexers({f"first-{number}": lambda obj: obj.get("colours", [])[:1]})
+        elif verb == "fail":
+            with pytest.raises(IndexFuncError):
+                indexer.add(pod(what))
+        else:
+            getattr(indexer, verb)(painted(what, *value))
+        for name, func in indexer.indexers.items():
+            expected: dict[str, set[str]] = {}
+            for obj in indexer.list():
+                for found in func(obj) if "colours" in obj else ():
+                    expected.setdefault(found, set()).add(obj.key)
+            assert set(indexer.list_index_func_values(name)) == set(expected)
+            for found, stored in expected.items():
+                assert indexer.index_keys(name, found) == sorted(stored)
+                assert {obj.key for obj in indexer.by_index(name, found)} == stored

@@ -1,0 +1,100 @@
+"""store/lister.py: what users read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    NAMESPACE_INDEX,
+    Indexer,
+    KubeObject,
+    LabelSelector,
+    Lister,
+    NotFoundError,
+    SelectorError,
+    meta_namespace_index_func,
+    meta_namespace_key_func,
+)
+
+from ..samples import LoosePod, Meta, Pod, pod
+
+A = pod("a", "one", metadata={"labels": {"app": "x"}})
+B = pod("b", "one", metadata={"labels": {"app": "y"}})
+C = pod("c", "two", metadata={"labels": {"app": "x"}})
+NODE = pod("node", "")
+
+
+@pytest.fixture(params=[True, False], ids=["indexed", "scanned"])
+def lister(request: pytest.FixtureRequest) -> Lister[KubeObject]:
+    """By the namespace index, and by a scan where there is none."""
+    indexers = {NAMESPACE_INDEX: meta_namespace_index_func} if request.param else {}
+    indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func, indexers)
+    indexer.replace([A, B, C, NODE])
+    return Lister(indexer, "pods")
+
+
+def test_listing(lister: Lister[KubeObject]) -> None:
+    assert lister.list() == [A, B, C, NODE]
+    assert lister.list("") == [A, B, C, NODE]
+    assert lister.list("app=x") == [A, C]
+    assert lister.list("!app") == [NODE]
+    assert lister.list(LabelSelector.parse("app=y")) == [B]
+    assert lister.list(LabelSelector()) == [A, B, C, NODE]
+    assert lister.list(lambda obj: obj.name > "b") == [C, NODE]
+    with pytest.raises(SelectorError):
+        lister.list("app in")
+
+
+def test_the_list_is_the_readers_own(lister: Lister[KubeObject]) -> None:
+    lister.list().clear()
+    lister.namespace("one").list().clear()
+    assert lister.list() == [A, B, C, NODE]
+    assert lister.namespace("one").list() == [A, B]
+
+
+def test_getting(lister: Lister[KubeObject]) -> None:
+    assert lister.get("one/a") is A
+    assert lister.get("node") is NODE
+    for missing in ("a", "one/c", "", "/", "one/", "a/b/c"):
+        with pytest.raises(NotFoundError, match=f"pods '{missing}' not found"):
+            lister.get(missing)
+
+
+def test_one_namespace(lister: Lister[KubeObject]) -> None:
+    one = lister.namespace("one")
+    assert one.list() == [A, B]
+    assert one.list("app=x") == [A]
+    assert one.get("a") is A
+    with pytest.raises(NotFoundError) as caught:
+        one.get("c")
+    assert caught.value.key == "one/c"
+    assert lister.namespace("none").list() == []
+
+
+def test_the_empty_namespace_is_all_of_them(lister: Lister[KubeObject]) -> None:
+    """client-go's NamespaceAll."""
+    assert lister.namespace("").list("app=x") == [A, C]
+    assert lister.namespace("").get("node") is NODE
+
+
+def test_a_lister_follows_its_indexer() -> None:
+    indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func)
+    lister = Lister(indexer)
+    one = lister.namespace("one")
+    indexer.add(A)
+    assert lister.list() == one.list() == [A]
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [A.to_dict(), A.decode(Pod), A.decode(LoosePod), Pod(Meta("a", "one", labels={"app": "x"}))],
+    ids=lambda obj: type(obj).__name__,
+)
+def test_every_kind_of_object(obj: Any) -> None:
+    indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {NAMESPACE_INDEX: meta_namespace_index_func})
+    indexer.add(obj)
+    assert Lister(indexer).list("app=x") == [obj]
+    assert Lister(indexer).namespace("one").list("app!=x") == []
+    assert Lister(indexer).namespace("one").get("a") is obj

@@ -1,0 +1,165 @@
+"""store/store.py: objects by key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import (
+    DeletedFinalStateUnknown,
+    ExplicitKey,
+    Indexer,
+    KeyFuncError,
+    KubeObject,
+    Store,
+    meta_namespace_key_func,
+)
+
+from ..samples import pod
+
+
+@pytest.fixture(params=[Store, Indexer])
+def store(request: pytest.FixtureRequest) -> Store[Any]:
+    made: Store[Any] = request.param(meta_namespace_key_func)
+    return made
+
+
+def test_the_verbs(store: Store[KubeObject]) -> None:
+    old, new = pod(version="1"), pod(version="2")
+    store.add(old)
+    assert store.get(new) is old
+    assert store.get_by_key("ns/a") is old
+    assert "ns/a" in store
+    assert len(store) == 1
+    store.update(new)
+    assert store.list() == [new]
+    assert store.list_keys() == ["ns/a"]
+    store.delete(old)
+    assert store.get(new) is None
+    assert store.get_by_key("ns/a") is None
+    assert not store.list()
+    store.resync()
+
+
+def test_updating_what_is_missing_adds_it_and_deleting_it_does_nothing(store: Store[KubeObject]) -> None:
+    store.update(pod())
+    store.delete(pod("b"))
+    assert store.list_keys() == ["ns/a"]
+
+
+def test_tombstones_and_explicit_keys_delete(store: Store[Any]) -> None:
+    for name in "abc":
+        store.add(pod(name))
+    store.delete(DeletedFinalStateUnknown("ns/a", None))
+    store.delete(DeletedFinalStateUnknown("ns/b", pod("other")))
+    store.delete(ExplicitKey("ns/c"))
+    assert not store.list_keys()
+
+
+def test_lists_are_the_readers_own(store: Store[KubeObject]) -> None:
+    store.add(pod())
+    store.list().clear()
+    store.list_keys().clear()
+    assert len(store.list()) == len(store.list_keys()) == 1
+
+
+def test_an_object_without_a_key_changes_nothing(store: Store[Any]) -> None:
+    store.add(pod())
+    keyless: list[Any] = [None, {}, pod(""), 5]
+    for verb in (store.add, store.update, store.delete, store.get):
+        for wrong in keyless:
+            with pytest.raises(KeyFuncError):
+                verb(wrong)
+    assert store.list_keys() == ["ns/a"]
+
+
+def test_replace_keeps_just_these(store: Store[Any]) -> None:
+    store.add(pod("a"))
+    store.add(pod("b"))
+    newer = pod("b", version="2")
+    store.replace([newer, pod("c")], "7")
+    assert store.list() == [newer, pod("c")]
+    store.replace([])
+    assert not store.list()
+
+
+def test_replace_with_an_explicit_key_keeps_what_is_stored(store: Store[Any]) -> None:
+    store.add(pod("a"))
+    store.replace([ExplicitKey("ns/a"), ExplicitKey("ns/unknown"), pod("b")])
+    assert store.list() == [pod("a"), pod("b")]
+
+
+def test_replace_takes_all_but_the_bad_ones(store: Store[Any]) -> None:
+    with pytest.raises(KeyFuncError) as caught:
+        store.replace([{}, pod("a"), None, pod("b")])
+    assert len(caught.value.all()) == 2
+    assert store.list_keys() == ["ns/a", "ns/b"]
+
+
+def test_a_replace_that_fails_midway_changes_nothing(store: Store[Any]) -> None:
+    def objects() -> Any:
+        yield pod("b")
+        raise ValueError
+
+    store.add(pod("a"))
+    with pytest.raises(ValueError):
+        store.replace(objects())
+    assert store.list_keys() == ["ns/a"]
+
+
+@pytest.mark.parametrize("kind", [Store, Indexer])
+class TestKeyFunctions:
+    def test_of_the_users_own(self, kind: type[Store[Any]]) -> None:
+        store: Store[Any] = kind(lambda obj: obj["spec"]["id"])
+        store.add(pod(spec={"id": "x"}))
+        store.add(DeletedFinalStateUnknown("y", None))
+        assert store.list_keys() == ["x", "y"]
+
+    def test_that_raise(self, kind: type[Store[Any]]) -> None:
+        store: Store[Any] = kind(lambda obj: str(1 / 0))
+        with pytest.raises(KeyFuncError) as caught:
+            store.add(pod())
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        assert "ns/a at 1" in str(caught.value)
+
+    @pytest.mark.parametrize("wrong", [None, 5, b"a", []])
+    def test_that_give_no_string(self, kind: type[Store[Any]], wrong: Any) -> None:
+        with pytest.raises(KeyFuncError, match="not a string"):
+            kind(lambda obj: wrong).add(pod())
+
+    def test_that_give_odd_strings(self, kind: type[Store[Any]]) -> None:
+        store: Store[Any] = kind(lambda obj: obj["id"])
+        for key in ("", "a/b/c", "\ud800", "é", "e\u0301", "x" * 1_000_000):
+            store.add({"id": key})
+            assert store.get_by_key(key) == {"id": key}
+        assert len(store) == 6
+
+
+names = st.sampled_from("abcd")
+operations = st.lists(
+    st.tuples(st.sampled_from(["add", "update", "delete"]), names, st.integers(0, 3))
+    | st.tuples(st.just("replace"), st.lists(names, unique=True), st.integers(0, 3)),
+    max_size=30,
+)
+
+
+@given(operations)
+def test_any_sequence_equals_a_dict(sequence: list[tuple[str, Any, int]]) -> None:
+    store: Store[KubeObject] = Store(meta_namespace_key_func)
+    model: dict[str, KubeObject] = {}
+    for verb, what, version in sequence:
+        if verb == "replace":
+            objects = [pod(name, version=str(version)) for name in what]
+            store.replace(objects)
+            model = {obj.key: obj for obj in objects}
+            continue
+        obj = pod(what, version=str(version))
+        getattr(store, verb)(obj)
+        if verb == "delete":
+            model.pop(obj.key, None)
+        else:
+            model[obj.key] = obj
+    assert dict(zip(store.list_keys(), store.list(), strict=True)) == model

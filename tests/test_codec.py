@@ -1,0 +1,193 @@
+"""codec.py: bytes, dicts and instances become the object type that the user chose."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any, Generic, TypedDict, TypeVar
+
+import msgspec
+import pytest
+from kubernetes.aio.client import V1Pod as NewPod
+from kubernetes.client import V1Pod as SyncPod
+from kubernetes_asyncio.client import V1Pod
+
+from aioinformer import ConfigError, DecodeError, KubeObject
+from aioinformer.codec import Codec, codec_for
+
+from .samples import POD, LoosePod, Pod, WirePod, pod, pod_dict
+
+T = TypeVar("T")
+
+WHOLE = pod_dict(
+    metadata={"creationTimestamp": "2024-01-02T03:04:05Z", "labels": {"a": "b"}},
+    spec={"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+)
+RAW = json.dumps(WHOLE).encode()
+MODELS = [V1Pod, NewPod, SyncPod]
+
+
+class TypedPod(TypedDict):
+    metadata: dict[str, Any]
+
+
+class Named(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str = ""
+
+
+class Thing(msgspec.Struct, Generic[T]):
+    metadata: Named
+    spec: T
+
+
+class Spec(msgspec.Struct, rename="camel"):
+    node_name: str
+
+
+@pytest.mark.parametrize("object_type", [KubeObject, dict, Pod, LoosePod, WirePod, *MODELS], ids=repr)
+class TestEveryType:
+    def test_bytes_dicts_and_instances(self, object_type: type[Any]) -> None:
+        codec = codec_for(object_type)
+        obj = codec.decode(RAW)
+        assert isinstance(obj, object_type)
+        assert codec.decode(obj) is obj
+        for same in (json.loads(RAW), KubeObject.from_bytes(RAW), bytearray(RAW), memoryview(RAW)):
+            assert codec.decode(same) == obj
+
+    def test_how_it_arrived_makes_no_difference(self, object_type: type[Any]) -> None:
+        """Design 2: items of a LIST carry no apiVersion and kind, watch objects do."""
+        codec = codec_for(object_type)
+        watched = codec.decode(json.dumps({"apiVersion": "v1", "kind": "Pod", **WHOLE}).encode())
+        for listed in (RAW, json.loads(RAW), KubeObject.from_bytes(RAW, POD)):
+            assert codec.decode(listed, POD) == watched
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [b"", b"null", b"[]", b"{}", b"{", b'{"metadata": null}', b'"\xff"', b"\xff", {}, {"metadata": None}],
+        ids=repr,
+    )
+    def test_what_is_no_object(self, object_type: type[Any], wrong: Any) -> None:
+        with pytest.raises(DecodeError):
+            codec_for(object_type).decode(wrong, POD)
+
+    @pytest.mark.parametrize(
+        "wrong", [None, 5, "{}", [], object()], ids=["None", "5", "str", "list", "object"]
+    )
+    def test_what_is_of_no_known_type(self, object_type: type[Any], wrong: Any) -> None:
+        with pytest.raises(DecodeError, match="expected"):
+            codec_for(object_type).decode(wrong)
+
+    def test_fields_that_are_not_known_here_are_no_trouble(self, object_type: type[Any]) -> None:
+        """A server may be newer than the models."""
+        newer = json.loads(RAW)
+        newer["metadata"]["newer"] = newer["spec"]["newer"] = newer["newer"] = {"x": 1}
+        obj = codec_for(object_type).decode(json.dumps(newer).encode())
+        assert codec_for(object_type).decode(newer) == obj
+
+    def test_only_kube_objects_cannot_be_changed(self, object_type: type[Any]) -> None:
+        assert codec_for(object_type).is_mutable is (object_type is not KubeObject)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__module__)
+def test_models_are_whole(model: Any) -> None:
+    obj = codec_for(model).decode(RAW, POD)
+    assert (obj.api_version, obj.kind) == ("v1", "Pod")
+    assert (obj.metadata.resource_version, obj.metadata.labels) == ("1", {"a": "b"})
+    assert obj.metadata.creation_timestamp.isoformat() == "2024-01-02T03:04:05+00:00"
+    assert obj.spec.node_name == "n"
+    assert obj.spec.containers[0].image == "i"
+
+
+def test_nothing_passes_through_everything() -> None:
+    codec: Codec[Any] = codec_for(None)
+    for value in (b"x", None, {"a": 1}, 5):
+        assert codec.decode(value) is value
+
+
+def test_dicts_by_their_other_names() -> None:
+    assert codec_for(dict[str, Any]).decode(RAW) == WHOLE
+    assert codec_for(TypedPod).decode(RAW) == WHOLE
+    assert codec_for(TypedPod).decode(json.loads(RAW)) == WHOLE
+
+
+def test_generic_structs() -> None:
+    assert codec_for(Thing[Spec]).decode(RAW) == Thing(Named("a", "1"), Spec("n"))
+    assert codec_for(Thing[dict[str, Any]]).decode(RAW).spec == WHOLE["spec"]
+
+
+def test_a_subclass_of_kube_object() -> None:
+    class Cave(KubeObject):
+        __slots__ = ()
+
+    assert type(codec_for(Cave).decode(RAW)) is Cave
+    assert type(codec_for(Cave).decode(pod())) is Cave
+
+
+def test_pydantic_models_of_the_users_own() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model("Cave", metadata=(dict[str, Any], ...), kind=(str, ""))
+    obj = codec_for(model).decode(RAW, POD)
+    assert (obj.metadata["name"], obj.kind) == ("a", "Pod")
+
+
+class NoMetadata(msgspec.Struct):
+    spec: dict[str, Any]
+
+
+class Nameless(msgspec.Struct):
+    class Meta(msgspec.Struct):
+        resourceVersion: str = ""  # noqa: N815
+
+    metadata: Meta
+
+
+class Versionless(msgspec.Struct):
+    class Meta(msgspec.Struct):
+        name: str
+
+    metadata: Meta
+
+
+class Unfindable(msgspec.Struct):
+    """The version is read from the wire, but nobody would find it under this name."""
+
+    class Meta(msgspec.Struct):
+        name: str
+        version: str = msgspec.field(name="resourceVersion", default="")
+
+    metadata: Meta
+
+
+class OwnModel(V1Pod):
+    """Its module has no ApiClient."""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (int, "int is no object type"),
+        (Any, "Any is no object type"),
+        (object, "object is no object type"),
+        ("V1Pod", "an object type is a class"),
+        ([], "an object type is a class"),
+        (pod(), "an object type is a class"),
+        (KubeObject | None, "UnionType is no object type"),
+        (NoMetadata, "NoMetadata needs a field metadata"),
+        (Nameless, "needs name"),
+        (Versionless, "needs resource_version or resourceVersion"),
+        (Unfindable, "needs resource_version or resourceVersion"),
+        (OwnModel, "OwnModel is not a model of kubernetes_asyncio"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_types_that_could_not_be_cached_are_found_out_at_once(wrong: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        codec_for(wrong)
+
+
+def test_models_are_imported_only_when_asked_for() -> None:
+    """python-peers.md 4: a second of imports reaches nobody who does not use models."""
+    code = "import sys, aioinformer; assert 'kubernetes_asyncio.client.models' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

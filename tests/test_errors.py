@@ -1,0 +1,160 @@
+"""errors.py: one tree, each error says what it is about."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from aioinformer import errors
+from aioinformer.errors import (
+    AioInformerError,
+    ApiError,
+    CacheMutatedError,
+    IndexFuncError,
+    KeyFuncError,
+    NotFoundError,
+    RejectedObjectError,
+    RequeueError,
+    SyncTimeout,
+    TransformError,
+    UnknownIndexError,
+)
+
+CAUSE = ValueError("why")
+
+SAMPLES: list[AioInformerError] = [
+    ApiError(410, "Expired", "too old", {"kind": "pods"}),
+    KeyFuncError({"no": "name"}, None),
+    TransformError("ns/a", "5", CAUSE),
+    IndexFuncError("by-node", "ns/a", CAUSE),
+    RequeueError(CAUSE),
+    UnknownIndexError("by-node", ["b", "a"]),
+    NotFoundError("ns/a", "pods"),
+    CacheMutatedError("cache", "ns/a", {"a": 1}, {"a": 2}),
+    SyncTimeout("still waiting"),
+]
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_every_error_is_in_the_tree_of_the_docstring() -> None:
+    assert errors.__doc__ is not None
+    for name in errors.__all__:
+        kind = getattr(errors, name)
+        assert issubclass(kind, AioInformerError)
+        assert name in errors.__doc__
+
+
+@pytest.mark.parametrize("error", SAMPLES, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "again", [copy.copy, lambda e: pickle.loads(pickle.dumps(e))], ids=["copy", "pickle"]
+)
+def test_an_error_survives_the_way_to_another_process(error: AioInformerError, again: Any) -> None:
+    other = again(error)
+    assert type(other) is type(error)
+    assert str(other) == str(error)
+
+
+def test_messages_name_what_they_are_about() -> None:
+    assert str(SAMPLES[0]) == "410 Expired: too old"
+    assert str(TransformError("ns/a", "", CAUSE)) == (
+        "transforming ns/a at no version failed: ValueError('why')"
+    )
+    assert str(IndexFuncError("by-node", "ns/a", CAUSE)) == (
+        "index 'by-node' failed on ns/a: ValueError('why')"
+    )
+    assert str(UnknownIndexError("x", ["b", "a"])) == "no index named 'x'; there are: a, b"
+    assert str(UnknownIndexError("x")) == "no index named 'x'; there are: none"
+    assert str(NotFoundError("ns/a", "pods")) == "pods 'ns/a' not found"
+
+
+def test_a_message_is_short_and_never_an_error_of_its_own() -> None:
+    assert len(str(KeyFuncError("x" * 10_000_000, CAUSE))) < 200
+    assert str(KeyFuncError(Unprintable(), CAUSE)) == "no key for Unprintable <Unprintable>: why"
+    assert "<Unprintable>" in str(CacheMutatedError("cache", "a", Unprintable(), Unprintable()))
+
+
+def test_sync_timeout_is_a_timeout() -> None:
+    with pytest.raises(TimeoutError):
+        raise SyncTimeout("still waiting")
+
+
+class TestApiError:
+    def test_context_comes_first(self) -> None:
+        error = ApiError(403)
+        error.context = "list pods"
+        assert str(error) == "list pods: 403 Unknown: no message"
+
+    @pytest.mark.parametrize(
+        "status", [{}, {"code": "403", "reason": None, "message": None, "details": "x"}, {"details": [1]}]
+    )
+    def test_from_a_status_that_is_none(self, status: dict[str, Any]) -> None:
+        error = ApiError.from_status(status)
+        assert (error.status, error.reason, error.message, error.details) == (500, "", "", {})
+        assert not error.is_expired
+        assert error.retry_after is None
+
+    def test_details_are_a_copy(self) -> None:
+        details = {"kind": "pods"}
+        ApiError(404, details=details).details["kind"] = "x"
+        assert details == {"kind": "pods"}
+
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (ApiError(410, "Expired"), True),
+            (ApiError(410, "Gone"), True),
+            (ApiError(200, "Expired"), True),
+            (ApiError(410), True),
+            (ApiError(410, "NotFound"), False),
+            (ApiError(500), False),
+        ],
+    )
+    def test_expired_is_either_reason_or_a_bare_410(self, error: ApiError, expected: bool) -> None:
+        """Section 1.3: Expired and Gone both mean a relist."""
+        assert error.is_expired is expected
+
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (ApiError(504, "Timeout", "", {"causes": [{"reason": "ResourceVersionTooLarge"}]}), True),
+            (ApiError(504, "Timeout", "", {"causes": [{"message": "Too large resource version"}]}), True),
+            (ApiError(504, "Timeout", "Too large resource version: 5, current: 4"), True),
+            (ApiError(504, "Other", "", {"causes": [{"message": "Too large resource version"}]}), False),
+            (ApiError(504, "Timeout", "", {"causes": [None, "x", {}]}), False),
+            (ApiError(504, "Timeout", "", {"causes": "x"}), False),
+        ],
+    )
+    def test_too_large_resource_version_in_all_its_forms(self, error: ApiError, expected: bool) -> None:
+        """Section 1.3: the cause since 1.18.5, the message before it."""
+        assert error.is_too_large_resource_version is expected
+
+    def test_kinds_of_trouble(self) -> None:
+        assert ApiError(429).is_too_many_requests
+        assert ApiError(500, "TooManyRequests").is_too_many_requests
+        assert ApiError(500).is_internal_error
+        assert ApiError(500, "InternalError").is_internal_error
+        assert not ApiError(500, "Timeout").is_internal_error
+
+    @pytest.mark.parametrize(
+        ("seconds", "expected"), [(3, 3.0), (0.5, 0.5), (0, None), (-1, None), ("3", None), (None, None)]
+    )
+    def test_retry_after(self, seconds: Any, expected: float | None) -> None:
+        assert ApiError(429, details={"retryAfterSeconds": seconds}).retry_after == expected
+
+
+class TestRejections:
+    def test_the_first_is_raised_and_names_the_others(self) -> None:
+        first, second = KeyFuncError(1), KeyFuncError(2)
+        with pytest.raises(KeyFuncError) as caught:
+            RejectedObjectError.raise_first(iter([first, second]))
+        assert caught.value.all() == (first, second)
+
+    def test_nothing_rejected_nothing_raised(self) -> None:
+        RejectedObjectError.raise_first([])

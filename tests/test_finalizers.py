@@ -1,0 +1,87 @@
+"""finalizers.py: pure functions on every kind of object."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from kubernetes.aio.client import V1Pod as NewPod
+from kubernetes_asyncio.client import V1Pod
+
+from aioinformer import (
+    ConfigError,
+    DeletedFinalStateUnknown,
+    KubeObject,
+    add_finalizer,
+    contains_finalizer,
+    remove_finalizer,
+)
+from aioinformer.codec import codec_for
+
+from .samples import POD, LoosePod, Pod, WirePod, pod
+
+TYPES = [KubeObject, dict, Pod, LoosePod, V1Pod, NewPod]
+MINE = "example.com/mine"
+
+
+@pytest.mark.parametrize("object_type", TYPES, ids=repr)
+class TestEveryKind:
+    def sample(self, object_type: type[Any], *finalizers: str) -> Any:
+        metadata = {"finalizers": list(finalizers)} if finalizers else {}
+        return codec_for(object_type).decode(pod(metadata=metadata, spec={"containers": []}).raw, POD)
+
+    def test_adding_and_removing(self, object_type: type[Any]) -> None:
+        before = self.sample(object_type)
+        untouched = copy.deepcopy(before)
+        after, changed = add_finalizer(before, MINE)
+        assert changed
+        assert isinstance(after, object_type)
+        assert contains_finalizer(after, MINE)
+        assert not contains_finalizer(before, MINE)
+        back, changed = remove_finalizer(after, MINE)
+        assert changed
+        assert isinstance(back, object_type)
+        assert not contains_finalizer(back, MINE)
+        assert contains_finalizer(after, MINE)
+        assert before == untouched
+
+    def test_what_is_so_already_is_the_same_object(self, object_type: type[Any]) -> None:
+        without, having = self.sample(object_type), self.sample(object_type, MINE)
+        assert remove_finalizer(without, MINE) == (without, False)
+        assert add_finalizer(having, MINE)[0] is having
+        assert add_finalizer(having, MINE)[1] is False
+
+    def test_others_and_their_order_stay(self, object_type: type[Any]) -> None:
+        obj = self.sample(object_type, "a", "b")
+        obj, _ = add_finalizer(obj, MINE)
+        obj, _ = remove_finalizer(obj, "a")
+        expected = self.sample(object_type, "b", MINE)
+        assert obj == expected
+
+
+def test_an_object_from_a_list_keeps_its_kind() -> None:
+    listed = KubeObject.from_bytes(pod().raw, POD)
+    assert add_finalizer(listed, MINE)[0].kind == "Pod"
+
+
+def test_removing_takes_every_occurrence() -> None:
+    obj, _ = remove_finalizer(pod(metadata={"finalizers": [MINE, "a", MINE]}), MINE)
+    assert obj.metadata.finalizers == ["a"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        {},
+        {"metadata": None},
+        codec_for(WirePod).decode(pod().raw),
+        DeletedFinalStateUnknown("ns/a", None),
+    ],
+    ids=repr,
+)
+def test_what_has_no_finalizers(wrong: Any) -> None:
+    for call in (add_finalizer, remove_finalizer, contains_finalizer):
+        with pytest.raises(ConfigError, match="has no finalizers"):
+            call(wrong, MINE)

@@ -1,0 +1,133 @@
+"""handlers.py and notifications.py: who is told, and of what."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    AddNotification,
+    DeletedFinalStateUnknown,
+    DeleteNotification,
+    FilteringResourceEventHandler,
+    KubeObject,
+    ResourceEventHandler,
+    ResourceEventHandlerFuncs,
+    UpdateNotification,
+)
+from aioinformer.handlers import handler_name
+
+from .samples import pod
+
+
+class Recorder(ResourceEventHandler[KubeObject]):
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
+        self.calls.append(("add", obj, is_in_initial_list))
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        self.calls.append(("update", old, new))
+
+    def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> None:
+        self.calls.append(("delete", obj))
+
+
+def test_notifications_call_their_method() -> None:
+    recorder, old, new = Recorder(), pod(version="1"), pod(version="2")
+    AddNotification(new, True).deliver(recorder)
+    AddNotification(new).deliver(recorder)
+    UpdateNotification(old, new).deliver(recorder)
+    DeleteNotification(old).deliver(recorder)
+    assert recorder.calls == [("add", new, True), ("add", new, False), ("update", old, new), ("delete", old)]
+
+
+def test_only_an_add_can_be_of_the_initial_list() -> None:
+    assert AddNotification(pod(), True).is_in_initial_list
+    assert not UpdateNotification(pod(), pod()).is_in_initial_list
+    assert not DeleteNotification(pod()).is_in_initial_list
+
+
+def test_what_is_left_out_is_not_called() -> None:
+    """Section 1.6: functions that were not given are ignored, and methods that were not overridden."""
+    nothing: ResourceEventHandlerFuncs[KubeObject] = ResourceEventHandlerFuncs()
+
+    class Deaf(ResourceEventHandler[KubeObject]):
+        pass
+
+    for handler in (nothing, Deaf()):
+        assert handler.on_add(pod(), True) is None
+        assert handler.on_update(pod(), pod()) is None
+        assert handler.on_delete(pod()) is None
+
+
+async def test_functions_may_be_plain_or_async() -> None:
+    seen: list[str] = []
+
+    async def later(obj: KubeObject, is_in_initial_list: bool) -> None:
+        seen.append(f"{obj.key} {is_in_initial_list}")
+
+    handler = ResourceEventHandlerFuncs(on_add=later, on_delete=lambda obj: seen.append("deleted"))
+    result: Any = handler.on_add(pod(), True)
+    await result
+    handler.on_delete(DeletedFinalStateUnknown("ns/a", None))
+    assert seen == ["ns/a True", "deleted"]
+
+
+class TestFiltering:
+    """C60."""
+
+    @pytest.fixture
+    def recorder(self) -> Recorder:
+        return Recorder()
+
+    @pytest.fixture
+    def handler(self, recorder: Recorder) -> FilteringResourceEventHandler[KubeObject]:
+        return FilteringResourceEventHandler(lambda obj: self.version(obj) >= 5, recorder)
+
+    @staticmethod
+    def version(obj: Any) -> int:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            obj = obj.obj
+        return int(obj.resource_version) if obj is not None else 0
+
+    def test_c60_adds_and_deletions_pass_or_not(self, handler: Any, recorder: Recorder) -> None:
+        high, low = pod(version="7"), pod(version="3")
+        for obj in (high, low):
+            handler.on_add(obj, True)
+            handler.on_delete(obj)
+        assert recorder.calls == [("add", high, True), ("delete", high)]
+
+    def test_c60_an_update_across_the_boundary_is_an_add_or_a_deletion(
+        self, handler: Any, recorder: Recorder
+    ) -> None:
+        high, higher, low, lower = (pod(version=v) for v in "7931")
+        handler.on_update(low, lower)
+        assert recorder.calls == []
+        handler.on_update(high, higher)
+        handler.on_update(low, high)
+        handler.on_update(high, low)
+        assert recorder.calls == [("update", high, higher), ("add", high, False), ("delete", high)]
+
+    def test_c60_tombstones_reach_the_filter_and_pass_whole(self, handler: Any, recorder: Recorder) -> None:
+        passing = DeletedFinalStateUnknown("ns/a", pod(version="7"))
+        handler.on_delete(passing)
+        handler.on_delete(DeletedFinalStateUnknown("ns/a", None))
+        assert recorder.calls == [("delete", passing)]
+
+    def test_what_the_handler_returns_comes_back_to_be_awaited(self) -> None:
+        inner = ResourceEventHandlerFuncs[KubeObject](on_add=lambda obj, initial: "awaitable")
+        assert FilteringResourceEventHandler(lambda _: True, inner).on_add(pod(), True) == "awaitable"
+
+
+def test_names_for_logs() -> None:
+    def added(obj: KubeObject, is_in_initial_list: bool) -> None: ...
+
+    assert handler_name(Recorder()) == "Recorder"
+    assert handler_name(ResourceEventHandlerFuncs(on_add=added)).endswith("added")
+    assert handler_name(ResourceEventHandlerFuncs()) == "nothing"
+    assert "partial" in handler_name(ResourceEventHandlerFuncs(on_add=partial(added)))
+    assert handler_name(FilteringResourceEventHandler(bool, Recorder())) == "filtered Recorder"

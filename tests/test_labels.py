@@ -1,0 +1,124 @@
+"""labels.py: label selectors, as the API server understands them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import LabelSelector, SelectorError
+
+LABELS = {"app": "web", "tier": "front", "count": "7", "empty": "", "example.com/x": "y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", True),
+        ("   ", True),
+        ("app", True),
+        ("none", False),
+        ("!none", True),
+        ("! app", False),
+        ("app=web", True),
+        ("app==web", True),
+        (" app = web , tier=front", True),
+        ("app=other", False),
+        ("none=", False),
+        ("empty=", True),
+        ("empty=,app", True),
+        ("app!=web", False),
+        ("app!=other", True),
+        ("none!=x", True),
+        ("app in (web)", True),
+        ("app in (a,web)", True),
+        ("app in (a, b)", False),
+        ("empty in (a,)", True),
+        ("empty in ()", True),
+        ("none in (a)", False),
+        ("app notin (web)", False),
+        ("app notin (a,b)", True),
+        ("none notin (a)", True),
+        ("count>6", True),
+        ("count>7", False),
+        ("count < 8", True),
+        ("app>6", False),
+        ("none>6", False),
+        ("empty<1", False),
+        ("example.com/x=y", True),
+        ("in", False),
+        ("a.b-c_d", False),
+    ],
+)
+def test_what_matches(text: str, expected: bool) -> None:
+    assert LabelSelector.parse(text).matches(LABELS) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",",
+        "a,",
+        "a,,b",
+        "=",
+        "=a",
+        "a=b=c",
+        "a=b c=d",
+        "a b",
+        "a in",
+        "a in b",
+        "a in (",
+        "a in (b",
+        "a in (b c)",
+        "a in (-)",
+        "a notin (ü)",
+        "!",
+        "!!a",
+        "(a)",
+        "a=-b",
+        "a=b-",
+        "a=(b)",
+        "-a",
+        "a/",
+        "/a",
+        "a/b/c",
+        "UPPER/a",
+        "a..b/c",
+        "ключ=x",
+        "a>",
+        "a>b",
+        "a<1_0",
+        "a=" + "x" * 64,
+        "x" * 64,
+        "x" * 254 + "/a",
+    ],
+)
+def test_what_cannot_be_parsed(text: str) -> None:
+    with pytest.raises(SelectorError):
+        LabelSelector.parse(text)
+
+
+@given(st.text(max_size=30) | st.text("ab=!,() <>in/-.0", max_size=30))
+def test_nothing_else_is_ever_raised(text: str) -> None:
+    try:
+        selector = LabelSelector.parse(text)
+    except SelectorError:
+        return
+    assert selector.matches(LABELS) in (True, False)
+    assert selector.matches({}) in (True, False)
+
+
+def test_labels_that_are_no_numbers_are_not_compared() -> None:
+    selector = LabelSelector.parse("a>0")
+    for value in ("1_0", "\u0667", " 1", "1.5", "", "x", "9" * 5000):
+        assert not selector.matches({"a": value})
+
+
+def test_a_huge_selector_is_no_trouble() -> None:
+    names = [f"v{number}" for number in range(20_000)]
+    assert LabelSelector.parse(f"app in ({','.join(names)},web)").matches(LABELS)
+
+
+def test_an_empty_selector_is_false() -> None:
+    assert not LabelSelector.parse("")
+    assert LabelSelector.parse("a")

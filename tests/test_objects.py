@@ -1,0 +1,279 @@
+"""objects.py: KubeObject, an object as its bytes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import DecodeError, KubeObject, TypeMeta
+
+from .samples import POD, Meta, Pod, pod, pod_dict
+
+FULL: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "a",
+        "namespace": "ns",
+        "uid": "u",
+        "resourceVersion": "7",
+        "generateName": "a-",
+        "generation": 3,
+        "labels": {"app": "x"},
+        "annotations": {"k": "v"},
+        "finalizers": ["f"],
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "o", "controller": True}
+        ],
+        "creationTimestamp": "2024-01-02T03:04:05Z",
+        "deletionTimestamp": "2024-01-02T03:04:06.5Z",
+        "deletionGracePeriodSeconds": 30,
+    },
+    "spec": {"nodeName": "n", "containers": [{"name": "c"}]},
+}
+
+
+def encoded(fields: Any) -> bytes:
+    return json.dumps(fields).encode()
+
+
+def test_metadata_is_typed() -> None:
+    meta = KubeObject.from_bytes(encoded(FULL)).metadata
+    assert (meta.name, meta.namespace, meta.uid, meta.resource_version) == ("a", "ns", "u", "7")
+    assert (meta.generate_name, meta.generation, meta.deletion_grace_period_seconds) == ("a-", 3, 30)
+    assert (meta.labels, meta.annotations, meta.finalizers) == ({"app": "x"}, {"k": "v"}, ["f"])
+    assert meta.owner_references[0].controller is True
+    assert meta.creation_timestamp == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert meta.deletion_timestamp == datetime(2024, 1, 2, 3, 4, 6, 500_000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, dict.fromkeys(FULL["metadata"], None)],
+    ids=["missing", "null"],
+)
+def test_metadata_that_is_missing_or_null_is_empty(fields: dict[str, Any]) -> None:
+    obj = KubeObject.from_bytes(encoded({"metadata": fields | {"name": "a"}}))
+    meta = obj.metadata
+    assert (obj.key, meta.namespace, meta.uid, meta.resource_version, meta.generate_name) == (
+        "a",
+        "",
+        "",
+        "",
+        "",
+    )
+    assert (meta.labels, meta.annotations, meta.finalizers, meta.owner_references) == ({}, {}, [], [])
+    assert (meta.creation_timestamp, meta.deletion_timestamp, meta.generation) == (None, None, 0)
+
+
+def test_it_is_a_mapping() -> None:
+    obj = KubeObject.from_bytes(encoded(FULL))
+    assert obj["spec"]["nodeName"] == "n"
+    assert list(obj) == list(FULL)
+    assert len(obj) == 4
+    assert "status" not in obj
+    assert obj.get("status") is None
+    with pytest.raises(KeyError, match="status"):
+        obj["status"]
+
+
+@pytest.mark.parametrize("field", ["", 'a"b', "a\\b", "a\nb", "\ud800", "ключ", 5, None, ()])
+def test_a_field_that_no_object_has_is_a_key_error(field: Any) -> None:
+    obj = pod()
+    with pytest.raises(KeyError):
+        obj[field]
+    assert field not in obj
+    assert obj.get(field, 1) == 1
+
+
+@pytest.mark.parametrize("field", ["", 'a"b', "a\\b", "a\nb", "ключ", "a.b/c"])
+def test_fields_of_any_name_are_found(field: str) -> None:
+    assert KubeObject.from_dict(pod_dict() | {field: 1})[field] == 1
+
+
+def test_what_a_reader_changes_reaches_nobody() -> None:
+    obj = KubeObject.from_bytes(encoded(FULL))
+    obj["spec"]["nodeName"] = "changed"
+    obj.to_dict()["spec"]["nodeName"] = "changed"
+    obj.metadata.labels["app"] = "changed"
+    obj.metadata.finalizers.append("changed")
+    assert obj.to_dict() == FULL
+    assert obj.metadata.labels == {"app": "x"}
+    assert obj.metadata.finalizers == ["f"]
+
+
+def test_bytes_are_kept_and_buffers_copied() -> None:
+    raw = encoded(FULL)
+    assert KubeObject.from_bytes(raw).raw is raw
+    buffer = bytearray(raw)
+    obj = KubeObject.from_bytes(buffer)  # type: ignore[arg-type]
+    buffer[:] = b"x" * len(buffer)
+    assert obj.to_dict() == FULL
+
+
+def test_cluster_scoped_objects_have_no_namespace() -> None:
+    obj = pod("node", namespace="")
+    assert (obj.key, obj.namespace, obj.name) == ("node", "", "node")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"metadata": null}',
+        b'{"metadata": []}',
+        b'{"metadata": {"name": 5}}',
+        b'{"metadata": {"name": "a"}} x',
+        b'{"metadata": {"name": "a"}, "x": NaN}',
+        b'{"metadata": {"name": "\xff"}}',
+        b'{"metadata": {"name": "a"}',
+        b'\xef\xbb\xbf{"metadata": {"name": "a"}}',
+        b'{"metadata": {"name": "a"}, "x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    ],
+    ids=range(13),
+)
+def test_what_is_no_object_is_a_decode_error(raw: bytes) -> None:
+    with pytest.raises(DecodeError) as caught:
+        KubeObject.from_bytes(raw)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("wrong", [None, "text", 5.0])
+def test_what_is_not_bytes_is_a_type_error(wrong: Any) -> None:
+    with pytest.raises(TypeError):
+        KubeObject.from_bytes(wrong)
+
+
+def test_a_field_that_cannot_be_read_spoils_only_itself() -> None:
+    obj = KubeObject.from_bytes(b'{"metadata": {"name": "a", "labels": 5}, "x": "\xff", "spec": 1}')
+    assert obj["spec"] == 1
+    assert obj.metadata.name == "a"
+    with pytest.raises(DecodeError, match=r"a at no version: metadata cannot be read"):
+        _ = obj.metadata.labels
+    with pytest.raises(DecodeError, match="x cannot be read"):
+        obj["x"]
+    with pytest.raises(DecodeError, match="the object cannot be read"):
+        obj.to_dict()
+
+
+def test_a_huge_object_is_no_trouble() -> None:
+    obj = pod(data={"blob": "x" * 5_000_000})
+    assert len(obj["data"]["blob"]) == 5_000_000
+    assert obj.key == "ns/a"
+
+
+class TestEquality:
+    """Design 2: how an object arrived makes no difference."""
+
+    def test_a_list_item_equals_the_watched_object(self) -> None:
+        listed = KubeObject.from_bytes(encoded(pod_dict(spec={"a": 1})), POD)
+        watched = pod(apiVersion="v1", kind="Pod", spec={"a": 1})
+        assert listed == watched
+        assert hash(listed) == hash(watched)
+        assert listed.to_dict() == watched.to_dict()
+        assert (listed.api_version, listed.kind) == ("v1", "Pod") == (watched.api_version, watched.kind)
+        assert listed["kind"] == "Pod"
+        assert "apiVersion" in listed
+        assert len({listed, watched}) == 1
+
+    def test_the_order_of_fields_makes_no_difference(self) -> None:
+        assert pod(a=1, b=2) == pod(b=2, a=1)
+
+    def test_what_differs(self) -> None:
+        assert pod() != pod(version="2")
+        assert pod(spec=1) != pod(spec=2)
+        assert pod() != KubeObject.from_bytes(pod().raw, POD)
+        assert KubeObject.from_bytes(pod().raw, TypeMeta("v1", "Node")) != KubeObject.from_bytes(
+            pod().raw, POD
+        )
+
+    def test_to_other_things(self) -> None:
+        assert pod() == pod_dict()
+        assert pod_dict() == pod()
+        assert pod() != "ns/a"
+        assert pod() != None  # noqa: E711
+
+    def test_an_object_is_true_without_being_decoded(self) -> None:
+        assert bool(KubeObject.from_bytes(b'{"metadata": {"name": "a"}, "x": "\xff"}'))
+
+
+class TestCopies:
+    @pytest.mark.parametrize("type_meta", [None, POD])
+    def test_pickle(self, type_meta: TypeMeta | None) -> None:
+        obj = KubeObject.from_bytes(pod().raw, type_meta)
+        assert pickle.loads(pickle.dumps(obj)) == obj
+
+    def test_copies_are_the_object_as_it_cannot_change(self) -> None:
+        obj = pod()
+        assert copy.copy(obj) is obj
+        assert copy.deepcopy([obj])[0] is obj
+
+    def test_a_subclass_stays_one(self) -> None:
+        class Cave(KubeObject):
+            __slots__ = ()
+
+        cave = Cave.from_bytes(pod().raw)
+        assert type(cave) is Cave
+        kind, args = cave.__reduce__()
+        assert type(kind(*args)) is Cave
+        assert cave == pod()
+
+
+def test_decode_to_other_types() -> None:
+    listed = KubeObject.from_bytes(encoded(pod_dict(spec={"a": 1})), POD)
+    assert listed.decode(dict) == listed.to_dict()
+    assert listed.decode(Pod) == Pod(Meta("a", "ns", "1"), "v1", "Pod", {"a": 1})
+    assert listed.decode(KubeObject) == listed
+
+
+def test_from_dict() -> None:
+    assert KubeObject.from_dict(FULL) == FULL
+    for wrong in ({}, {"metadata": {"name": object()}}, {"metadata": {"name": "a"}, "x": {1j: 2}}):
+        with pytest.raises(DecodeError):
+            KubeObject.from_dict(wrong)
+    cycle: dict[str, Any] = {"metadata": {"name": "a"}}
+    cycle["self"] = cycle
+    with pytest.raises(DecodeError):
+        KubeObject.from_dict(cycle)
+
+
+def test_reprs_say_what_it_is() -> None:
+    assert repr(pod(version="7")) == "<KubeObject ns/a at 7>"
+    assert repr(KubeObject.from_bytes(pod(version="").raw, POD)) == "<Pod ns/a at no version>"
+    assert repr(pod().metadata) == "<ObjectMeta ns/a at 1>"
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(
+    name=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/"), min_size=1, max_size=20),
+    fields=st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=5), json_values, max_size=4
+    ),
+)
+def test_what_goes_in_comes_out(name: str, fields: dict[str, Any]) -> None:
+    whole = {**fields, "metadata": {"name": name, "namespace": "ns"}}
+    obj = KubeObject.from_bytes(encoded(whole))
+    assert obj.to_dict() == whole
+    assert obj.key == f"ns/{name}"
+    assert (obj.namespace, obj.name) == ("ns", name)
+    assert all(obj[field] == value for field, value in whole.items())
+    assert hash(obj) == hash(pickle.loads(pickle.dumps(obj)))

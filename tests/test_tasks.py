@@ -1,0 +1,261 @@
+"""tasks.py and turns.py: nothing outlives what began it, and nobody holds the loop for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from time import perf_counter
+
+import pytest
+
+from aioinformer import AlreadyStartedError
+from aioinformer.tasks import Running, finish, first_of, settle
+from aioinformer.turns import TURN, Turn, in_turns
+
+from .steps import cancel_after, turns, until
+
+
+class Stubborn:
+    """Takes its time to end: ignores the first cancellation until it is let go."""
+
+    def __init__(self) -> None:
+        self.started = self.ended = False
+        self.let_go = asyncio.Event()
+
+    async def run(self) -> None:
+        self.started = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.let_go.wait()
+            self.ended = True
+
+
+class TestFinish:
+    async def test_nothing_to_finish(self) -> None:
+        await finish()
+
+    async def test_it_waits_until_all_have_ended(self) -> None:
+        stubborn = Stubborn()
+        tasks = [asyncio.create_task(stubborn.run()), asyncio.create_task(asyncio.sleep(3600))]
+        await until(lambda: stubborn.started)
+        finishing = asyncio.create_task(finish(*tasks))
+        await until(tasks[1].done)
+        assert not finishing.done()
+        stubborn.let_go.set()
+        await finishing
+        assert stubborn.ended
+
+    @pytest.mark.parametrize("times", [1, 3])
+    async def test_cancelled_meanwhile_it_still_waits_and_then_is_cancelled(self, times: int) -> None:
+        stubborn = Stubborn()
+        task = asyncio.create_task(stubborn.run())
+        await until(lambda: stubborn.started)
+        finishing = asyncio.create_task(finish(task))
+        for _ in range(times):
+            await turns(3)
+            finishing.cancel()
+        await turns(3)
+        assert not finishing.done()
+        stubborn.let_go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await finishing
+        assert stubborn.ended
+
+    async def test_tasks_that_have_ended_are_left_alone(self) -> None:
+        async def fail() -> None:
+            raise ValueError
+
+        task = asyncio.create_task(fail())
+        await until(task.done)
+        await finish(task)
+        with pytest.raises(ValueError):
+            task.result()
+
+
+class TestFirstOf:
+    async def test_the_others_are_cancelled_and_awaited(self) -> None:
+        stubborn = Stubborn()
+
+        async def first() -> None:
+            await until(lambda: stubborn.started)
+
+        running = asyncio.create_task(first_of(stubborn.run(), first()))
+        await until(lambda: stubborn.started)
+        await turns(5)
+        assert not running.done()
+        stubborn.let_go.set()
+        await running
+        assert stubborn.ended
+
+    async def test_an_error_is_raised(self) -> None:
+        async def fail() -> None:
+            raise ValueError
+
+        with pytest.raises(ValueError):
+            await first_of(asyncio.Event().wait(), fail())  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("count", range(5))
+    async def test_cancelled_at_any_moment_it_leaves_nothing(self, count: int) -> None:
+        started: list[int] = []
+        ended: list[int] = []
+
+        async def part(number: int) -> None:
+            started.append(number)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(number)
+
+        async def both() -> None:
+            await first_of(part(1), part(2))
+
+        await cancel_after(count, both())
+        assert started == ended
+
+    async def test_of_two_that_ended_at_once_the_first_given_counts(self) -> None:
+        async def fail() -> None:
+            raise ValueError
+
+        async def end() -> None:
+            return
+
+        for _ in range(20):
+            with pytest.raises(ValueError):
+                await first_of(fail(), *(end() for _ in range(5)))
+
+
+async def test_settle_awaits_what_can_be_awaited() -> None:
+    seen: list[int] = []
+
+    async def work() -> None:
+        seen.append(1)
+
+    await settle(work())
+    await settle(asyncio.ensure_future(work()))
+    await settle(None)
+    await settle("no awaitable")
+    assert seen == [1, 1]
+
+
+class Service(Running):
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+        self.started = asyncio.Event()
+        self.ended = False
+
+    async def run(self) -> None:
+        self.started.set()
+        try:
+            if self.error is not None:
+                raise self.error
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+
+
+class TestRunning:
+    async def test_entering_starts_and_leaving_ends(self) -> None:
+        service = Service()
+        async with service as entered:
+            assert entered is service
+            await service.started.wait()
+        assert service.ended
+
+    async def test_leaving_at_once_ends_what_had_not_begun(self) -> None:
+        async with Service():
+            pass
+
+    async def test_leaving_raises_its_error(self) -> None:
+        with pytest.raises(ValueError, match="broken"):
+            async with Service(ValueError("broken")) as service:
+                await service.started.wait()
+
+    async def test_what_the_body_raised_is_not_forgotten(self) -> None:
+        with pytest.raises(ValueError, match="broken") as caught:
+            async with Service(ValueError("broken")) as service:
+                await service.started.wait()
+                raise KeyError
+        assert isinstance(caught.value.__context__, KeyError)
+        with pytest.raises(KeyError):
+            async with Service():
+                raise KeyError
+
+    async def test_entering_and_leaving_in_different_tasks(self) -> None:
+        """Design 2: fixtures and cleanup contexts do so."""
+        service = Service()
+        await asyncio.create_task(service.__aenter__())
+        await service.started.wait()
+        await asyncio.create_task(service.__aexit__(None, None, None))
+        assert service.ended
+
+    async def test_it_is_entered_once(self) -> None:
+        service = Service()
+        async with service:
+            with pytest.raises(AlreadyStartedError):
+                await service.__aenter__()
+        with pytest.raises(AlreadyStartedError):
+            await service.__aenter__()
+
+    async def test_leaving_while_being_cancelled_still_ends_it(self) -> None:
+        service = Service()
+
+        async def use() -> None:
+            async with service:
+                await asyncio.Event().wait()
+
+        for count in range(4):
+            service = Service()
+            await cancel_after(count, use())
+            assert service.ended is service.started.is_set()
+
+
+class TestTurns:
+    async def test_long_work_lets_others_run(self) -> None:
+        """Design 2: no step holds the loop for long."""
+        longest = 0.0
+        working = True
+
+        async def watch() -> None:
+            nonlocal longest
+            while working:
+                before = perf_counter()
+                await asyncio.sleep(0)
+                longest = max(longest, perf_counter() - before)
+
+        def steps() -> Iterator[None]:
+            end = perf_counter() + 10 * TURN
+            while perf_counter() < end:
+                yield
+
+        watching = asyncio.create_task(watch())
+        rounds_before = longest
+        await in_turns(steps())
+        assert longest > rounds_before  # it ran meanwhile
+        working = False
+        await watching
+
+    async def test_short_work_is_done_in_one_go(self) -> None:
+        turn = Turn()
+        done = asyncio.create_task(asyncio.sleep(0))
+        await in_turns(iter([None] * 3))
+        assert not done.done()
+        await done
+        turn.end = 0.0
+        assert turn.is_over()
+        await turn.pause()
+        assert not turn.is_over()
+
+    async def test_cancelled_it_stops_in_the_middle(self) -> None:
+        taken = 0
+
+        def steps() -> Iterator[None]:
+            nonlocal taken
+            while True:
+                taken += 1
+                yield
+
+        await cancel_after(3, in_turns(steps()))
+        before = taken
+        await turns(3)
+        assert taken == before

@@ -1,0 +1,412 @@
+"""Creating, reading, changing and deleting over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import APIServer, ResourceType, StatusError
+
+from .client import JSON_PATCH, MERGE, STRATEGIC, APIClient
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def configmap(name: str, **data: str) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": data}
+
+
+async def test_the_life_of_an_object(api: APIClient, server: APIServer) -> None:
+    created = await api.post(CONFIGMAPS, configmap("a", k="1"))
+    assert created.status == 201
+    assert created.headers["Content-Type"] == "application/json"
+    assert created.raw.startswith(
+        b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default"'
+    )
+    assert created.raw.endswith(b"}\n")
+    read = await api.get(f"{CONFIGMAPS}/a")
+    assert (read.status, read.raw) == (200, created.raw)
+    changed = await api.put(f"{CONFIGMAPS}/a", {**read.body, "data": {"k": "2"}})
+    assert (changed.status, changed.body["data"]) == (200, {"k": "2"})
+    conflict = await api.put(f"{CONFIGMAPS}/a", {**read.body, "data": {"k": "3"}})
+    assert conflict.status == 409
+    deleted = await api.delete(f"{CONFIGMAPS}/a")
+    assert deleted.body == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {"name": "a", "kind": "configmaps", "uid": created.body["metadata"]["uid"]},
+    }
+    missing = await api.get(f"{CONFIGMAPS}/a")
+    assert missing.status == 404
+    assert missing.raw == (
+        b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
+        b'"message":"configmaps \\"a\\" not found","reason":"NotFound",'
+        b'"details":{"name":"a","kind":"configmaps"},"code":404}\n'
+    )
+    assert server.snapshot("v1", "configmaps") == {}
+
+
+async def test_patches(api: APIClient) -> None:
+    await api.post(CONFIGMAPS, configmap("a", k="1"))
+    path = f"{CONFIGMAPS}/a"
+    assert (await api.patch(path, {"data": {"m": "1"}}, MERGE)).body["data"] == {"k": "1", "m": "1"}
+    assert (await api.patch(path, {"data": {"s": "1"}}, STRATEGIC)).body["data"]["s"] == "1"
+    operations = [{"op": "remove", "path": "/data/k"}]
+    assert (await api.patch(path, operations, JSON_PATCH)).body["data"] == {"m": "1", "s": "1"}
+    assert (await api.patch(path, operations, JSON_PATCH)).body["details"] == {}
+    stale = {"data": {"x": "1"}, "metadata": {"resourceVersion": "1"}}
+    assert (await api.patch(path, stale)).status == 409
+    unknown = await api.patch(path, {}, "application/json")
+    assert (unknown.status, unknown.body["message"]) == (415, "415: Unsupported Media Type")
+    assert (await api.patch(path, b"{", MERGE)).status == 400
+
+
+async def test_a_json_body_is_asked_for(api: APIClient) -> None:
+    assert (await api.post(CONFIGMAPS, b'{"a')).body["reason"] == "BadRequest"
+    assert (await api.post(CONFIGMAPS, b"[]")).status == 400
+    assert (await api.ask("POST", CONFIGMAPS, b"a", content_type="text/plain")).status == 415
+    large = await api.post(CONFIGMAPS, configmap("large", k="x" * 4_000_000))
+    assert (large.status, large.body["reason"]) == (413, "RequestEntityTooLarge")
+    assert (await api.post(CONFIGMAPS, configmap("fits", k="x" * 3_000_000))).status == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/v1/namespaces/default/nopes", 404),
+        ("GET", "/apis/nope.io/v1/nopes", 404),
+        ("GET", "/nope", 404),
+        ("GET", "/api/v1/namespaces/default/nodes", 404),
+        ("GET", f"{CONFIGMAPS}/a/status", 404),
+        ("PUT", CONFIGMAPS, 405),
+        ("POST", "/api/v1/configmaps", 405),
+        ("POST", f"{CONFIGMAPS}/a", 405),
+        ("DELETE", "/api/v1/configmaps", 405),
+        ("POST", "/version", 405),
+        ("OPTIONS", CONFIGMAPS, 405),
+    ],
+)
+async def test_paths_that_do_not_exist(api: APIClient, method: str, path: str, status: int) -> None:
+    assert (await api.ask(method, path, {} if method == "POST" else None)).status == status
+
+
+async def test_status_and_scale(api: APIClient) -> None:
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}
+    created = await api.post(
+        DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec, "status": {"replicas": 9}}
+    )
+    assert "status" not in created.body
+    path = f"{DEPLOYMENTS}/web"
+    status = await api.patch(f"{path}/status", {"status": {"replicas": 2}, "spec": {"replicas": 7}})
+    assert (status.body["status"], status.body["spec"]["replicas"]) == ({"replicas": 2}, 2)
+    assert (await api.get(f"{path}/status")).raw == status.raw
+    scale = await api.get(f"{path}/scale")
+    assert scale.body["status"] == {"replicas": 2, "selector": "app=web"}
+    scaled = await api.patch(f"{path}/scale", {"spec": {"replicas": 5}})
+    assert (scaled.body["kind"], scaled.body["spec"]) == ("Scale", {"replicas": 5})
+    assert (await api.put(f"{path}/scale", {"spec": {"replicas": 6}})).body["spec"] == {"replicas": 6}
+    stale = {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 7}}
+    assert (await api.put(f"{path}/scale", stale)).status == 409
+    assert (await api.put(f"{path}/scale", {"spec": {"replicas": -1}})).status == 400
+    read = await api.get(path)
+    assert (read.body["spec"]["replicas"], read.body["metadata"]["generation"]) == (6, 3)
+
+
+async def test_a_pod_that_is_deleted_is_returned(api: APIClient) -> None:
+    await api.post(PODS, {"metadata": {"name": "a"}, "spec": {}})
+    deleted = await api.delete(f"{PODS}/a")
+    assert deleted.body["kind"] == "Pod"
+    assert deleted.body["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert (await api.get(f"{PODS}/a")).status == 404
+
+
+async def test_options_of_a_delete(api: APIClient) -> None:
+    await api.post(CONFIGMAPS, {**configmap("a"), "metadata": {"name": "a", "finalizers": ["x/y"]}})
+    wrong = {"preconditions": {"uid": "x"}}
+    assert (await api.delete(f"{CONFIGMAPS}/a", wrong)).status == 409
+    assert (await api.delete(f"{CONFIGMAPS}/a", [])).status == 400
+    dry = await api.delete(f"{CONFIGMAPS}/a", {"dryRun": ["All"]})
+    assert (dry.status, dry.body["kind"]) == (200, "ConfigMap")
+    foreground = await api.delete(f"{CONFIGMAPS}/a", {"propagationPolicy": "Foreground"})
+    assert foreground.body["metadata"]["finalizers"] == ["x/y", "foregroundDeletion"]
+
+
+async def test_a_collection_is_deleted(api: APIClient, server: APIServer) -> None:
+    for index in range(250):
+        server.create(
+            "v1", "configmaps", {"metadata": {"name": f"c{index:03}", "labels": {"even": str(index % 2)}}}
+        )
+    deleted = await api.delete(CONFIGMAPS, labelSelector="even=0")
+    assert (deleted.body["kind"], len(deleted.body["items"])) == ("ConfigMapList", 125)
+    assert len(server.snapshot("v1", "configmaps")) == 125
+    assert server.delete_collection("v1", "configmaps", field_selector="metadata.name=c001") == 1
+
+
+async def test_a_dry_run(api: APIClient, server: APIServer) -> None:
+    dry = await api.post(CONFIGMAPS, configmap("a"), dryRun="All")
+    assert dry.status == 201
+    assert "resourceVersion" not in dry.body["metadata"]
+    assert server.snapshot("v1", "configmaps") == {}
+
+
+async def test_a_namespace_is_emptied_in_the_background(api: APIClient, server: APIServer) -> None:
+    await api.post("/api/v1/namespaces", {"metadata": {"name": "team"}})
+    for index in range(120):
+        server.create("v1", "configmaps", {"metadata": {"name": f"c{index}", "namespace": "team"}})
+    async with api.watch("/api/v1/namespaces", resourceVersion=str(server.resource_version)) as lines:
+        deleted = await api.delete("/api/v1/namespaces/team")
+        assert deleted.body["status"]["phase"] == "Terminating"
+        assert await lines.take(2) == [("MODIFIED", "team"), ("DELETED", "team")]
+    assert server.snapshot("v1", "configmaps") == {}
+
+
+async def test_a_custom_resource(api: APIClient, server: APIServer) -> None:
+    caves = "/apis/example.com/v1/namespaces/default/caves"
+    assert (await api.get(caves)).status == 404
+    definition = {
+        "metadata": {"name": "caves.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "caves", "kind": "Cave"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True}],
+        },
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert (await api.post(path, definition)).status == 201
+    assert (await api.post(caves, {"metadata": {"name": "deep"}, "spec": {"depth": 7}})).status == 201
+    listed = await api.get(caves)
+    version = str(server.resource_version)
+    assert listed.raw.startswith(
+        b'{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Cave","m'
+    )
+    assert listed.raw.endswith(
+        b'],"kind":"CaveList","metadata":{"continue":"","resourceVersion":"' + version.encode() + b'"}}\n'
+    )
+    async with api.watch(caves, resourceVersion=version) as lines:
+        assert (await api.delete(f"{path}/caves.example.com")).status == 200
+        assert [event["type"] for event in await lines.rest()] == ["DELETED"]
+    assert (await api.get(caves)).status == 404
+
+
+async def test_a_resource_without_a_definition(api: APIClient, server: APIServer) -> None:
+    server.register(ResourceType("example.com", "v1", "caves", "Cave", namespaced=False))
+    server.create("example.com/v1", "caves", {"metadata": {"name": "deep"}})
+    assert (await api.get("/apis/example.com/v1/caves/deep")).body["kind"] == "Cave"
+
+
+async def test_a_read_from_the_future(api: APIClient) -> None:
+    await api.post(CONFIGMAPS, configmap("a"))
+    early = await api.get(f"{CONFIGMAPS}/a", resourceVersion="999")
+    assert (early.status, early.body["details"]["causes"][0]["reason"]) == (504, "ResourceVersionTooLarge")
+    assert (await api.get(f"{CONFIGMAPS}/a", resourceVersion="0")).status == 200
+
+
+def test_the_python_api_needs_no_loop() -> None:
+    server = APIServer(seed=3)
+    pod = server.create(
+        "v1", "pods", {"metadata": {"name": "a", "namespace": "team"}, "status": {"phase": "Running"}}
+    )
+    assert pod["status"] == {"phase": "Running"}
+    assert server.get("v1", "namespaces", "team")["status"] == {"phase": "Active"}
+    pod["spec"] = {"x": 1}
+    pod["status"] = {"phase": "Failed"}
+    assert server.update("v1", "pods", pod)["status"] == {"phase": "Failed"}
+    with pytest.raises(StatusError, match="409 Conflict"):
+        server.update("v1", "pods", pod)
+    assert server.patch("v1", "pods", "a", {"metadata": {"labels": {"x": "y"}}}, "team")["metadata"]["labels"]
+    assert server.patch("v1", "pods", "a", [{"op": "remove", "path": "/spec"}], "team").get("spec") is None
+    assert [each["metadata"]["name"] for each in server.list("v1", "pods", label_selector="x=y")] == ["a"]
+    assert server.list("v1", "pods", "other") == []
+    version = str(server.resource_version)
+    assert server.snapshot("v1", "pods", field_selector="status.phase=Failed") == {"team/a": version}
+    server.delete("v1", "pods", "a", "team")
+    with pytest.raises(StatusError, match="404 NotFound"):
+        server.get("v1", "pods", "a", "team")
+    with pytest.raises(StatusError, match="404 NotFound"):
+        server.update("coordination.k8s.io/v1", "leases", {"metadata": {"name": "a"}})
+    with pytest.raises(StatusError, match=r"does not have the resource 'caves' in 'example\.com/v1'"):
+        server.list("example.com/v1", "caves")
+
+
+async def test_a_broken_object_is_an_internal_error(
+    api: APIClient, server: APIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = await api.post("/api/v1/namespaces/default/services", {"metadata": {"name": "a"}, "spec": 7})
+    assert (answer.status, answer.body["reason"]) == (500, "InternalError")
+    assert "POST /api/v1/namespaces/default/services failed" in caplog.text
+
+
+async def test_concurrent_updates_lose_nothing(api: APIClient, server: APIServer) -> None:
+    await api.post(CONFIGMAPS, configmap("counter", n="0"))
+
+    async def count_to_ten() -> None:
+        for _ in range(10):
+            while True:
+                current = (await api.get(f"{CONFIGMAPS}/counter")).body
+                current["data"]["n"] = str(int(current["data"]["n"]) + 1)
+                if (await api.put(f"{CONFIGMAPS}/counter", current)).status == 200:
+                    break
+
+    await asyncio.gather(*(count_to_ten() for _ in range(5)))
+    assert server.get("v1", "configmaps", "counter")["data"] == {"n": "50"}
+
+
+def token(text: str) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=="))
+    return decoded
+
+
+async def names(api: APIClient, **query: str) -> tuple[list[str], dict[str, Any]]:
+    answer = await api.get(CONFIGMAPS, **query)
+    assert answer.status == 200, answer.body
+    return [item["metadata"]["name"] for item in answer.body["items"]], answer.body["metadata"]
+
+
+async def test_a_list(api: APIClient, server: APIServer) -> None:
+    empty = await api.get(CONFIGMAPS)
+    assert (
+        empty.raw
+        == b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"4"},"items":[]}\n'
+    )
+    for name in "abc":
+        server.create("v1", "configmaps", configmap(name))
+    server.create("v1", "configmaps", configmap("a"), "other")
+    listed = await api.get("/api/v1/configmaps")
+    assert [item["metadata"]["namespace"] for item in listed.body["items"]] == ["default"] * 3 + ["other"]
+    assert set(listed.body["items"][0]) == {"metadata", "data"}
+    assert (await names(api))[0] == ["a", "b", "c"]
+    assert (await names(api, fieldSelector="metadata.name!=b"))[0] == ["a", "c"]
+
+
+async def test_pages_are_one_snapshot(api: APIClient, server: APIServer) -> None:
+    for name in "abcde":
+        server.create("v1", "configmaps", configmap(name))
+    found, metadata = await names(api, limit="2")
+    version = metadata["resourceVersion"]
+    assert (found, metadata["remainingItemCount"]) == (["a", "b"], 3)
+    assert token(metadata["continue"]) == {"v": "meta.k8s.io/v1", "rv": int(version), "start": "default/b\0"}
+    server.delete("v1", "configmaps", "c")
+    server.create("v1", "configmaps", configmap("bb"))
+    found, metadata = await names(api, limit="2", **{"continue": metadata["continue"]})
+    assert (found, metadata["resourceVersion"], metadata["remainingItemCount"]) == (["c", "d"], version, 1)
+    found, metadata = await names(api, limit="2", **{"continue": metadata["continue"]})
+    assert (found, metadata) == (["e"], {"resourceVersion": version})
+    found, metadata = await names(api, limit="2", labelSelector="nope", resourceVersion=version)
+    assert (found, metadata) == ([], {"resourceVersion": version})
+
+
+async def test_pages_of_a_selection(api: APIClient, server: APIServer) -> None:
+    for index, name in enumerate("abcdef"):
+        server.create("v1", "configmaps", {"metadata": {"name": name, "labels": {"odd": str(index % 2)}}})
+    found, metadata = await names(api, limit="2", labelSelector="odd=1")
+    assert found == ["b", "d"]
+    assert "remainingItemCount" not in metadata
+    found, metadata = await names(api, limit="2", labelSelector="odd=1", **{"continue": metadata["continue"]})
+    assert (found, "continue" in metadata) == (["f"], False)
+
+
+async def test_a_continue_token_expires(api: APIClient, server: APIServer) -> None:
+    for name in "abc":
+        server.create("v1", "configmaps", configmap(name))
+    _, metadata = await names(api, limit="1")
+    server.faults.expire_history()
+    expired = await api.get(CONFIGMAPS, limit="1", **{"continue": metadata["continue"]})
+    assert (expired.status, expired.body["reason"]) == (410, "Expired")
+    assert expired.body["message"].startswith(
+        "The provided continue parameter is too old to display a consistent"
+    )
+    onward = expired.body["metadata"]["continue"]
+    assert token(onward)["rv"] == -1
+    found, metadata = await names(api, limit="1", **{"continue": onward})
+    assert (found, metadata["resourceVersion"]) == (["b"], str(server.resource_version))
+
+
+async def test_versions_of_a_list(api: APIClient, server: APIServer) -> None:
+    for name in "abc":
+        server.create("v1", "configmaps", configmap(name))
+    past = str(server.resource_version - 1)
+    assert len((await names(api, resourceVersion="0", limit="2"))[0]) == 3
+    assert len((await names(api, resourceVersion=past))[0]) == 3
+    assert (await names(api, resourceVersion=past, resourceVersionMatch="Exact"))[0] == ["a", "b"]
+    assert (await names(api, resourceVersion=past, limit="9"))[0] == ["a", "b"]
+    assert (
+        len((await names(api, resourceVersion=past, limit="9", resourceVersionMatch="NotOlderThan"))[0]) == 3
+    )
+    for query in ({"resourceVersion": "99"}, {"resourceVersion": "99", "resourceVersionMatch": "Exact"}):
+        early = await api.get(CONFIGMAPS, **query)
+        assert (early.status, early.headers["Retry-After"]) == (504, "1")
+        assert early.body["message"] == "Timeout: Too large resource version: 99, current: 7"
+        assert early.body["details"] == {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        }
+    server.faults.expire_history()
+    old = await api.get(CONFIGMAPS, resourceVersion=past, resourceVersionMatch="Exact")
+    assert (old.status, old.body["message"]) == (410, "The resourceVersion for the provided list is too old.")
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        (
+            {"resourceVersion": "abc"},
+            400,
+            'invalid resource version: resourceVersion: Invalid value: "abc": ',
+        ),
+        ({"continue": "broken"}, 400, "invalid continue token: "),
+        (
+            {"continue": base64.urlsafe_b64encode(b'{"v":"x","rv":1,"start":"a"}').decode()},
+            400,
+            "invalid continue ",
+        ),
+        (
+            {"continue": base64.urlsafe_b64encode(b'{"v":"meta.k8s.io/v1","rv":0,"start":"a"}').decode()},
+            400,
+            "inv",
+        ),
+        ({"limit": "x"}, 400, "strconv.ParseInt"),
+        (
+            {"resourceVersionMatch": "Exact"},
+            422,
+            'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: ',
+        ),
+        ({"resourceVersion": "0", "resourceVersionMatch": "Exact"}, 422, "ListOptions"),
+        ({"resourceVersion": "1", "resourceVersionMatch": "Nope"}, 422, "ListOptions"),
+        ({"resourceVersion": "1", "resourceVersionMatch": "Exact", "continue": "x"}, 422, "ListOptions"),
+        ({"sendInitialEvents": "true"}, 422, "ListOptions"),
+        ({"sendInitialEvents": "x"}, 400, "strconv.ParseBool"),
+        ({"labelSelector": "=="}, 400, "found '=='"),
+    ],
+)
+async def test_lists_that_are_refused(
+    api: APIClient, query: dict[str, str], status: int, message: str
+) -> None:
+    answer = await api.get(CONFIGMAPS, **query)
+    assert (answer.status, answer.body["message"].startswith(message)) == (status, True), answer.body
+
+
+async def test_a_continue_token_excludes_a_version(api: APIClient, server: APIServer) -> None:
+    server.create("v1", "configmaps", configmap("a"))
+    server.create("v1", "configmaps", configmap("b"))
+    _, metadata = await names(api, limit="1")
+    answer = await api.get(CONFIGMAPS, resourceVersion="5", **{"continue": metadata["continue"]})
+    assert answer.body["message"] == "specifying resource version is not allowed when using continue"
+
+
+async def test_a_large_list_comes_in_pieces(api: APIClient, server: APIServer) -> None:
+    for index in range(300):
+        server.create("v1", "configmaps", configmap(f"c{index:03}", k="x" * 10_000))
+    async with api.session.get(api.url + CONFIGMAPS) as response:
+        assert response.headers["Transfer-Encoding"] == "chunked"
+        body = await response.read()
+    assert len(json.loads(body)["items"]) == 300
+    assert len(body) > 3_000_000

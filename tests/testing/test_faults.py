@@ -1,0 +1,227 @@
+"""Trouble on command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import aiohttp
+import pytest
+
+from aioinformer.testing import APIServer
+
+from .client import APIClient, Lines
+from .test_watching import ALL, CONFIGMAPS, WATCH_LIST, create, now
+
+SECRETS = "/api/v1/secrets"
+
+
+async def test_watches_are_dropped_cleanly(api: APIClient, server: APIServer) -> None:
+    async with (
+        api.watch(ALL, resourceVersion=now(server)) as configmaps,
+        api.watch(SECRETS, resourceVersion=now(server)) as secrets,
+    ):
+        create(server, "a")
+        assert server.faults.drop_watches("configmaps") == 1
+        assert [event["type"] for event in await configmaps.rest()] == ["ADDED"]
+        assert server.faults.drop_watches() == 1
+        assert await secrets.rest() == []
+    assert server.faults.drop_watches() == 0
+
+
+async def test_watches_are_cut_in_the_middle_of_a_line(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        create(server, "a")
+        assert server.faults.drop_watches(mid_line=True) == 1
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await lines.rest_raw()
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        server.faults.drop_watches(mid_line=True)
+        assert (await lines._response.content.readany()).startswith(b'{"type":"BOOKMARK","object":')
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await lines.rest_raw()
+
+
+async def test_errors_in_the_stream(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        assert server.faults.watch_error(code=429, retry_after=3, end=False) == 1
+        event = await lines.next()
+        assert (event["type"], event["object"]["reason"]) == ("ERROR", "TooManyRequests")
+        assert event["object"]["details"] == {"retryAfterSeconds": 3}
+        assert server.faults.watch_error(resource="secrets") == 0
+        server.faults.watch_error()
+        assert [(event["type"], event["object"]["code"]) for event in await lines.rest()] == [("ERROR", 410)]
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        server.faults.watch_error({"code": 500, "odd": True})
+        assert await lines.rest() == [{"type": "ERROR", "object": {"code": 500, "odd": True}}]
+
+
+async def test_any_bytes_in_the_stream(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        assert server.faults.send_raw(b"no json\n", "configmaps") == 1
+        create(server, "a")
+        received = (await lines._response.content.readline(), await lines._response.content.readline())
+        assert b"no json\n" in received
+        assert server.faults.send_raw(b"\xff\n", end=True) == 1
+        assert await lines.rest_raw() == b"\xff\n"
+
+
+async def test_requests_fail(api: APIClient, server: APIServer) -> None:
+    fault = server.faults.fail(429, times=2, retry_after=7, verb="list", resource="configmaps")
+    assert (await api.get(SECRETS)).status == 200
+    for _ in range(2):
+        answer = await api.get(ALL)
+        assert (answer.status, answer.headers["Retry-After"], answer.body["reason"]) == (
+            429,
+            "7",
+            "TooManyRequests",
+        )
+    assert (await api.get(ALL)).status == 200
+    assert (fault.hits, fault.times) == (2, 0)
+    forever = server.faults.fail(503, times=None, message="down", reason="ServiceUnavailable")
+    for _ in range(3):
+        assert (await api.get("/version")).body["message"] == "down"
+    forever.remove()
+    forever.remove()
+    assert (await api.get("/version")).status == 200
+    assert [request.status for request in server.requests][-4:] == [503, 503, 503, 200]
+
+
+async def test_further_pages_fail(api: APIClient, server: APIServer) -> None:
+    for name in "abc":
+        create(server, name)
+    server.faults.fail(410, matching=lambda request: request.is_continue)
+    first = await api.get(ALL, limit="1")
+    second = await api.get(ALL, limit="1", **{"continue": first.body["metadata"]["continue"]})
+    assert (first.status, second.status) == (200, 410)
+
+
+async def test_a_watch_fails_in_the_stream(api: APIClient, server: APIServer) -> None:
+    server.faults.fail(500, verb="watch", in_stream=True)
+    async with api.watch(ALL) as lines:
+        (event,) = await lines.rest()
+    assert (lines.status, event["object"]["code"]) == (200, 500)
+
+
+async def test_requests_are_delayed(api: APIClient, server: APIServer) -> None:
+    loop = asyncio.get_running_loop()
+    server.faults.delay(0.05, times=1, verb="list")
+    begun = loop.time()
+    await api.get(ALL)
+    assert loop.time() - begun >= 0.05
+    begun = loop.time()
+    await api.get(ALL)
+    assert loop.time() - begun < 0.05
+
+
+async def silent(lines: Lines) -> bool:
+    """Whether a stream stays silent for a moment."""
+    try:
+        await asyncio.wait_for(lines._response.content.readany(), 0.05)
+    except TimeoutError:
+        return True
+    return False
+
+
+async def test_connections_freeze(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        server.faults.freeze(resource="configmaps")
+        create(server, "a")
+        assert await silent(lines)
+        asking = asyncio.create_task(api.get(ALL))
+        assert (await api.get(SECRETS)).status == 200
+        assert not asking.done()
+        server.faults.thaw()
+        assert await lines.take(1) == [("ADDED", "a")]
+        assert (await asking).status == 200
+
+
+async def test_a_frozen_watch_can_only_be_cut(api: APIClient, server: APIServer) -> None:
+    for mid_line in (True, False):
+        async with api.watch(ALL, resourceVersion=now(server)) as lines:
+            freeze = server.faults.freeze()
+            create(server, f"a{mid_line}".lower())
+            server.faults.drop_watches(mid_line=mid_line)
+            with pytest.raises(aiohttp.ClientError):
+                await lines.rest_raw()
+            freeze.remove()
+
+
+async def test_the_server_pauses(api: APIClient, server: APIServer) -> None:
+    server.pause()
+    server.pause()
+    asking = asyncio.create_task(api.get("/version"))
+    while not server.count("get"):  # noqa: ASYNC110 - nothing answers while all is frozen
+        await asyncio.sleep(0.001)
+    assert not asking.done()
+    server.resume()
+    server.resume()
+    assert (await asking).status == 200
+
+
+async def test_bookmarks_are_lost(http: aiohttp.ClientSession) -> None:
+    async with APIServer(bookmark_interval=0.01) as server:
+        api = APIClient(http, server.url)
+        closing = server.faults.lose_closing_bookmark()
+        async with api.watch(ALL, **WATCH_LIST) as lines:
+            assert "annotations" not in (await lines.next())["object"]["metadata"]
+        assert closing.hits == 1
+        lost = server.faults.lose_bookmarks("configmaps")
+        async with api.watch(ALL, **WATCH_LIST) as lines:
+            event = await lines.next()
+            assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+            while lost.hits < 3:
+                await api.get("/version")
+            create(server, "a")
+            assert await lines.take(1) == [("ADDED", "a")]
+
+
+async def test_a_list_breaks_off(api: APIClient, server: APIServer) -> None:
+    for index in range(10):
+        create(server, f"c{index}")
+    server.faults.truncate()
+    async with api.session.get(api.url + CONFIGMAPS) as response:
+        assert response.status == 200
+        received = b""
+        with pytest.raises(aiohttp.ClientPayloadError):
+            async for chunk in response.content.iter_any():
+                received += chunk
+    assert 4 <= received.count(b'"uid"') <= 6
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(received)
+    assert len((await api.get(CONFIGMAPS)).body["items"]) == 10
+
+
+async def test_an_empty_list_breaks_off(api: APIClient, server: APIServer) -> None:
+    server.faults.truncate(fraction=1.0)
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await api.get(CONFIGMAPS)
+
+
+async def test_connections_are_refused(api: APIClient, server: APIServer) -> None:
+    port = server.port
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        server.faults.refuse()
+        server.faults.refuse()
+        async with aiohttp.ClientSession() as another:
+            with pytest.raises(aiohttp.ClientConnectorError):
+                await another.get(server.url)
+            create(server, "a")
+            assert await lines.take(1) == [("ADDED", "a")]
+            server.faults.refuse(cut=True)
+            server.faults.cut_connections()
+            with pytest.raises(aiohttp.ClientError):
+                await lines.rest_raw()
+            await server.faults.accept()
+            await server.faults.accept()
+            assert server.port == port
+            assert (await APIClient(another, server.url).get(ALL)).status == 200
+
+
+async def test_faults_are_cleared(api: APIClient, server: APIServer) -> None:
+    server.faults.fail(500, times=None)
+    server.faults.delay(100)
+    server.faults.freeze()
+    server.faults.truncate(times=None)
+    server.faults.clear()
+    assert (await api.get(ALL)).status == 200

@@ -1,0 +1,231 @@
+"""Starting, stopping, who may ask, and what is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import stat
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+import uvloop
+
+from aioinformer.testing import APIServer, MissingExtraError
+
+from .client import APIClient
+from .test_watching import ALL, create, now
+
+
+async def test_stopping_cuts_everything_and_leaves_no_task(http: aiohttp.ClientSession) -> None:
+    before = asyncio.all_tasks()
+    server = APIServer()
+    await server.start()
+    api = APIClient(http, server.url)
+    async with api.watch(ALL, resourceVersion=now(server)) as lines, api.watch(ALL) as other:
+        server.faults.freeze(verb="list")
+        asking = asyncio.create_task(api.get(ALL))
+        while not server.count("list"):
+            await api.get("/version")
+        await server.stop()
+        assert asyncio.all_tasks() - before == {asking}
+        with pytest.raises(aiohttp.ClientError):
+            await asking
+        for each in (lines, other):
+            with pytest.raises(aiohttp.ClientError):
+                await each.rest_raw()
+    assert server.open_watches == 0
+    await server.stop()
+
+
+async def test_a_slow_reader_does_not_delay_the_end(http: aiohttp.ClientSession) -> None:
+    async with APIServer() as server:
+        for index in range(200):
+            server.create(
+                "v1", "configmaps", {"metadata": {"name": f"c{index}"}, "data": {"k": "x" * 100_000}}
+            )
+        response = await http.get(server.url + ALL)
+        async with APIClient(http, server.url).watch(ALL) as lines:
+            await lines.next()
+    response.close()
+
+
+async def test_a_restart_keeps_port_and_objects(api: APIClient, server: APIServer) -> None:
+    url = server.url
+    create(server, "a")
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        await server.restart()
+        with pytest.raises(aiohttp.ClientError):
+            await lines.rest_raw()
+    assert server.url == url
+    assert [item["metadata"]["name"] for item in (await api.get(ALL)).body["items"]] == ["a"]
+
+
+async def test_a_server_starts_once() -> None:
+    async with APIServer() as server:
+        with pytest.raises(RuntimeError):
+            await server.start()
+        async with APIServer(port=0) as other:
+            assert other.port != server.port
+
+
+async def test_refusing_a_stopped_server_is_nothing() -> None:
+    server = APIServer()
+    server.faults.refuse()
+    assert server.faults.cut_connections() == 0
+    await server.faults.accept()
+    assert server.port == 0
+    async with server:
+        assert server.port != 0
+
+
+async def test_what_was_begun_before_the_start_is_finished(http: aiohttp.ClientSession) -> None:
+    server = APIServer()
+    create(server, "a", "team")
+    server.delete("v1", "namespaces", "team")
+    async with server:
+        assert (await APIClient(http, server.url).get("/api/v1/namespaces/team")).status == 404
+
+
+async def test_tokens(http: aiohttp.ClientSession) -> None:
+    async with APIServer(token="first") as server:
+        api = APIClient(http, server.url)
+        first, second = ({"Authorization": f"Bearer {token}"} for token in ("first", "second"))
+        refused = await api.get(ALL)
+        assert (refused.status, refused.body["message"]) == (401, "Unauthorized")
+        assert "details" not in refused.body
+        assert (await api.get(ALL, first)).status == 200
+        assert (await api.get(ALL, second)).status == 401
+        assert (await api.get(ALL, {"Authorization": "Basic first"})).status == 401
+        server.tokens.add("second")
+        server.tokens.discard("first")
+        assert (await api.get(ALL, first)).status == 401
+        assert (await api.get(ALL, second)).status == 200
+        assert server.token == "first"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (
+            "/api/v1/namespaces/default/pods",
+            'pods is forbidden: User "system:anonymous" cannot list resource "pods" in API group "" in the namespace '
+            '"default"',
+        ),
+        (
+            "/apis/apps/v1/deployments",
+            'deployments.apps is forbidden: User "system:anonymous" cannot list resource "deployments" in API group '
+            '"apps" at the cluster scope',
+        ),
+        ("/version", 'forbidden: User "system:anonymous" cannot get path "/version"'),
+    ],
+)
+async def test_what_is_forbidden(api: APIClient, server: APIServer, path: str, message: str) -> None:
+    rule = server.forbid()
+    refused = await api.get(path)
+    assert (refused.status, refused.body["message"]) == (403, message)
+    rule.remove()
+    assert (await api.get(path)).status == 200
+
+
+async def test_only_some_is_forbidden(api: APIClient, server: APIServer) -> None:
+    server.forbid("watch", "pods")
+    assert (await api.get("/api/v1/pods")).status == 200
+    assert (await api.get("/api/v1/pods", watch="1")).status == 403
+    async with api.watch("/api/v1/secrets") as lines:
+        assert lines.status == 200
+    server.forbid("update", "pods")
+    path = "/api/v1/namespaces/default/pods/a/status"
+    assert 'cannot update resource "pods/status"' in (await api.put(path, {})).body["message"]
+
+
+async def test_requests_are_recorded(api: APIClient, server: APIServer) -> None:
+    await api.get(ALL, limit="5", labelSelector="a=b")
+    await api.get("/apis/apps/v1/namespaces/default/deployments/web/scale")
+    await api.get("/version")
+    listing, scale, version = server.requests
+    assert (listing.verb, listing.resource, listing.status) == ("list", "configmaps", 200)
+    assert dict(listing.query) == {"limit": "5", "labelSelector": "a=b"}
+    assert (scale.group, scale.namespace, scale.name, scale.subresource) == (
+        "apps",
+        "default",
+        "web",
+        "scale",
+    )
+    assert (scale.verb, scale.status) == ("get", 404)
+    assert scale.about("deployments.apps")
+    assert scale.about("deployments")
+    assert not scale.about("deployments.batch")
+    assert (version.verb, version.resource, version.path) == ("get", "", "/version")
+    assert server.count() == 3
+    assert server.count("get") == 2
+    assert server.count("list", "configmaps") == server.count(resource="configmaps") == 1
+
+
+async def test_tls(http: aiohttp.ClientSession) -> None:
+    async with APIServer(tls=True, token="t") as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        assert server.ca_pem is not None
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await http.get(server.url)
+        context = ssl.create_default_context(cadata=server.ca_pem.decode())
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=context), headers={"Authorization": "Bearer t"}
+        ) as trusting:
+            api = APIClient(trusting, server.url)
+            create(server, "a")
+            async with api.watch(ALL) as lines:
+                await lines.take(1)
+                server.faults.drop_watches(mid_line=True)
+                with pytest.raises(aiohttp.ClientError):
+                    await lines.rest_raw()
+            await server.restart()
+            assert (await api.get(ALL)).status == 200
+
+
+async def test_a_kubeconfig(tmp_path: Path) -> None:
+    async with APIServer(tls=True, token="secret") as server:
+        path = tmp_path / "config"
+        config = server.kubeconfig(path)
+        assert json.loads(path.read_text()) == config
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert config["clusters"][0]["cluster"]["server"] == server.url
+        assert "certificate-authority-data" in config["clusters"][0]["cluster"]
+        assert config["users"][0]["user"] == {"token": "secret"}
+    async with APIServer() as plain:
+        assert plain.kubeconfig()["users"][0]["user"] == {}
+        assert plain.ca_pem is None
+
+
+def test_tls_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trustme", None)
+    with pytest.raises(MissingExtraError, match=r"trustme.*pip install aioinformer\[testing\]"):
+        APIServer(tls=True)
+
+
+def test_everything_on_uvloop() -> None:
+    async def exercise() -> None:
+        async with APIServer() as server, aiohttp.ClientSession() as session:
+            api = APIClient(session, server.url)
+            async with api.watch(ALL, resourceVersion=now(server)) as lines:
+                create(server, "a")
+                assert await lines.take(1) == [("ADDED", "a")]
+                create(server, "b")
+                server.faults.drop_watches(mid_line=True)
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    await lines.rest_raw()
+            server.faults.refuse(cut=True)
+            with pytest.raises(aiohttp.ClientError):
+                await api.get(ALL)
+            await server.faults.accept()
+            await server.restart()
+            assert (await api.get(ALL)).status == 200
+            async with api.watch(ALL) as lines:
+                await server.stop()
+                with pytest.raises(aiohttp.ClientError):
+                    await lines.rest_raw()
+        assert len(asyncio.all_tasks()) == 1
+
+    uvloop.run(exercise())

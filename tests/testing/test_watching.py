@@ -1,0 +1,299 @@
+"""Watches over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from aioinformer.testing import APIServer
+
+from .client import APIClient, short
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+ALL = "/api/v1/configmaps"
+WATCH_LIST = {
+    "sendInitialEvents": "true",
+    "resourceVersionMatch": "NotOlderThan",
+    "allowWatchBookmarks": "true",
+}
+
+
+def create(server: APIServer, name: str, namespace: str = "default", **labels: str) -> None:
+    server.create("v1", "configmaps", {"metadata": {"name": name, "labels": labels}}, namespace)
+
+
+def label(server: APIServer, name: str, value: str | None, namespace: str = "default") -> None:
+    server.patch("v1", "configmaps", name, {"metadata": {"labels": {"app": value}}}, namespace)
+
+
+def now(server: APIServer) -> str:
+    return str(server.resource_version)
+
+
+async def test_changes_are_told(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        create(server, "a")
+        label(server, "a", "x")
+        server.delete("v1", "configmaps", "a")
+        events = [await lines.next() for _ in range(3)]
+    assert [short(event) for event in events] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+    assert versions == list(range(server.resource_version - 2, server.resource_version + 1))
+    assert list(events[0]["object"]) == ["kind", "apiVersion", "metadata"]
+
+
+async def test_a_watch_goes_back_to_its_version(api: APIClient, server: APIServer) -> None:
+    create(server, "a")
+    version = now(server)
+    create(server, "b")
+    create(server, "c", "other")
+    async with api.watch(ALL, resourceVersion=version) as lines:
+        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b"), ("ADDED", "c")]
+    async with api.watch(CONFIGMAPS, resourceVersion=version) as lines:
+        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b")]
+
+
+@pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}])
+async def test_without_a_version_the_objects_come_first(
+    api: APIClient, server: APIServer, query: dict[str, str]
+) -> None:
+    create(server, "a")
+    create(server, "b", "other")
+    label(server, "a", "x")
+    async with api.watch(ALL, **query) as lines:
+        assert await lines.take(2) == [("ADDED", "a"), ("ADDED", "b")]
+        label(server, "b", "x", "other")
+        assert await lines.take(1) == [("MODIFIED", "b")]
+
+
+async def test_the_deprecated_path(api: APIClient, server: APIServer) -> None:
+    create(server, "a")
+    create(server, "b")
+    async with api.watch("/api/v1/watch/namespaces/default/configmaps/b") as lines:
+        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b")]
+
+
+async def test_what_leaves_a_selection_is_deleted_and_what_enters_is_added(
+    api: APIClient, server: APIServer
+) -> None:
+    create(server, "a", app="x")
+    create(server, "b", app="y")
+    async with api.watch(ALL, resourceVersion=now(server), labelSelector="app=x") as lines:
+        label(server, "a", "y")
+        label(server, "b", "x")
+        label(server, "b", "y")
+        label(server, "a", "z")
+        create(server, "c", app="x")
+        server.patch("v1", "configmaps", "c", {"data": {"k": "v"}})
+        server.delete("v1", "configmaps", "a")
+        server.delete("v1", "configmaps", "c")
+        events = [await lines.next() for _ in range(6)]
+    assert [short(event) for event in events] == [
+        ("DELETED", "a"),
+        ("ADDED", "b"),
+        ("DELETED", "b"),
+        ("ADDED", "c"),
+        ("MODIFIED", "c"),
+        ("DELETED", "c"),
+    ]
+    left = events[0]["object"]["metadata"]
+    assert left["labels"] == {"app": "x"}
+    assert int(left["resourceVersion"]) == int(events[1]["object"]["metadata"]["resourceVersion"]) - 1
+
+
+async def test_a_field_selector_follows_the_status(api: APIClient, server: APIServer) -> None:
+    async with api.watch(
+        "/api/v1/pods", resourceVersion=now(server), fieldSelector="status.phase=Running"
+    ) as lines:
+        server.create("v1", "pods", {"metadata": {"name": "p"}, "status": {"phase": "Pending"}})
+        server.patch("v1", "pods", "p", {"status": {"phase": "Running"}})
+        server.patch("v1", "pods", "p", {"status": {"phase": "Failed"}})
+        assert await lines.take(2) == [("ADDED", "p"), ("DELETED", "p")]
+
+
+async def test_a_timeout_ends_the_stream(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server), timeoutSeconds="1") as lines:
+        assert await lines.rest() == []
+    async with api.watch(
+        ALL, resourceVersion=now(server), timeoutSeconds="1", allowWatchBookmarks="true"
+    ) as lines:
+        create(server, "a", "elsewhere")
+        last = (await lines.rest())[-1]
+    assert last == {
+        "type": "BOOKMARK",
+        "object": {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"resourceVersion": now(server)}},
+    }
+
+
+async def test_bookmarks_come_regularly(api: APIClient, http: aiohttp.ClientSession) -> None:
+    async with APIServer(bookmark_interval=0.01) as server:
+        client = APIClient(http, server.url)
+        async with client.watch(ALL, resourceVersion=now(server), allowWatchBookmarks="true") as lines:
+            for _ in range(3):
+                assert (await lines.next())["type"] == "BOOKMARK"
+        async with client.watch(ALL, resourceVersion=now(server), timeoutSeconds="1") as lines:
+            assert await lines.rest() == []
+
+
+@pytest.mark.parametrize("version", [None, "0", "1"])
+async def test_watch_list(api: APIClient, server: APIServer, version: str | None) -> None:
+    create(server, "a")
+    create(server, "b")
+    query = WATCH_LIST if version is None else {**WATCH_LIST, "resourceVersion": version}
+    async with api.watch(ALL, **query) as lines:
+        assert await lines.take(2) == [("ADDED", "a"), ("ADDED", "b")]
+        closing = await lines.next()
+        create(server, "c")
+        assert await lines.take(1) == [("ADDED", "c")]
+    assert closing["type"] == "BOOKMARK"
+    assert closing["object"]["metadata"] == {
+        "resourceVersion": str(server.resource_version - 1),
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+
+
+async def test_watch_list_of_nothing_and_without_bookmarks(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, **WATCH_LIST) as lines:
+        assert (await lines.next())["type"] == "BOOKMARK"
+    create(server, "a")
+    query = {**WATCH_LIST, "allowWatchBookmarks": "false"}
+    async with api.watch(ALL, **query) as lines:
+        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "a")]
+    query = {
+        **WATCH_LIST,
+        "sendInitialEvents": "false",
+        "resourceVersion": now(server),
+    }
+    async with api.watch(ALL, **query) as lines:
+        create(server, "b")
+        assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "b")]
+
+
+async def test_watch_list_from_the_future(api: APIClient) -> None:
+    async with api.watch(ALL, **WATCH_LIST, resourceVersion="99") as lines:
+        (event,) = await lines.rest()
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 504)
+    assert event["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_a_plain_watch_from_the_future_waits(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=str(server.resource_version + 2)) as lines:
+        for name in "abc":
+            create(server, name)
+        assert await lines.take(1) == [("ADDED", "c")]
+
+
+async def test_a_server_without_watch_list(http: aiohttp.ClientSession) -> None:
+    async with APIServer(watch_list=False) as server:
+        client = APIClient(http, server.url)
+        refused = await client.get(ALL, watch="true", **WATCH_LIST)
+        assert (refused.status, refused.body["reason"]) == (422, "Invalid")
+        assert refused.body["message"] == (
+            'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for '
+            "watch unless the WatchList feature gate is enabled"
+        )
+        create(server, "a")
+        async with client.watch(ALL, allowWatchBookmarks="true") as lines:
+            assert [short(event) for event in await lines.dropped(server)] == [("ADDED", "a")]
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"sendInitialEvents": "true"}, 422),
+        ({"resourceVersionMatch": "NotOlderThan"}, 422),
+        ({"sendInitialEvents": "true", "resourceVersionMatch": "Exact"}, 422),
+        ({**WATCH_LIST, "continue": "x"}, 422),
+        ({"resourceVersion": "abc"}, 500),
+        ({"fieldSelector": "nope=1"}, 400),
+        ({"timeoutSeconds": "x"}, 400),
+    ],
+)
+async def test_watches_that_are_refused(api: APIClient, query: dict[str, str], status: int) -> None:
+    assert (await api.get(ALL, watch="true", **query)).status == status
+
+
+async def expired(api: APIClient, version: str) -> dict[str, Any]:
+    async with api.watch(ALL, resourceVersion=version) as lines:
+        assert lines.status == 200
+        (event,) = await lines.rest()
+    assert event["type"] == "ERROR"
+    status: dict[str, Any] = event["object"]
+    return status
+
+
+async def test_an_expired_version(api: APIClient, server: APIServer) -> None:
+    create(server, "a")
+    version = now(server)
+    server.faults.expire_history()
+    assert await expired(api, version) == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": f"too old resource version: {version} ({now(server)})",
+        "reason": "Expired",
+        "code": 410,
+    }
+    server.faults.expired_as_status = True
+    answer = await api.get(ALL, watch="true", resourceVersion=version)
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        create(server, "b")
+        assert await lines.take(1) == [("ADDED", "b")]
+
+
+async def test_the_history_is_as_long_as_asked(http: aiohttp.ClientSession) -> None:
+    async with APIServer(history=3) as server:
+        client = APIClient(http, server.url)
+        for name in "abcde":
+            create(server, name)
+        version = server.resource_version
+        async with client.watch(ALL, resourceVersion=str(version - 3)) as lines:
+            assert [short(event) for event in await lines.dropped(server)] == [
+                ("ADDED", "c"),
+                ("ADDED", "d"),
+                ("ADDED", "e"),
+            ]
+        assert (await expired(client, str(version - 4)))["code"] == 410
+
+
+async def test_an_open_watch_outlives_the_history(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        create(server, "a")
+        server.faults.expire_history()
+        create(server, "b")
+        assert await lines.take(2) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+async def test_a_watch_that_lies_too_far_behind_is_ended(http: aiohttp.ClientSession) -> None:
+    async with APIServer(history=10, watch_buffer=50) as server:
+        client = APIClient(http, server.url)
+        async with client.watch(ALL, resourceVersion=now(server)) as lines:
+            create(server, "first")
+            assert await lines.take(1) == [("ADDED", "first")]
+            for index in range(51):
+                create(server, f"c{index}")
+            assert await lines.rest() == []
+
+
+async def test_many_changes_and_many_watches(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as one, api.watch(CONFIGMAPS, **WATCH_LIST) as two:
+        for index in range(3000):
+            create(server, f"c{index}")
+        expected = [("ADDED", f"c{index}") for index in range(3000)]
+        assert await one.take(3000) == expected
+        seen = [event for event in await two.take(3001) if event[0] != "BOOKMARK"]
+        assert seen == expected
+    assert server.open_watches <= 2
+
+
+async def test_a_watch_ends_with_its_client(api: APIClient, server: APIServer) -> None:
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        create(server, "a")
+        await lines.take(1)
+        assert server.open_watches == 1
+    while server.open_watches:
+        await api.get("/version")
