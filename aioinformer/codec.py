@@ -119,7 +119,9 @@ def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
         except DecodeError:
             raise
         except Exception as error:  # models raise whatever their generator thought of
-            raise DecodeError(f"not a {object_type.__name__}: {error!r:.200}; it begins {raw[:80]!r}") from error
+            raise DecodeError(
+                f"not a {object_type.__name__}: {error!r:.200}; it begins {raw[:80]!r}"
+            ) from error
 
     return decode
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from .deltas import DeletedFinalStateUnknown
+from .errors import ConfigError
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -103,6 +104,21 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
 
     def __repr__(self) -> str:
         return f"filtered {handler_name(self._handler)}"
+
+
+def require_handler(handler: object) -> None:
+    """Find out at registration, not at the first event, that something is no handler.
+
+    Raises:
+        ConfigError: It lacks a method, or is a class where an instance is wanted.
+    """
+    missing = [
+        name for name in ("on_add", "on_update", "on_delete") if not callable(getattr(handler, name, None))
+    ]
+    if isinstance(handler, type):
+        raise ConfigError(f"{handler.__qualname__} is a class; register an instance of it")
+    if missing:
+        raise ConfigError(f"{handler!r} is no event handler: it has no {', '.join(missing)}")
 
 
 def callable_name(function: object) -> str:

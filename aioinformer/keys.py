@@ -47,7 +47,9 @@ def deletion_handling_meta_namespace_key_func(obj: Any) -> str:
     Raises:
         KeyFuncError: The object has no metadata, or no name in it.
     """
-    if type(obj) is KubeObject and (key := obj.key) and key[-1] != "/":  # the usual case, without a second call
+    if (
+        type(obj) is KubeObject and (key := obj.key) and key[-1] != "/"
+    ):  # the usual case, without a second call
         return key
     return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key_func(obj)
 

@@ -202,7 +202,7 @@ class KubeObject(Mapping[str, Any]):
             DecodeError: It cannot be written as JSON, or has no metadata.
         """
         try:
-            raw = _encode(fields)
+            raw = bytes(memoryview(_encode(fields)))  # msgspec's result keeps a buffer larger than itself
         except (TypeError, ValueError, RecursionError) as error:
             raise DecodeError(f"not JSON: {error}") from error
         return cls.from_bytes(raw)

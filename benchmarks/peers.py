@@ -16,7 +16,6 @@ import uvloop
 
 from aioinformer import Client, KubeObject, ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
 
-
 Clock = Callable[[], None]
 """Called by a peer once it is set up: its connections' machinery stands, nothing is connected yet."""
 

@@ -44,14 +44,24 @@ def pod(number: int, resource_version: int, node: str = "") -> dict[str, Any]:
             "nodeName": node or f"node-{number % 50}",
             "schedulerName": "default-scheduler",
             "tolerations": [
-                {"key": f"node.kubernetes.io/{k}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+                {
+                    "key": f"node.kubernetes.io/{k}",
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 300,
+                }
                 for k in ("not-ready", "unreachable")
             ],
         },
         "status": {
             "phase": "Running",
             "conditions": [
-                {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": "2026-11-01T08:00:05Z"}
+                {
+                    "type": kind,
+                    "status": "True",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": "2026-11-01T08:00:05Z",
+                }
                 for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
             ],
             "hostIP": "10.1.0.7",
@@ -90,7 +100,7 @@ def _container(n: int) -> dict[str, Any]:
 
 
 def _managed(manager: str, subresource: str) -> dict[str, Any]:
-    fields = {f"f:field-{n}": {".": {}, "f:value": {}, "f:other": {}} for n in range(8)}
+    fields: dict[str, Any] = {f"f:field-{n}": {".": {}, "f:value": {}, "f:other": {}} for n in range(8)}
     return {
         "manager": manager,
         "operation": "Update",

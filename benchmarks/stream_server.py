@@ -16,6 +16,8 @@ EMPTY = b'{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"}
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 GROUP = 8
 """Events in one HTTP chunk, as a busy server writes them."""
+WRITE = 20
+"""HTTP chunks handed to the socket at once, some megabyte: the clients must never wait for the server."""
 
 
 def encode_events(events: int, pods: int) -> list[bytes]:
@@ -26,7 +28,8 @@ def encode_events(events: int, pods: int) -> list[bytes]:
         kind = b"ADDED" if n < pods else b"MODIFIED"
         lines.append(b'{"type":"%s","object":%s}\n' % (kind, encoder.encode(pod(n % pods, n + 2))))
     groups = [b"".join(lines[start : start + GROUP]) for start in range(0, events, GROUP)]
-    return [b"%x\r\n%s\r\n" % (len(group), group) for group in groups]
+    chunks = [b"%x\r\n%s\r\n" % (len(group), group) for group in groups]
+    return [b"".join(chunks[start : start + WRITE]) for start in range(0, len(chunks), WRITE)]
 
 
 async def main(events: int, pods: int) -> None:

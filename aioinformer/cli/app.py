@@ -19,7 +19,11 @@ from ..listwatch import Client
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
-    help="Kubernetes informers for asyncio.", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    help="Kubernetes informers for asyncio.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
 )
 
 
@@ -47,16 +51,26 @@ def _root(
 @app.command()
 def watch(
     resource: Annotated[str, typer.Argument(help="pods, deploy, deployments.apps, caves.example.com …")],
-    namespace: Annotated[str | None, typer.Option("-n", "--namespace", help="The context's, else default.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option("-n", "--namespace", help="The context's, else default.")
+    ] = None,
     all_namespaces: Annotated[bool, typer.Option("-A", "--all-namespaces")] = False,
-    label_selector: Annotated[str | None, typer.Option("-l", "--selector", help="Such as app=web,tier!=db.")] = None,
-    field_selector: Annotated[str | None, typer.Option("--field-selector", help="Such as status.phase=Running.")] = None,
-    kubeconfig: Annotated[Path | None, typer.Option("--kubeconfig", help="Default: $KUBECONFIG, ~/.kube/config.")] = None,
+    label_selector: Annotated[
+        str | None, typer.Option("-l", "--selector", help="Such as app=web,tier!=db.")
+    ] = None,
+    field_selector: Annotated[
+        str | None, typer.Option("--field-selector", help="Such as status.phase=Running.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", help="Default: $KUBECONFIG, ~/.kube/config.")
+    ] = None,
     context: Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")] = None,
     server: Annotated[str | None, typer.Option("--server", help="A URL, without any configuration.")] = None,
     output: Annotated[Output, typer.Option("-o", "--output")] = Output.TABLE,
     full: Annotated[bool, typer.Option("--full", help="With -o jsonl: the object in each line.")] = False,
-    until_synced: Annotated[bool, typer.Option("--until-synced", help="Exit once the whole list is printed.")] = False,
+    until_synced: Annotated[
+        bool, typer.Option("--until-synced", help="Exit once the whole list is printed.")
+    ] = False,
 ) -> None:
     """Print a collection, then every change to it, until Ctrl-C."""
     if namespace is not None and all_namespaces:
@@ -78,7 +92,9 @@ def watch(
 
 @app.command()
 def demo(
-    seconds: Annotated[float | None, typer.Option("--seconds", min=1.0, help="End by itself, with a summary.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=1.0, help="End by itself, with a summary.")
+    ] = None,
     objects: Annotated[int, typer.Option("--objects", min=1, max=100_000, help="Pods to begin with.")] = 300,
     seed: Annotated[int, typer.Option("--seed", help="Of the workload and its troubles.")] = 0,
 ) -> None:

@@ -55,7 +55,10 @@ async def run_demo(seconds: float | None, pods: int, seed: int) -> None:
                 show = _Show(informer, server, workload, news)
                 try:
                     await first_of(
-                        workload.run(RATE), troubles.run(TROUBLE_EVERY, news.trouble), show.run(), _sleep(seconds)
+                        workload.run(RATE),
+                        troubles.run(TROUBLE_EVERY, news.trouble),
+                        show.run(),
+                        _sleep(seconds),
                     )
                 finally:
                     show.end()
@@ -126,11 +129,15 @@ class _Show:
     def summary(self, troubles: Troubles) -> None:
         reflector = self._informer.state.reflectors[0]
         pods = len(self._informer.store)
-        self._print(f"cache equal to the server: {pods} pods, every resourceVersion the same; so is the handler's copy")
+        self._print(
+            f"cache equal to the server: {pods} pods, every resourceVersion the same; so is the handler's copy"
+        )
         self._print(f"workload: {_counts(self._workload.done)}")
         self._print(f"troubles: {_counts(troubles.done) or 'none'}")
         self._print(f"handler:  {_counts(self._news.counts)}")
-        self._print(f"requests: {reflector.lists} lists, {reflector.watches} watches, {reflector.events} events")
+        self._print(
+            f"requests: {reflector.lists} lists, {reflector.watches} watches, {reflector.events} events"
+        )
 
     def _server_pods(self) -> dict[str, str]:
         return self._server.snapshot("v1", "pods")

@@ -57,7 +57,12 @@ async def watch_resource(client: Client, asked: Watching) -> None:
         )
         informer = SharedIndexInformer(
             ListWatch.for_resource(
-                client, resource.api_version, resource.plural, namespace, asked.label_selector, asked.field_selector
+                client,
+                resource.api_version,
+                resource.plural,
+                namespace,
+                asked.label_selector,
+                asked.field_selector,
             ),
             KubeObject,
         )
@@ -99,7 +104,9 @@ class _View(ResourceEventHandler[KubeObject]):
             self._try(self._printer.synced, self._initial, self._informer.last_sync_resource_version)
 
     def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
-        hopeless = isinstance(error, ConfigError) or (isinstance(error, ApiError) and error.status in HOPELESS)
+        hopeless = isinstance(error, ConfigError) or (
+            isinstance(error, ApiError) and error.status in HOPELESS
+        )
         if hopeless and not self._synced:
             self._end(error)
         elif not (isinstance(error, ApiError) and error.is_expired):

@@ -155,11 +155,13 @@ class Controller(Running):
         cause = error.cause if isinstance(error, RequeueError) else error
         if cause is not None:
             self._failed += 1
+            rejected = cause.all() if isinstance(cause, RejectedObjectError) else ()
             key, version = key_and_version(deltas[-1].object)
-            logger.error(
-                "%s: processing %s at %s failed: %s", self._reflector.name, key, version, cause,
-                exc_info=None if isinstance(cause, RejectedObjectError) else cause,
-            )  # fmt: skip
+            for each in rejected or (cause,):
+                logger.error(
+                    "%s: processing %s at %s failed: %s", self._reflector.name, key, version, each,
+                    exc_info=None if rejected else each,
+                )  # fmt: skip
         if requeue or self._config.retry_on_error:
             self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
             self._requeued += 1

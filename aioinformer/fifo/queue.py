@@ -266,7 +266,9 @@ class FIFO:
                 items.append(item)
                 finished = True
                 try:
-                    result = process(list(item.deltas), item.is_in_initial_list)  # what goes back stays as it was
+                    result = process(
+                        list(item.deltas), item.is_in_initial_list
+                    )  # what goes back stays as it was
                     if result is not None and isawaitable(result):
                         await result
                 except RequeueError as error:

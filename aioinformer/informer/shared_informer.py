@@ -12,7 +12,7 @@ from ..controller import Config, Controller, apply_deltas
 from ..deltas import Delta
 from ..errors import AlreadyStartedError, ConfigError, StoppedError, SyncTimeout
 from ..fifo import DeltaFIFO
-from ..handlers import ResourceEventHandler
+from ..handlers import ResourceEventHandler, handler_name
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, same_version
 from ..notifications import AddNotification, DeleteNotification, UpdateNotification
 from ..processor import CacheMutationDetector, Processor, ProcessorListener
@@ -143,10 +143,11 @@ class SharedIndexInformer(Running, Generic[T]):
 
         Raises:
             StoppedError: The informer has stopped.
+            ConfigError: It is no handler.
         """
         if self.is_stopped:
             raise StoppedError(
-                f"{handler!r} was not added to shared informer because it has stopped already: {self.name}"
+                f"{handler_name(handler)} was not added to shared informer because it has stopped already: {self.name}"
             )
         requested = self._default_resync_period if resync_period is None else resync_period
         requested = self._negotiate_resync_period(requested)

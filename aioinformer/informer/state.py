@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
@@ -52,6 +55,13 @@ class InformerState:
         """Seconds since the last byte from the server, of the reflector that waits longest; None: never any."""
         idle = [reflector.idle_seconds for reflector in self.reflectors]
         return None if None in idle else max((each for each in idle if each is not None), default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The snapshot as plain dicts and strings, ready for JSON; errors are their texts."""
+        summary = {"phase": self.phase, "last_error": self.last_error, "idle_seconds": self.idle_seconds}
+        state: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        state.update(msgspec.to_builtins(summary, enc_hook=str))
+        return state
 
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"

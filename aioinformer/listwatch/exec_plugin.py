@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from ..objects import DECODE_ERRORS
 
 PLUGIN_TIMEOUT = 60.0
 """Seconds after which a plugin that nobody can talk to is ended."""
+
+_LONGEST_END = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +71,7 @@ async def _output(
     argv: list[str], environment: Mapping[str, str], interactive: bool, config: Mapping[str, Any]
 ) -> bytes:
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            env=environment,
-            stdin=None if interactive else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=None if interactive else asyncio.subprocess.PIPE,
-            start_new_session=not interactive,  # so that its children can be ended with it
-        )
+        process = await _start(argv, environment, interactive)
     except OSError as error:
         hint = str(config.get("installHint") or "").strip()
         raise ConfigError(
@@ -88,10 +84,7 @@ async def _output(
         raise ConfigError(f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds") from error
     finally:
         if process.returncode is None:
-            _kill(process, group=not interactive)
-            with contextlib.suppress(TimeoutError):  # should a child of it have got away with the pipes
-                async with asyncio.timeout(1.0):
-                    await process.communicate()  # to the end, so that the pipes are closed too
+            await _end(process, interactive)
     if process.returncode != 0:
         said = " ".join((errors or b"").decode("utf-8", "replace").split())[-500:]
         raise ConfigError(
@@ -100,12 +93,36 @@ async def _output(
     return output
 
 
-def _kill(process: asyncio.subprocess.Process, group: bool) -> None:
+async def _start(argv: list[str], environment: Mapping[str, str], interactive: bool) -> Process:
+    """Start the process; cancelled meanwhile, end it again. The loops leave it running, or wait for its children."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv,
+            env=environment,
+            stdin=None if interactive else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=None if interactive else asyncio.subprocess.PIPE,
+            start_new_session=not interactive,  # so that its children can be ended with it
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            await _end(await starting, interactive)
+        raise
+
+
+async def _end(process: Process, interactive: bool) -> None:
+    """Kill the process, and unless it shares our terminal its children too, and close the pipes."""
     with contextlib.suppress(ProcessLookupError):
-        if group and hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
+        if interactive or not hasattr(os, "killpg"):
             process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):  # should a child have got away with the pipes
+        async with asyncio.timeout(_LONGEST_END):
+            await process.communicate()
 
 
 def _exec_info(

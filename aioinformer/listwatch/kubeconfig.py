@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from .exec_plugin import ExecCredential, run_exec_plugin
-from .libraries import Library
+from .libraries import Library, in_thread
 from .oidc import refreshed
 from .sources import (
     TOKEN_FILE_PERIOD,
@@ -61,7 +61,7 @@ class KubeConfig:
             loader = module.KubeConfigLoader(
                 config_dict=merger.config, active_context=self.context, config_base_path=None
             )
-            await loader.load_and_set(access.configuration)
+            await in_thread(lambda: loader.load_and_set(access.configuration))
             authorization = access.configuration.api_key.get("BearerToken")
             if authorization is not None:
                 access.set_authorization(authorization)

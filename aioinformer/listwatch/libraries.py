@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import ConfigError
+
+T = TypeVar("T")
 
 KUBERNETES_ASYNCIO = "kubernetes_asyncio"
 KUBERNETES_AIO = "kubernetes.aio"
@@ -48,8 +50,8 @@ class Library:
         """An empty Configuration, which never is the process-wide default one."""
         return self.module("client.configuration").Configuration()
 
-    def api_client(self, configuration: Any) -> tuple[Any, Any]:
-        """An ApiClient for this configuration, without connections, and its SSLContext. Blocks, for 30 ms.
+    async def api_client(self, configuration: Any) -> tuple[Any, Any]:
+        """An ApiClient for this configuration, without connections, and its SSLContext.
 
         Raises:
             ConfigError: Certificates or keys cannot be used.
@@ -62,12 +64,11 @@ class Library:
             finally:
                 await api_client.close()
 
-        # Its constructor makes the SSLContext, which is slow, and a session, which wants a loop: a short-lived one.
-        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            try:
-                return runner.run(make())
-            except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-                raise ConfigError(f"certificates or keys cannot be used: {error}") from error
+        try:
+            # Its constructor makes the SSLContext, which takes 30 ms, and a session, which wants a loop.
+            return await in_thread(make)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise ConfigError(f"certificates or keys cannot be used: {error}") from error
 
     def ssl_context(self, api_client: Any) -> Any:
         """The SSLContext of an ApiClient."""
@@ -176,6 +177,16 @@ def library_of(api_client: Any) -> Library:
     raise ConfigError(
         f"expected a Client, or an ApiClient of {' or '.join(_LIBRARIES)}, got {type(api_client).__name__}"
     )
+
+
+async def in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine that blocks where it should wait: in a thread, on a loop of its own."""
+
+    def run() -> T:
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+            return runner.run(make())
+
+    return await asyncio.to_thread(run)
 
 
 @lru_cache(maxsize=1)

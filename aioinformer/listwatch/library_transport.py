@@ -209,9 +209,7 @@ class LibraryTransport:
             stale.access.configuration.api_key = access.configuration.api_key
             return _Opened(stale.access, identity, stale.sessions, access.renew_at)
         if access.api_client is None:
-            access.api_client, ssl_context = await asyncio.to_thread(
-                self._library.api_client, access.configuration
-            )
+            access.api_client, ssl_context = await self._library.api_client(access.configuration)
             access.api_client.default_headers.update(access.headers)
         else:
             ssl_context = self._library.ssl_context(access.api_client)

@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from ..handlers import ResourceEventHandler, handler_name
+from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import key_and_version
 from ..notifications import Notification
 from ..turns import Turn
@@ -95,6 +95,7 @@ class ProcessorListener(Generic[T]):
         upstream_synced: Callable[[], bool] = lambda: True,
         name: str = "",
     ) -> None:
+        require_handler(handler)
         self.handler = handler
         self.name = name or handler_name(handler)
         self.requested_resync_period = requested_resync_period
@@ -211,7 +212,7 @@ class ProcessorListener(Generic[T]):
                 turn = Turn()
                 now = perf_counter()
                 for notification in batch:
-                    if self._stopping or task.cancelling():  # which a handler may have swallowed
+                    if self._stopping:
                         return
                     self._handling = notification
                     self._handling_since = started = now
@@ -219,6 +220,8 @@ class ProcessorListener(Generic[T]):
                         result = notification.deliver(self.handler)
                         if result is not None and isawaitable(result):
                             await result
+                            if task.cancelling():  # which the handler has swallowed
+                                return
                     except Exception as error:
                         self._note_failure(notification, error)
                     except asyncio.CancelledError as error:

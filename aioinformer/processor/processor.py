@@ -6,11 +6,12 @@ import asyncio
 from typing import Any
 
 from ..notifications import Notification
+from ..tasks import Running
 from .listener import ProcessorListener
 
 
-class Processor:
-    """The listeners of an informer, and the tasks that run them.
+class Processor(Running):
+    """The listeners of an informer, and the tasks that run them. An async context manager.
 
     Notifications that are distributed before ``run`` wait in the listeners.
     """

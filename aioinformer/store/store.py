@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 
@@ -38,7 +39,7 @@ class Store(Generic[T]):
         """As ``add``."""
         self.add(obj)
 
-    def delete(self, obj: T) -> None:
+    def delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
         """Forget the object of this one's key, if there is one; ``obj`` may be a tombstone.
 
         Raises:
@@ -46,7 +47,7 @@ class Store(Generic[T]):
         """
         self.remove(self.key_of(obj))
 
-    def get(self, obj: T) -> T | None:
+    def get(self, obj: T | DeletedFinalStateUnknown[Any]) -> T | None:
         """The stored object of this one's key, or None.
 
         Raises:

@@ -120,7 +120,9 @@ NAMESPACES = _core(
     subresources=("status", "finalize"),
     fields=(FieldLabel("status.phase"),),
 )
-PODS = _core("pods", "Pod", "po", subresources=("status",), categories=_ALL, fields=_POD_FIELDS)
+PODS = _core(
+    "pods", "Pod", "po", subresources=("status", "binding", "eviction"), categories=_ALL, fields=_POD_FIELDS
+)
 CLAIMS = _core("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", subresources=_STATUS)
 VOLUMES = _core("persistentvolumes", "PersistentVolume", "pv", namespaced=False, subresources=_STATUS)
 DEFINITIONS = _grouped(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
+from aioinformer.testing.apply import apply_configuration, follow_update, is_followed
 from aioinformer.testing.builtin import BUILTIN, NAMESPACES
 from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
@@ -37,11 +38,15 @@ class WriteOptions:
         whole: Change object and status in one step, and let a create keep the status it is given: the
             Python API's way, for tests that play user and controller at once.
         dry_run: Check everything, change nothing.
+        field_manager: Who makes it.
+        applied: The change is an apply, which has seen to `managedFields` itself.
     """
 
     subresource: str = ""
     whole: bool = False
     dry_run: bool = False
+    field_manager: str = "unknown"
+    applied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,48 @@ class Cluster:
             return self.create(resource, namespace, obj, options), True
         raise errors.not_found(resource, name)
 
+    def apply(
+        self,
+        resource: ResourceType,
+        namespace: str,
+        name: str,
+        applied: Object,
+        options: WriteOptions = _DEFAULT_WRITE,
+        *,
+        force: bool = False,
+    ) -> tuple[StoredObject, bool]:
+        """Apply a configuration on the server's side; also says whether the object was created.
+
+        Raises:
+            StatusError: 409 if another manager owns what is applied; and as `modify` and `create`.
+        """
+        options = replace(options, applied=True)
+        stored = self.find(resource, namespace, name)
+        applied = {**applied, "metadata": {"name": name, **metadata_of(applied)}}
+        check_kind(resource, applied)
+        check_place(resource, applied["metadata"], namespace, name)
+        if stored is None and options.subresource:
+            raise errors.not_found(resource, name)
+        if resource.has_status:  # what cannot be written this way is not owned this way either
+            about_status = options.subresource == "status"
+            applied = {
+                key: value
+                for key, value in applied.items()
+                if key in ("apiVersion", "kind", "metadata") or (key == "status") is about_status
+            }
+        result = apply_configuration(
+            resource,
+            None if stored is None else load(resource, stored),
+            applied,
+            manager=options.field_manager,
+            subresource=options.subresource,
+            force=force,
+            now=self.now(),
+        )
+        if stored is None:
+            return self.create(resource, namespace, result, options), True
+        return self._replace(resource, stored, result, options), False
+
     def remove(
         self, resource: ResourceType, stored: StoredObject, *, dry_run: bool = False
     ) -> StoredEvent | None:
@@ -231,6 +278,15 @@ class Cluster:
         check_finalizers(resource, old["metadata"], result["metadata"])
         if result == old:
             return stored
+        if not options.applied and is_followed(old):
+            result["metadata"]["managedFields"] = follow_update(
+                resource,
+                old,
+                result,
+                manager=options.field_manager,
+                subresource=options.subresource,
+                now=self.now(),
+            )
         ready = (
             stored.terminating
             and not result["metadata"].get("finalizers")
@@ -289,6 +345,7 @@ class Cluster:
         if not resource.custom:
             on_write(result, resource.kind)
         _keep_system_fields(old["metadata"], result["metadata"])
+        _keep_owners(old["metadata"], new["metadata"], result["metadata"], options)
         if resource.generation and _spec_changed(resource, old, result):
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
@@ -361,6 +418,14 @@ def _keep_system_fields(old: Object, new: Object) -> None:
             new[name] = old[name]
         else:
             new.pop(name, None)
+
+
+def _keep_owners(old: Object, new: Object, result: Object, options: WriteOptions) -> None:
+    """An apply brings its `managedFields`; an update that does not keeps those that are there."""
+    if options.applied:
+        result["managedFields"] = new["managedFields"]
+    elif "managedFields" in old and "managedFields" not in new:
+        result["managedFields"] = old["managedFields"]
 
 
 def _spec_changed(resource: ResourceType, old: Object, new: Object) -> bool:

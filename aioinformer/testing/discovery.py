@@ -31,7 +31,6 @@ _VERSION = {
 }
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
-_SUBRESOURCE_VERBS = ("get", "patch", "update")
 _HEALTH = frozenset(["/healthz", "/livez", "/readyz"])
 _AGGREGATED = "APIGroupDiscoveryList"
 
@@ -127,7 +126,7 @@ class Discovery:
                     "singularName": "",
                     "namespaced": resource.namespaced,
                     **_subresource_kind(resource, name),
-                    "verbs": list(_SUBRESOURCE_VERBS),
+                    "verbs": list(_verbs_of(name)),
                 }
                 listed.append(described)
         return {
@@ -170,7 +169,7 @@ class Discovery:
                     "kind": described["kind"],
                 }
                 entry["subresources"].append(
-                    {"subresource": name, "responseKind": kind, "verbs": list(_SUBRESOURCE_VERBS)}
+                    {"subresource": name, "responseKind": kind, "verbs": list(_verbs_of(name))}
                 )
         return entry
 
@@ -191,9 +190,18 @@ def _singular(resource: ResourceType) -> str:
 
 
 def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
-    if name == "scale":
-        return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    match name:
+        case "scale":
+            return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+        case "eviction":
+            return {"group": "policy", "version": "v1", "kind": "Eviction"}
+        case "binding":
+            return {"kind": "Binding"}
     return {"kind": resource.kind}
+
+
+def _verbs_of(subresource: str) -> tuple[str, ...]:
+    return ("create",) if subresource in ("binding", "eviction") else ("get", "patch", "update")
 
 
 def _group_version(parts: list[str]) -> tuple[str, str]:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from aioinformer.testing import errors
-from aioinformer.testing.cluster import DeleteOptions, WriteOptions
-from aioinformer.testing.deletion import delete, delete_collection
+from aioinformer.testing.answers import JSON, hang_up, refusal, show
 from aioinformer.testing.discovery import Discovery
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.listing import ListOptions, Page, list_page, page_body, parse_resource_version
-from aioinformer.testing.objects import Object, load, parse, raw
-from aioinformer.testing.patches import APPLY_PATCH, apply_patch, unsupported_patch
 from aioinformer.testing.requests import Request, parse_request
-from aioinformer.testing.scale import scale_of, with_scale
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, LabelSelector
 from aioinformer.testing.views import PlainView, negotiate
 from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions, error_line, in_stream
+from aioinformer.testing.writing import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,35 +26,11 @@ if TYPE_CHECKING:
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.faults import Faults, Truncation
     from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredObject
 
 _logger = logging.getLogger(__name__)
 
-_BODY_LIMIT = 3 * 1024 * 1024
 _SMALL_LIST = 1 << 18
-_JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
-_PATCH_TYPES = frozenset(
-    [
-        "application/json-patch+json",
-        "application/merge-patch+json",
-        "application/strategic-merge-patch+json",
-        APPLY_PATCH,
-    ]
-)
-
-_RETURNS_DELETED = frozenset(
-    [
-        "Namespace",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "Pod",
-        "PodTemplate",
-        "ResourceQuota",
-        "Service",
-        "ServiceAccount",
-        "StorageClass",
-    ]
-)
+"""A list of up to so many bytes is sent in one piece, with its length."""
 
 
 class Handler:
@@ -71,6 +44,9 @@ class Handler:
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
         watch_list: Whether watches can send the initial events.
+
+    Attributes:
+        watches: The open ones.
     """
 
     def __init__(
@@ -88,10 +64,10 @@ class Handler:
         self._faults = faults
         self._authorize = authorize
         self._record = record
-        self._changed = changed
         self._bookmark_interval = bookmark_interval
         self._watch_list = watch_list
         self._discovery = Discovery(cluster.registry)
+        self._writer = Writer(cluster, changed)
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -109,15 +85,18 @@ class Handler:
                 raise failure.error
             self._authorize(request, _bearer_token(http))
             if failure is not None:
-                return await self._error_stream(http, request, failure.error)
+                return await _error_stream(http, request, failure.error)
             response = await self._answer(http, request)
         except StatusError as error:
-            response = _refusal(error)
+            response = refusal(error)
         except ConnectionError:
             raise
         except Exception as error:
             _logger.exception("%s %s failed", request.method, request.path)
-            response = _refusal(StatusError(500, "InternalError", f"Internal error occurred: {error}"))
+            if request.status:  # the answer has begun: there is no taking it back
+                hang_up(http, flush=False)
+                raise
+            response = refusal(StatusError(500, "InternalError", f"Internal error occurred: {error}"))
         request.status = response.status
         return response
 
@@ -142,27 +121,36 @@ class Handler:
                 return self._get(http, request, resource)
         if resource.namespaced and not request.namespace:
             raise errors.method_not_allowed()
+        return await self._write(http, request, resource)
+
+    async def _write(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType
+    ) -> web.StreamResponse:
+        writer = self._writer
         match request.verb:
             case "create" if not request.name:
-                return await self._create(http, request, resource)
+                return await writer.create(http, request, resource)
+            case "create" if request.subresource:
+                return await writer.create_subresource(http, request, resource)
             case "update" if request.name:
-                return await self._update(http, request, resource)
+                return await writer.update(http, request, resource)
             case "patch" if request.name:
-                return await self._patch(http, request, resource)
+                return await writer.patch(http, request, resource)
             case "delete" if not request.subresource:
-                return await self._delete(http, request, resource)
+                return await writer.delete(http, request, resource)
             case "deletecollection":
-                return await self._delete_collection(http, request, resource)
+                selection = _selection(request, resource)
+                deleted = await writer.delete_collection(http, request, resource, selection)
+                page = Page(deleted, self._cluster.resource_version)
+                return await _send_page(http, request, resource, page)
         raise errors.method_not_allowed()
-
-    # Reading
 
     def _get(self, http: web.BaseRequest, request: Request, resource: ResourceType) -> web.Response:
         version = parse_resource_version(request.query.get("resourceVersion", ""))
         if version > self._cluster.resource_version:
             raise errors.resource_version_too_large(version, self._cluster.resource_version)
         stored = self._cluster.get(resource, request.namespace, request.name)
-        return self._object(http, request, resource, stored)
+        return show(http, request, resource, stored)
 
     async def _list(
         self, http: web.BaseRequest, request: Request, resource: ResourceType
@@ -177,47 +165,13 @@ class Handler:
             send_initial_events=request.flag("sendInitialEvents"),
         )
         page = list_page(self._cluster.collection(resource), options, self._cluster.resource_version)
-        if isinstance(view, PlainView):
-            return await self._send_page(http, request, resource, page)
-        body = view.page(page.items, str(page.resource_version), page.continue_token, page.remaining)
-        return web.Response(body=body, headers=_JSON)
-
-    async def _send_page(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType, page: Page
-    ) -> web.StreamResponse:
+        if not isinstance(view, PlainView):
+            body = view.page(page.items, str(page.resource_version), page.continue_token, page.remaining)
+            return web.Response(body=body, headers=JSON)
         truncation = self._faults.truncation_for(request)
-        pieces = page_body(resource, page)
         if truncation is not None:
-            return await self._send_truncated(http, resource, page, truncation)
-        first = next(pieces)
-        second = next(pieces, b"")
-        if len(first) + len(second) < _SMALL_LIST:
-            return web.Response(body=first + second + b"".join(pieces), headers=_JSON)
-        response = web.StreamResponse(headers=_JSON)
-        request.status = 200
-        await response.prepare(http)
-        await response.write(first)
-        await response.write(second)
-        for piece in pieces:
-            await response.write(piece)
-            await asyncio.sleep(0)
-        return response
-
-    async def _send_truncated(
-        self, http: web.BaseRequest, resource: ResourceType, page: Page, truncation: Truncation
-    ) -> web.StreamResponse:
-        """Send a fraction of the objects and half of one more, then hang up."""
-        response = web.StreamResponse(headers=_JSON)
-        await response.prepare(http)
-        kept = int(len(page.items) * truncation.fraction)
-        part = Page(page.items[: kept + 1], page.resource_version, page.continue_token, page.remaining)
-        *whole, last = page_body(resource, part)
-        for piece in whole:
-            await response.write(piece)
-        cut = len(page.items[kept].body) // 2 if page.items else 0
-        await response.write(last[: max(len(last) - cut - 4, 1)])
-        _hang_up(http, flush=True)
-        return response
+            return await _send_truncated(http, resource, page, truncation)
+        return await _send_page(http, request, resource, page)
 
     async def _watch(
         self, http: web.BaseRequest, request: Request, resource: ResourceType
@@ -245,18 +199,18 @@ class Handler:
             )
         except StatusError as error:
             if in_stream(error) and not self._faults.expired_as_status:
-                return await self._error_stream(http, request, error)
+                return await _error_stream(http, request, error)
             raise
         watch = OpenWatch(
             request,
             cursor,
             timeout=options.timeout_seconds or None,  # 0 is the server's choice, which is none here
             bookmark_interval=self._bookmark_interval,
-            hang_up=lambda flush: _hang_up(http, flush=flush),
+            hang_up=lambda flush: hang_up(http, flush=flush),
             keep_bookmark=self._faults.keep_bookmark,
             thawed=self._faults.thawed,
         )
-        response = web.StreamResponse(headers=_JSON)
+        response = web.StreamResponse(headers=JSON)
         request.status = 200
         self.watches[watch] = None
         collection.watchers.add(watch.wake)
@@ -268,171 +222,10 @@ class Handler:
             del self.watches[watch]
         return response
 
-    async def _error_stream(
-        self, http: web.BaseRequest, request: Request, error: StatusError
-    ) -> web.StreamResponse:
-        """A watch that consists of an error."""
-        response = web.StreamResponse(headers=_JSON)
-        request.status = 200
-        await response.prepare(http)
-        await response.write(error_line(error.status))
-        return response
-
-    # Writing
-
-    async def _create(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
-        obj = _object_of(await _read(http), resource, http)
-        stored = self._cluster.create(resource, request.namespace, obj, _write_options(request))
-        self._changed()
-        return self._object(http, request, resource, stored, 201)
-
-    async def _update(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
-        body = await _read(http)
-        if request.subresource == "scale":
-            scale = parse(body)
-            return self._scale(request, resource, lambda _: scale)
-        obj = _object_of(body, resource, http)
-        options = _write_options(request)
-        stored, created = self._cluster.update(resource, request.namespace, request.name, obj, options)
-        self._changed()
-        return self._object(http, request, resource, stored, 201 if created else 200)
-
-    async def _patch(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
-        content_type = http.content_type
-        if content_type not in _PATCH_TYPES:
-            raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-        if content_type == APPLY_PATCH:
-            raise unsupported_patch(resource)
-        patch = parse(await _read(http), "patch")
-        if request.subresource == "scale":
-            return self._scale(
-                request, resource, lambda scale: apply_patch(resource, scale, patch, content_type)
-            )
-        stored = self._cluster.modify(
-            resource,
-            request.namespace,
-            request.name,
-            lambda obj: apply_patch(resource, obj, patch, content_type),
-            _write_options(request),
-        )
-        self._changed()
-        return self._object(http, request, resource, stored)
-
-    def _scale(
-        self, request: Request, resource: ResourceType, change: Callable[[Object], Any]
-    ) -> web.Response:
-        stored = self._cluster.modify(
-            resource,
-            request.namespace,
-            request.name,
-            lambda obj: with_scale(obj, change(scale_of(obj))),
-            WriteOptions(dry_run=_dry_run(request)),
-        )
-        self._changed()
-        return web.json_response(scale_of(load(resource, stored)))
-
-    async def _delete(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
-        options = _delete_options(await _read(http), request)
-        outcome = delete(self._cluster, resource, request.namespace, request.name, options)
-        self._changed()
-        if not outcome.gone:
-            return self._object(http, request, resource, outcome.stored)
-        if resource.kind in _RETURNS_DELETED and not resource.custom:
-            last = outcome.event.last if outcome.event is not None else outcome.stored
-            return self._object(http, request, resource, last)
-        details = {"name": outcome.stored.name, "group": resource.group, "kind": resource.plural}
-        status = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": {
-                **{key: value for key, value in details.items() if value},
-                "uid": outcome.stored.uid,
-            },
-        }
-        return web.json_response(status, headers={"Cache-Control": "no-cache, private"})
-
-    async def _delete_collection(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
-        options = _delete_options(await _read(http), request)
-        selection = _selection(request, resource)
-        deleted: list[StoredObject] = []
-        for stored in delete_collection(self._cluster, resource, selection, options):
-            deleted.append(stored)
-            if len(deleted) % 100 == 0:
-                await asyncio.sleep(0)
-        self._changed()
-        page = Page(deleted, self._cluster.resource_version)
-        return await self._send_page(http, request, resource, page)
-
-    def _object(
-        self,
-        http: web.BaseRequest,
-        request: Request,
-        resource: ResourceType,
-        stored: StoredObject,
-        status: int = 200,
-    ) -> web.Response:
-        if request.subresource == "scale":
-            return web.json_response(scale_of(load(resource, stored)))
-        view = negotiate(http.headers.get("Accept", ""), resource)
-        body = raw(resource, stored) if isinstance(view, PlainView) else view.one(stored)
-        return web.Response(body=body, status=status, headers=_JSON)
-
 
 def _bearer_token(http: web.BaseRequest) -> str | None:
     scheme, _, token = http.headers.get("Authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
-
-
-def _refusal(error: StatusError) -> web.Response:
-    headers = dict(_JSON)
-    if error.retry_after is not None:
-        headers["Retry-After"] = str(error.retry_after)
-    return web.Response(body=error.body(), status=error.code, headers=headers)
-
-
-def _hang_up(http: web.BaseRequest, *, flush: bool) -> None:
-    transport = http.transport
-    if transport is None:
-        return
-    if flush:
-        transport.close()
-    else:
-        transport.abort()
-
-
-async def _read(http: web.BaseRequest) -> bytes:
-    """The body, up to the real server's limit."""
-    body = bytearray()
-    async for chunk in http.content.iter_any():
-        body += chunk
-        if len(body) > _BODY_LIMIT:
-            raise StatusError(
-                413, "RequestEntityTooLarge", f"Request entity too large: limit is {_BODY_LIMIT}"
-            )
-    return bytes(body)
-
-
-def _object_of(body: bytes, resource: ResourceType, http: web.BaseRequest) -> Object:
-    if http.content_type not in ("application/json", "application/octet-stream", ""):
-        raise errors.unsupported_media_type(
-            "the body of the request was in an unknown format - accepted media types include: application/json"
-        )
-    obj = parse(body, f"object of type {resource.kind}")
-    if not isinstance(obj, dict):
-        raise errors.bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
-    return obj
 
 
 def _selection(request: Request, resource: ResourceType) -> Selection:
@@ -445,24 +238,47 @@ def _selection(request: Request, resource: ResourceType) -> Selection:
     return Selection(request.namespace, labels, fields)
 
 
-def _dry_run(request: Request) -> bool:
-    return request.query.get("dryRun", "") == "All"
+async def _send_page(
+    http: web.BaseRequest, request: Request, resource: ResourceType, page: Page
+) -> web.StreamResponse:
+    """Send a list: a small one whole, a large one in pieces, with turns for others between them."""
+    pieces = page_body(resource, page)
+    first = next(pieces)
+    second = next(pieces, b"")
+    if len(first) + len(second) < _SMALL_LIST:
+        return web.Response(body=first + second + b"".join(pieces), headers=JSON)
+    response = web.StreamResponse(headers=JSON)
+    request.status = 200
+    await response.prepare(http)
+    await response.write(first)
+    await response.write(second)
+    for piece in pieces:
+        await response.write(piece)
+        await asyncio.sleep(0)
+    return response
 
 
-def _write_options(request: Request) -> WriteOptions:
-    return WriteOptions(subresource=request.subresource, dry_run=_dry_run(request))
+async def _send_truncated(
+    http: web.BaseRequest, resource: ResourceType, page: Page, truncation: Truncation
+) -> web.StreamResponse:
+    """Send a fraction of the objects and half of one more, then hang up."""
+    response = web.StreamResponse(headers=JSON)
+    await response.prepare(http)
+    kept = min(int(len(page.items) * truncation.fraction), max(len(page.items) - 1, 0))
+    part = Page(page.items[: kept + 1], page.resource_version, page.continue_token, page.remaining)
+    *whole, last = page_body(resource, part)
+    for piece in whole:
+        await response.write(piece)
+    cut = len(page.items[kept].body) // 2 if page.items else 0
+    await response.write(last[: max(len(last) - cut - 4, 1)])
+    hang_up(http, flush=True)
+    return response
 
 
-def _delete_options(body: bytes, request: Request) -> DeleteOptions:
-    given = parse(body) if body.strip() else {}
-    if not isinstance(given, dict):
-        raise errors.bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
-    preconditions = given.get("preconditions") or {}
-    grace = given.get("gracePeriodSeconds")
-    return DeleteOptions(
-        grace_period_seconds=grace if grace is not None else request.number("gracePeriodSeconds"),
-        uid=preconditions.get("uid"),
-        resource_version=preconditions.get("resourceVersion"),
-        propagation_policy=given.get("propagationPolicy") or request.query.get("propagationPolicy"),
-        dry_run=_dry_run(request) or given.get("dryRun") == ["All"],
-    )
+async def _error_stream(http: web.BaseRequest, request: Request, error: StatusError) -> web.StreamResponse:
+    """A watch that consists of an error."""
+    response = web.StreamResponse(headers=JSON)
+    request.status = 200
+    await response.prepare(http)
+    await response.write(error_line(error.status))
+    return response

@@ -134,6 +134,23 @@ def parse(body: bytes, what: str = "request body") -> Any:
         raise bad_request(f"the {what} could not be decoded as JSON: {error}") from error
 
 
+def parse_yaml(body: bytes) -> Any:
+    """Decode JSON or YAML that a client sent.
+
+    Raises:
+        StatusError: 400 for what is neither.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        import yaml
+
+    try:
+        return yaml.safe_load(body)
+    except yaml.YAMLError as error:
+        raise bad_request(f"error decoding YAML: {error}") from error
+
+
 def metadata_of(obj: Any) -> Object:
     """An object's metadata, checked to be what metadata can be.
 

@@ -43,7 +43,7 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
 
 def unsupported_patch(resource: ResourceType) -> StatusError:
     """415 that names the patch types which the resource takes."""
-    types = [JSON_PATCH, MERGE_PATCH] + ([] if resource.custom else [STRATEGIC_PATCH])
+    types = [JSON_PATCH, MERGE_PATCH, *([] if resource.custom else [STRATEGIC_PATCH]), APPLY_PATCH]
     return unsupported_media_type(
         "the body of the request was in an unknown format - accepted media types include: " + ", ".join(types)
     )

@@ -37,8 +37,8 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "volumes": ("name",),
 }
 
-# Lists of plain values that merge as sets.
-_SETS = frozenset(["finalizers", "podCIDRs"])
+SETS = frozenset(["finalizers", "podCIDRs"])
+"""The fields of lists of plain values that merge as sets."""
 
 # Fields of which the patch replaces the others: volumes' sources and the deployment's strategy.
 _RETAIN_KEYS = "$retainKeys"
@@ -102,7 +102,7 @@ def _merge_list(field: str, current: Any, patch: list[Any]) -> list[Any]:
             for item in patch
             if not (isinstance(item, dict) and set(item) == {"$patch"})
         ]
-    if field in _SETS:
+    if field in SETS:
         return existing + [item for item in patch if item not in existing]
     key = merge_key(field, existing + patch)
     if key is None:

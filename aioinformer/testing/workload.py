@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from aioinformer.testing.server import APIServer, Object
+from aioinformer.testing.server import APIServer
 
 NAMESPACE = "default"
 NODES = 8

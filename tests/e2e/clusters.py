@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from aioinformer.testing import APIServer
 from aioinformer.testing.faults import Fault
 from tests.kubernetes.controlplane import ControlPlane
 
-from .api import API, CONFIGMAPS, DEFINITIONS, MERGE, NAMESPACES, Object, Resource
+from .api import API, DEFINITIONS, MERGE, NAMESPACES, Object, Resource
 
 
 class Cluster(ABC):
@@ -108,9 +106,7 @@ class Cluster(ABC):
     async def delete(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.api.do("DELETE", resource.path(self._or_own(namespace), name))
 
-    async def list(
-        self, resource: Resource, namespace: str | None = None, **query: str
-    ) -> dict[str, Object]:
+    async def list(self, resource: Resource, namespace: str | None = None, **query: str) -> dict[str, Object]:
         """The objects by key, as a GET of each would give them; namespace "" for all of them."""
         path = resource.path(self._or_own(namespace) or None)
         listed = await self.api.do("GET", path, query=query)

@@ -106,7 +106,9 @@ async def test_an_object_that_spoils_while_it_is_cached(
     async with informed(list_watch, dict) as (informer, witness):
         line = json.dumps({"type": "MODIFIED", "object": {"metadata": {"name": "a"}, "data": "\ud800"}})
         cluster.server.faults.send_raw(line.encode() + b"\n")
-        cluster.server.faults.send_raw(json.dumps({"type": "MODIFIED", "object": spoilt}).encode()[:-9] + b"\n")
+        cluster.server.faults.send_raw(
+            json.dumps({"type": "MODIFIED", "object": spoilt}).encode()[:-9] + b"\n"
+        )
         await cluster.create(CONFIGMAPS, configmap("b"))
         await witness.until(lambda: cluster.key("b") in witness.shadow)
         assert informer.store.get_by_key(cluster.key("a")) == created

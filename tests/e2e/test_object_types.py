@@ -15,6 +15,7 @@ from .clusters import Cluster, configmap, pod
 from .definitions import CAVE_DEFINITION, CAVES, cave
 from .witness import informed
 
+
 class Meta(msgspec.Struct, rename="camel"):
     name: str
     namespace: str

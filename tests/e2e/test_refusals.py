@@ -34,7 +34,9 @@ async def test_an_unknown_resource_is_named_and_read_once_it_exists(cluster: Clu
         said = await refused(informer, witness, 404)
         assert f"relics.{group} in {cluster.namespace}: 404 NotFound" in said
         await cluster.define(definition(group, "Relic"))
-        await cluster.create(relics, {"apiVersion": f"{group}/v1", "kind": "Relic", "metadata": {"name": "a"}})
+        await cluster.create(
+            relics, {"apiVersion": f"{group}/v1", "kind": "Relic", "metadata": {"name": "a"}}
+        )
         await informer.wait_synced(20)
         await witness.until(lambda: cluster.key("a") in witness.shadow)
         assert informer.state.phase is Phase.WATCHING
@@ -45,7 +47,9 @@ async def test_who_may_not_read_is_told_so_and_reads_once_permitted(cluster: Clu
     async with await cluster.forbid() as client:
         async with unsynced(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness):
             said = await refused(informer, witness, 403)
-            assert f"configmaps in {cluster.namespace}: 403 Forbidden" in said.replace(" at resourceVersion 0", "")
+            assert f"configmaps in {cluster.namespace}: 403 Forbidden" in said.replace(
+                " at resourceVersion 0", ""
+            )
             assert f'in the namespace "{cluster.namespace}"' in said
             await cluster.permit()
             await informer.wait_synced(20)
@@ -120,7 +124,11 @@ async def test_a_token_that_is_rotated_while_a_watch_runs(embedded: EmbeddedClus
             await witness.until(lambda: witness.errors)
             server.create("v1", "configmaps", configmap("a"), embedded.namespace)
             await witness.until(lambda: embedded.key("a") in witness.shadow)
-            assert [request.status for request in server.requests if request.verb == "watch"] == [200, 401, 200]
+            assert [request.status for request in server.requests if request.verb == "watch"] == [
+                200,
+                401,
+                200,
+            ]
             assert server.count("list") == 0
             assert [type(error) for error in witness.errors] == [TransportError]  # the cut; no 401 among them
             assert informer.has_synced()

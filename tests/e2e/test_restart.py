@@ -75,7 +75,9 @@ async def outlive_a_kill(real: KubernetesCluster, outage: float, *, kept_off: bo
             watched[name] = await stack.enter_async_context(informer), witness
         for informer, _ in watched.values():
             await informer.wait_synced(30)
-        await real.create(CONFIGMAPS, configmap(f"past-{real.namespace}"), "default")  # past what they have read
+        await real.create(
+            CONFIGMAPS, configmap(f"past-{real.namespace}"), "default"
+        )  # past what they have read
         before = {name: cached(informer) for name, (informer, _) in watched.items()}
 
         real.control_plane.kill()

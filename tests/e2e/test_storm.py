@@ -1,6 +1,6 @@
 """20,000 pods that come, change and go, while watches are cut, history expires and more goes wrong; from a seed.
 
-    pytest tests/e2e/test_storm.py --storm-seeds 50
+pytest tests/e2e/test_storm.py --storm-seeds 50
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def check_index(informer: SharedIndexInformer[KubeObject], server: APIServer) ->
     for each in server.list("v1", "pods"):
         nodes[each["spec"]["nodeName"]].append(f"{each['metadata']['namespace']}/{each['metadata']['name']}")
     assert {
-        node: informer.indexer.index_keys("node", node) for node in informer.indexer.list_index_func_values("node")
+        node: informer.indexer.index_keys("node", node)
+        for node in informer.indexer.list_index_func_values("node")
     } == {node: sorted(names) for node, names in nodes.items()}
 
 

@@ -111,7 +111,10 @@ async def test_retry_after_is_honoured(
         await witness.until_shadow(after)
         last, again = [request.time for request in server.requests if request.verb == "watch"][-2:]
         assert 1 <= again - last < 2
-        assert witness.kinds(cluster.key("c1")) == ["add", "delete"]  # an overloaded server has lost no history
+        assert witness.kinds(cluster.key("c1")) == [
+            "add",
+            "delete",
+        ]  # an overloaded server has lost no history
 
 
 @soon_again
@@ -126,7 +129,10 @@ async def test_a_server_that_fails(
     status: int,
 ) -> None:
     failing = server.faults.fail(status, times=None, resource="configmaps")
-    async with unsynced(list_watch, KubeObject, use_watch_list=use_watch_list, logged=True) as (informer, witness):
+    async with unsynced(list_watch, KubeObject, use_watch_list=use_watch_list, logged=True) as (
+        informer,
+        witness,
+    ):
         await log.until("WARNING", f"configmaps in {cluster.namespace}", str(status), "no version")
         error = informer.state.last_error
         assert isinstance(error, ApiError)

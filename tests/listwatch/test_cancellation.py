@@ -15,6 +15,7 @@ import pytest
 from aiohttp import web
 
 from aioinformer import Client, ListOptions, ListWatch
+from aioinformer.listwatch.exec_plugin import run_exec_plugin
 
 from .clusters import UNAUTHORIZED, Authority, Plugin, write_kubeconfig
 from .streams import EVENT, POD_LIST, begin, json_of, serving
@@ -148,6 +149,16 @@ async def test_others_go_on_when_the_one_who_renews_is_cancelled(library: str, t
         assert len(plugin.runs) == 2
         assert_at_rest(client)
         await client.close()
+
+
+async def test_a_plugin_at_every_moment(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="secret")
+
+    async def work() -> None:
+        await run_exec_plugin(plugin.user()["exec"], str(tmp_path), {})
+
+    assert await cancelled_everywhere(work) > 10
 
 
 async def test_a_cancelled_plugin_leaves_no_process(library: str, tmp_path: Path) -> None:

@@ -410,3 +410,21 @@ async def test_a_large_list_comes_in_pieces(api: APIClient, server: APIServer) -
         body = await response.read()
     assert len(json.loads(body)["items"]) == 300
     assert len(body) > 3_000_000
+
+
+async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> None:
+    server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
+    binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
+    bound = await api.post(f"{PODS}/a/binding", binding)
+    assert bound.body == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": 201,
+    }
+    assert server.get("v1", "pods", "a")["spec"] == {"nodeName": "n1"}
+    assert (await api.post(f"{PODS}/a/binding", binding)).status == 409
+    assert (await api.post(f"{PODS}/a/status", {})).status == 405
+    assert (await api.post(f"{PODS}/a/eviction", {})).status == 201
+    assert server.snapshot("v1", "pods") == {}

@@ -1,0 +1,177 @@
+"""Server-side apply: fields have owners, and whoever applies a field that another one owns is told so.
+
+An object is followed from its first apply on: until then nobody owns anything, which spares all others the
+bookkeeping. What is there at the first apply belongs to `before-first-apply`, as on the real server. Lists merge by
+the keys that a strategic merge patch uses; lists of custom resources are replaced as a whole, as without a schema.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aioinformer.testing.errors import StatusError, cause
+from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, remove, show
+
+if TYPE_CHECKING:
+    from aioinformer.testing.objects import Object
+    from aioinformer.testing.resources import ResourceType
+
+_APPLY, _UPDATE = "Apply", "Update"
+_MISSING = object()
+
+
+class Owner(NamedTuple):
+    """Who owns fields: one entry of `managedFields`."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+
+def is_followed(obj: Object) -> bool:
+    """Whether somebody has applied the object, so that owners are kept."""
+    entries = obj["metadata"].get("managedFields") or ()
+    return any(entry.get("operation") == _APPLY for entry in entries)
+
+
+def apply_configuration(
+    resource: ResourceType,
+    live: Object | None,
+    applied: Object,
+    *,
+    manager: str,
+    subresource: str,
+    force: bool,
+    now: str,
+) -> Object:
+    """An object with a configuration applied.
+
+    What the manager applied before and leaves out now is removed, unless somebody else owns it too.
+
+    Args:
+        resource: The object's type.
+        live: The object; None if it is to be created.
+        applied: The configuration.
+        manager: Who applies it.
+        subresource: Through which subresource.
+        force: Take over what others own.
+        now: The time.
+
+    Raises:
+        StatusError: 409 that names what others own.
+    """
+    metadata = applied["metadata"]
+    if metadata.get("managedFields"):
+        raise StatusError(400, "BadRequest", "metadata.managedFields must be nil")
+    wanted = paths(resource, applied)
+    me = Owner(manager, _APPLY, resource.api_version, subresource)
+    owners, current = _Owners(live), {} if live is None else paths(resource, live)
+    if live is not None and not owners.fields:
+        owners.fields[Owner("before-first-apply", _UPDATE, resource.api_version)] = set(current)
+    conflicts = [
+        (owner, path)
+        for owner, owned in owners.fields.items()
+        if owner != me
+        for path, value in wanted.items()
+        if path in owned and path[-1] != "." and current.get(path, _MISSING) != value
+    ]
+    if conflicts and not force:
+        raise _conflict(conflicts, owners)
+    for owner, path in conflicts:
+        owners.fields[owner].discard(path)
+    result: Object = merge(resource, live, applied) if live is not None else dict(applied)
+    for path in sorted(owners.fields.get(me, set()) - set(wanted), key=len, reverse=True):
+        if not any(path in owned for owner, owned in owners.fields.items() if owner != me):
+            result = remove(result, path) or {}
+    owners.fields[me] = set(wanted)
+    result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
+    return result
+
+
+def follow_update(
+    resource: ResourceType, old: Object, new: Object, *, manager: str, subresource: str, now: str
+) -> list[Object]:
+    """The `managedFields` after an update: whoever changes a field owns it alone."""
+    before, after = paths(resource, old), paths(resource, new)
+    changed = {path for path, value in after.items() if before.get(path, _MISSING) != value}
+    touched = changed | (set(before) - set(after))
+    owners = _Owners(old)
+    for owned in owners.fields.values():
+        owned -= touched
+    if changed:
+        me = Owner(manager, _UPDATE, resource.api_version, subresource)
+        owners.fields.setdefault(me, set()).update(changed)
+    return owners.entries(now)
+
+
+class _Owners:
+    """The `managedFields` of an object, opened."""
+
+    def __init__(self, obj: Object | None) -> None:
+        self.fields: dict[Owner, set[Path]] = {}
+        self.times: dict[Owner, str] = {}
+        self._before: dict[Owner, Object] = {}
+        metadata = {} if obj is None else obj["metadata"]
+        for entry in metadata.get("managedFields") or ():
+            owner = Owner(
+                entry.get("manager", ""),
+                entry.get("operation", ""),
+                entry.get("apiVersion", ""),
+                entry.get("subresource", ""),
+            )
+            self.fields[owner] = decode(entry.get("fieldsV1") or {})
+            self.times[owner] = entry.get("time", "")
+            self._before[owner] = entry
+
+    def entries(self, now: str) -> list[Object]:
+        """The entries of those who own anything; one that is unchanged keeps its time."""
+        found = []
+        for owner, owned in self.fields.items():
+            if not owned:
+                continue
+            fields = encode(owned)
+            before = self._before.get(owner)
+            if before is not None and before.get("fieldsV1") == fields:
+                found.append(before)
+                continue
+            entry: dict[str, Any] = {
+                "manager": owner.manager,
+                "operation": owner.operation,
+                "apiVersion": owner.api_version,
+                "time": now,
+                "fieldsType": "FieldsV1",
+                "fieldsV1": fields,
+            }
+            if owner.subresource:
+                entry["subresource"] = owner.subresource
+            found.append(entry)
+        return found
+
+
+def _conflict(conflicts: list[tuple[Owner, Path]], owners: _Owners) -> StatusError:
+    causes = [
+        cause("FieldManagerConflict", f"conflict with {_name(owner, owners)}", show(path))
+        for owner, path in conflicts
+    ]
+    if len(conflicts) == 1:
+        ((owner, path),) = conflicts
+        message = f"Apply failed with 1 conflict: conflict with {_name(owner, owners)}: {show(path)}"
+    else:
+        lines = []
+        for owner in dict(conflicts):
+            lines.append(f"conflicts with {_name(owner, owners)}:")
+            lines += [f"- {show(path)}" for other, path in conflicts if other == owner]
+        message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+    return StatusError(409, "Conflict", message, details={"causes": causes})
+
+
+def _name(owner: Owner, owners: _Owners) -> str:
+    name = f'"{owner.manager}"'
+    if owner.subresource:
+        name += f' with subresource "{owner.subresource}"'
+    if owner.operation == _UPDATE:
+        name += f" using {owner.api_version}"
+        if owners.times.get(owner):
+            name += f" at {owners.times[owner]}"
+    return name

@@ -1,0 +1,260 @@
+"""The requests that change something: POST, PUT, PATCH, DELETE."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing import errors, protobuf
+from aioinformer.testing.answers import as_json, read_body, show, success
+from aioinformer.testing.cluster import DeleteOptions, WriteOptions
+from aioinformer.testing.deletion import delete, delete_collection
+from aioinformer.testing.errors import StatusError
+from aioinformer.testing.objects import Object, load, parse, parse_yaml
+from aioinformer.testing.patches import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    apply_patch,
+)
+from aioinformer.testing.scale import scale_of, with_scale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from aioinformer.testing.cluster import Cluster
+    from aioinformer.testing.requests import Request
+    from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.selection import Selection
+    from aioinformer.testing.storage import StoredObject
+
+_AT_ONCE = 100
+"""How many objects of a collection are deleted without letting others have a turn."""
+
+_RETURNS_DELETED = frozenset(
+    [
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ResourceQuota",
+        "Service",
+        "ServiceAccount",
+        "StorageClass",
+    ]
+)
+
+
+class Writer:
+    """Answers the requests that change something.
+
+    Args:
+        cluster: What they change.
+        changed: Called after each change.
+    """
+
+    def __init__(self, cluster: Cluster, changed: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._changed = changed
+
+    async def create(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType
+    ) -> web.StreamResponse:
+        """POST to a collection."""
+        obj = _object_of(await read_body(http), resource, http)
+        stored = self._cluster.create(resource, request.namespace, obj, _options(http, request))
+        self._changed()
+        return show(http, request, resource, stored, 201)
+
+    async def create_subresource(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType
+    ) -> web.StreamResponse:
+        """POST to an object: a pod's binding to a node, or its eviction.
+
+        Raises:
+            StatusError: 405 for any other.
+        """
+        body = parse(await read_body(http) or b"{}")
+        given: Object = body if isinstance(body, dict) else {}
+        match request.subresource:
+            case "binding":
+                node = (given.get("target") or {}).get("name", "")
+                self._cluster.modify(
+                    resource, request.namespace, request.name, lambda pod: _bound(resource, pod, node)
+                )
+            case "eviction":
+                options = _delete_options(given.get("deleteOptions") or {}, request)
+                delete(self._cluster, resource, request.namespace, request.name, options)
+            case _:
+                raise errors.method_not_allowed()
+        self._changed()
+        return success(201)
+
+    async def update(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType
+    ) -> web.StreamResponse:
+        """PUT."""
+        body = await read_body(http)
+        if request.subresource == "scale":
+            scale = parse(body)
+            return self._scale(http, request, resource, lambda _: scale)
+        obj = _object_of(body, resource, http)
+        stored, created = self._cluster.update(
+            resource, request.namespace, request.name, obj, _options(http, request)
+        )
+        self._changed()
+        return show(http, request, resource, stored, 201 if created else 200)
+
+    async def patch(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType
+    ) -> web.StreamResponse:
+        """PATCH, of any type."""
+        content_type, body = http.content_type, await read_body(http)
+        if content_type == APPLY_PATCH:
+            return self._apply(http, request, resource, body)
+        if content_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
+            raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+        patch = parse(body, "patch")
+
+        def change(obj: Object) -> Object:
+            return apply_patch(resource, obj, patch, content_type)
+
+        if request.subresource == "scale":
+            return self._scale(http, request, resource, change)
+        stored = self._cluster.modify(
+            resource, request.namespace, request.name, change, _options(http, request)
+        )
+        self._changed()
+        return show(http, request, resource, stored)
+
+    def _apply(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType, body: bytes
+    ) -> web.StreamResponse:
+        manager = request.query.get("fieldManager", "")
+        if not manager:
+            why = "Required value: is required for apply patch"
+            causes = [errors.cause("FieldValueRequired", why, "fieldManager")]
+            raise errors.invalid("PatchOptions", "meta.k8s.io", "", causes)
+        applied = parse_yaml(body)
+        if not isinstance(applied, dict) or not applied.get("kind") or not applied.get("apiVersion"):
+            raise errors.bad_request("an applied configuration names its apiVersion and kind")
+        stored, created = self._cluster.apply(
+            resource,
+            request.namespace,
+            request.name,
+            applied,
+            WriteOptions(subresource=request.subresource, dry_run=_dry_run(request), field_manager=manager),
+            force=bool(request.flag("force")),
+        )
+        self._changed()
+        return show(http, request, resource, stored, 201 if created else 200)
+
+    def _scale(
+        self,
+        http: web.BaseRequest,
+        request: Request,
+        resource: ResourceType,
+        change: Callable[[Object], Any],
+    ) -> web.Response:
+        options = _options(http, request)
+        stored = self._cluster.modify(
+            resource,
+            request.namespace,
+            request.name,
+            lambda obj: with_scale(obj, change(scale_of(obj))),
+            WriteOptions(dry_run=options.dry_run, field_manager=options.field_manager),
+        )
+        self._changed()
+        return as_json(scale_of(load(resource, stored)))
+
+    async def delete(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType
+    ) -> web.StreamResponse:
+        """DELETE of an object."""
+        options = _delete_options(_parsed_options(await read_body(http)), request)
+        outcome = delete(self._cluster, resource, request.namespace, request.name, options)
+        self._changed()
+        if not outcome.gone:
+            return show(http, request, resource, outcome.stored)
+        if resource.kind in _RETURNS_DELETED and not resource.custom:
+            last = outcome.event.last if outcome.event is not None else outcome.stored
+            return show(http, request, resource, last)
+        return success(
+            name=outcome.stored.name, group=resource.group, kind=resource.plural, uid=outcome.stored.uid
+        )
+
+    async def delete_collection(
+        self, http: web.BaseRequest, request: Request, resource: ResourceType, selection: Selection
+    ) -> list[StoredObject]:
+        """DELETE of a collection; what was deleted."""
+        options = _delete_options(_parsed_options(await read_body(http)), request)
+        deleted: list[StoredObject] = []
+        for stored in delete_collection(self._cluster, resource, selection, options):
+            deleted.append(stored)
+            if len(deleted) % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        self._changed()
+        return deleted
+
+
+def _object_of(body: bytes, resource: ResourceType, http: web.BaseRequest) -> Object:
+    """The object in a body, of any form that is taken."""
+    match http.content_type:
+        case "application/json" | "application/octet-stream":
+            obj = parse(body, f"object of type {resource.kind}")
+        case "application/yaml":
+            obj = parse_yaml(body)
+        case protobuf.CONTENT_TYPE:
+            obj = protobuf.decode(body)
+        case _:
+            raise errors.unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json, application/yaml"
+            )
+    if not isinstance(obj, dict):
+        raise errors.bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
+    return obj
+
+
+def _bound(resource: ResourceType, pod: Object, node: str) -> Object:
+    spec = pod.get("spec") or {}
+    if spec.get("nodeName"):
+        why = f'pod {pod["metadata"]["name"]} is already assigned to node "{spec["nodeName"]}"'
+        raise errors.conflict(resource, pod["metadata"]["name"], why)
+    return {**pod, "spec": {**spec, "nodeName": node}}
+
+
+def _dry_run(request: Request) -> bool:
+    return request.query.get("dryRun", "") == "All"
+
+
+def _options(http: web.BaseRequest, request: Request) -> WriteOptions:
+    agent = http.headers.get("User-Agent", "").partition("/")[0].strip()
+    return WriteOptions(
+        subresource=request.subresource,
+        dry_run=_dry_run(request),
+        field_manager=request.query.get("fieldManager") or agent or "unknown",
+    )
+
+
+def _parsed_options(body: bytes) -> Object:
+    given = parse(body) if body.strip() else {}
+    if not isinstance(given, dict):
+        raise errors.bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
+    return given
+
+
+def _delete_options(given: Object, request: Request) -> DeleteOptions:
+    preconditions = given.get("preconditions") or {}
+    grace = given.get("gracePeriodSeconds")
+    return DeleteOptions(
+        grace_period_seconds=grace if grace is not None else request.number("gracePeriodSeconds"),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+        propagation_policy=given.get("propagationPolicy") or request.query.get("propagationPolicy"),
+        dry_run=_dry_run(request) or given.get("dryRun") == ["All"],
+    )

@@ -1,0 +1,120 @@
+"""The same requests to two servers, and their answers made comparable."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .api import API, JSON, Answer
+
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+VERSIONS_IN_TEXT = re.compile(r"(too old resource version: |Too large resource version: |current: |\()\d+")
+
+
+class Recorded(NamedTuple):
+    """One request and its answer, masked."""
+
+    request: str
+    status: int
+    body: Any
+
+
+class Recorder:
+    """Asks one server, and keeps every answer with what cannot be the same masked: uids, versions and times, names
+    that were generated, the test's namespace, and managedFields.
+
+    Uids and an object's versions are numbered as they appear, so that which are equal shows.
+
+    Args:
+        api: The server.
+        namespace: The test's own; ``NS`` in what is recorded.
+    """
+
+    def __init__(self, api: API, namespace: str) -> None:
+        self._api = api
+        self.namespace = namespace
+        self.recorded: list[Recorded] = []
+        self._uids: dict[str, str] = {}
+        self._versions: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self._generated: dict[str, str] = {}
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: dict[str, str] | None = None,
+        *,
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> Answer:
+        """Send a request; ``NS`` in the path stands for the test's namespace."""
+        answer = await self._api.ask(
+            method, self._own(path), body, query, content_type=content_type, accept=accept
+        )
+        self._record(f"{method} {path}", query, body, answer)
+        return answer
+
+    async def watch(self, path: str, seconds: int = 1, **query: str) -> Answer:
+        """Everything of a watch that ends after some seconds."""
+        asked = {"timeoutSeconds": str(seconds), **query}
+        answer = await self._api.events(self._own(path), asked)
+        self._record(f"WATCH {path}", asked, None, answer)
+        return answer
+
+    def _own(self, path: str) -> str:
+        return re.sub(r"\bNS\b", self.namespace, path)
+
+    def _record(self, request: str, query: dict[str, str] | None, body: Any, answer: Answer) -> None:
+        if query:
+            request += "?" + "&".join(f"{name}={self._in_query(name, query[name])}" for name in query)
+        if body is not None:
+            request += f" {str(self._text(str(body)))[:300]}"
+        self.recorded.append(Recorded(request, answer.status, self._mask(answer.body)))
+
+    def _in_query(self, name: str, value: str) -> str:
+        hidden = (
+            name == "resourceVersion" and len(value) < 15 and value not in ("", "0")
+        ) or name == "continue"
+        return name.upper() if hidden and (value.isdigit() or name == "continue") else self._text(value)
+
+    def _mask(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            masked = {name: self._mask(each) for name, each in value.items() if name != "managedFields"}
+            if isinstance(value.get("metadata"), dict):
+                masked["metadata"] = self._mask_metadata(value["metadata"])
+            return masked
+        if isinstance(value, list):
+            return [self._mask(each) for each in value]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _mask_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        uid, name, base = (metadata.get(field) for field in ("uid", "name", "generateName"))
+        if name and base and name.startswith(base) and name not in self._generated:
+            self._generated[name] = f"{base}GENERATED{len(self._generated)}"
+        version, token = metadata.get("resourceVersion"), metadata.get("continue")
+        masked: dict[str, Any] = {
+            field: self._mask(value) for field, value in metadata.items() if field != "managedFields"
+        }
+        if version:
+            masked["resourceVersion"] = self._version(uid, version) if uid else "SOME"
+        if token:
+            masked["continue"] = "SOME"
+        return masked
+
+    def _version(self, uid: str, version: str) -> str:
+        versions = self._versions[uid]
+        return versions.setdefault(version, f"{len(versions) + 1} of {self._text(uid)}")
+
+    def _text(self, text: str) -> str:
+        for name, known in self._generated.items():
+            text = text.replace(name, known)
+        text = UID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
+        text = VERSIONS_IN_TEXT.sub(r"\1N", TIME.sub("TIME", text))
+        return text.replace(self.namespace, "NS")
+
+
+Scenario = Callable[[Recorder], Any]

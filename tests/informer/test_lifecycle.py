@@ -1,0 +1,252 @@
+"""An informer begins once, ends from anywhere, and says so to whoever waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    AlreadyStartedError,
+    CacheMutatedError,
+    CacheMutationDetector,
+    ConfigError,
+    DeletedFinalStateUnknown,
+    KubeObject,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+    StoppedError,
+)
+
+from ..reflector.running import NoJitter
+from ..reflector.scripted import (
+    FOREVER,
+    Scripted,
+    added,
+    deleted,
+    error_event,
+    expired,
+    page,
+    pod,
+)
+from ..virtual_time import cancel_after, run, settled, virtual_time
+from .handlers import Follower
+from .subject import informer
+
+GONE = error_event(410, "Gone")
+
+
+class TestLifecycle:
+    @virtual_time
+    async def test_it_runs_once(self) -> None:
+        """W18."""
+        subject = informer(Scripted([page(version=1)]))
+        async with subject:
+            with pytest.raises(AlreadyStartedError, match="already started: scripted pods"):
+                await subject.run()
+            with pytest.raises(AlreadyStartedError):
+                async with subject:
+                    pass
+        with pytest.raises(AlreadyStartedError):
+            await subject.run()
+        with pytest.raises(AlreadyStartedError):
+            async with subject:
+                pass
+
+    @virtual_time
+    async def test_run_by_hand_it_cannot_be_entered(self) -> None:
+        subject = informer(Scripted([page(version=1)]))
+        task = asyncio.create_task(subject.run())
+        await subject.wait_synced()
+        with pytest.raises(AlreadyStartedError):
+            async with subject:
+                pass
+        task.cancel()
+        await asyncio.wait({task})
+        assert subject.is_stopped
+
+    @pytest.mark.parametrize("started", [False, True])
+    @virtual_time
+    async def test_what_must_be_set_before_the_start(self, started: bool) -> None:
+        subject = informer(Scripted([page(version=1)]))
+        async with subject:
+            if started:
+                await settled()
+            with pytest.raises(AlreadyStartedError, match="already started"):
+                subject.set_transform(lambda obj: obj)
+            with pytest.raises(AlreadyStartedError, match="already started"):
+                subject.set_watch_error_handler(lambda reflector, error: None)
+
+    @virtual_time
+    async def test_the_watch_error_handler(self) -> None:
+        """The last one set counts; errors in the stream reach it, too (C72: difference from upstream)."""
+        errors: list[str] = []
+        server = Scripted([OSError("no"), page(version=10)], [[GONE]])
+        subject = informer(server, watch_error_handler=lambda reflector, error: errors.append("another's"))
+        subject.set_watch_error_handler(lambda reflector, error: errors.append(f"{reflector.name}: {error}"))
+        async with subject:
+            await asyncio.sleep(10)
+        assert errors == ["scripted pods: no", "scripted pods: 410 Gone: no message"]
+
+    @virtual_time
+    async def test_entered_in_one_task_and_left_in_another(self) -> None:
+        subject = informer(server := Scripted([page(version=1)]))
+        await asyncio.create_task(subject.__aenter__())
+        await subject.wait_synced()
+        await asyncio.create_task(subject.__aexit__(None, None, None))
+        assert subject.is_stopped
+        server.assert_closed()
+
+    @virtual_time
+    async def test_left_before_it_has_begun(self) -> None:
+        """Whoever waits for it learns that it is over."""
+        subject = informer(server := Scripted([page(version=1)]))
+        registration = subject.add_event_handler(Follower())
+        waiting = [asyncio.create_task(each.wait_synced()) for each in (subject, registration)]
+        await settled()
+        async with subject:
+            pass
+        for task in waiting:
+            with pytest.raises(StoppedError):
+                await task
+        assert subject.is_stopped
+        assert not server.calls
+        with pytest.raises(StoppedError):
+            subject.add_event_handler(Follower())
+
+    @virtual_time
+    async def test_an_error_of_run_is_raised_on_leaving(self) -> None:
+        class Mutating:
+            def on_add(self, obj: dict[str, Any], is_in_initial_list: bool) -> None:
+                obj["metadata"]["labels"] = {"seen": "yes"}
+
+            def on_update(self, old: dict[str, Any], new: dict[str, Any]) -> None: ...
+
+            def on_delete(self, obj: dict[str, Any] | DeletedFinalStateUnknown[Any]) -> None: ...
+
+        subject = SharedIndexInformer(
+            Scripted([page(pod("a", 1), version=10)]),
+            dict[str, Any],
+            mutation_detector=CacheMutationDetector(1.0),
+        )
+        subject.add_event_handler(Mutating())
+        with pytest.raises(CacheMutatedError, match="default/a"):
+            async with subject:
+                await asyncio.sleep(5)
+                assert subject.is_stopped
+        with pytest.raises(StoppedError):
+            subject.add_event_handler(Mutating())
+
+    @virtual_time
+    async def test_handlers_end_strictly_after_reading(self) -> None:
+        """C57: controller first, then processor; what still waits is dropped, a call that runs is cancelled."""
+        order: list[str] = []
+
+        class Server(Scripted):
+            async def watch(self, options: Any) -> Any:
+                return Watched()
+
+        class Watched:
+            def __aiter__(self) -> Any:
+                return self
+
+            async def __anext__(self) -> Any:
+                await asyncio.get_running_loop().create_future()
+
+            async def aclose(self) -> None:
+                await asyncio.sleep(1)
+                order.append("watch closed")
+
+        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            try:
+                await asyncio.sleep(1000)
+            finally:
+                order.append(f"handler of {obj.name} ended")
+
+        subject = informer(Server([page(pod("a", 1), pod("b", 2), version=10)]))
+        registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+        async with subject:
+            await asyncio.sleep(1)
+        assert order == ["watch closed", "handler of a ended"]
+        assert registration.state.depth == 0
+
+    @virtual_time
+    async def test_synced_stays_true_and_unsynced_stays_false(self) -> None:
+        """C58."""
+        subject = informer(Scripted([page(version=1)]))
+        assert not subject.has_synced()
+        async with subject:
+            await subject.wait_synced()
+        assert subject.has_synced()
+        await subject.wait_synced()
+        subject = informer(Scripted())
+        async with subject:
+            await settled()
+        assert not subject.has_synced()
+        with pytest.raises(StoppedError, match="scripted pods stopped before it had synced"):
+            await subject.wait_synced()
+
+    @pytest.mark.parametrize(
+        "server",
+        [
+            lambda: Scripted([page(pod("a", 1), version=10)], [[added("b", 11), deleted("a", 12), FOREVER]]),
+            lambda: Scripted([page(pod("a", 1), version=10), expired(), page(version=12)], [[GONE]]),
+            lambda: Scripted([OSError("x")], [OSError("x")], watch_list_semantics=True),
+        ],
+    )
+    def test_cancelled_anywhere_nothing_is_left_and_waiters_are_told(
+        self, server: Callable[[], Scripted]
+    ) -> None:
+        """C75; and what each handler was told is a beginning of what happened."""
+        for steps in range(60):
+
+            async def main(steps: int = steps) -> None:
+                source = server()
+                subject = SharedIndexInformer(source, KubeObject, 0.5, random=NoJitter())
+                follower = Follower(seconds=0.01)
+                waiting = [
+                    asyncio.create_task(each.wait_synced())
+                    for each in (subject, subject.add_event_handler(follower))
+                ]
+                task = asyncio.create_task(subject.run())
+                assert await cancel_after(steps, task)
+                source.assert_closed()
+                if steps == 0:
+                    for each in waiting:  # it never began, and may yet
+                        each.cancel()
+                await asyncio.wait(waiting)
+                assert steps == 0 or subject.is_stopped
+                for each in waiting:
+                    if not each.cancelled() and each.exception() is not None:
+                        assert isinstance(each.exception(), StoppedError)
+                assert not follower.wrong
+
+            run(main())
+
+    @virtual_time
+    async def test_waiting_can_be_cancelled(self) -> None:
+        for steps in range(8):
+            subject = informer(Scripted())
+            async with subject:
+                assert await cancel_after(steps, asyncio.create_task(subject.wait_synced()))
+
+    @virtual_time
+    async def test_leaving_while_cancelled_still_waits_for_the_end(self) -> None:
+        for steps in range(12):
+            subject = informer(server := Scripted([page(pod("a", 1), version=1)]))
+            await subject.__aenter__()
+            await subject.wait_synced()
+            await cancel_after(steps, asyncio.create_task(subject.__aexit__(None, None, None)))
+            if steps:
+                assert subject.is_stopped
+                server.assert_closed()
+            else:
+                await subject.__aexit__(None, None, None)
+
+    def test_unknown_queues_and_object_types(self) -> None:
+        with pytest.raises(ConfigError, match="no queue named 'ring'"):
+            SharedIndexInformer(Scripted(), KubeObject, queue="ring")  # type: ignore[arg-type]
+        with pytest.raises(ConfigError):
+            SharedIndexInformer(Scripted(), int)

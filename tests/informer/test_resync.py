@@ -1,0 +1,166 @@
+"""What relists and resyncs tell whom."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer import (
+    KubeObject,
+    ProcessorListener,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+)
+
+from ..reflector.running import NoJitter
+from ..reflector.scripted import (
+    Scripted,
+    error_event,
+    page,
+    pod,
+)
+from ..virtual_time import run, settled, virtual_time
+from .handlers import Follower
+from .subject import informer
+
+GONE = error_event(410, "Gone")
+
+
+class TestRelistsAndResyncs:
+    @pytest.mark.parametrize("resync", [0.0, 1000.0])
+    @virtual_time
+    async def test_unchanged_objects_of_a_relist_are_no_news(self, resync: float) -> None:
+        """C43, C44: difference from upstream, where with resync off every handler is told of every object."""
+        server = Scripted(
+            [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 1), pod("b", 15), version=20)],
+            [[6.0, GONE]],
+        )
+        subject = SharedIndexInformer(server, KubeObject, resync, random=NoJitter())
+        follower = Follower()
+        subject.add_event_handler(follower)
+        async with subject:
+            await asyncio.sleep(60)
+        assert follower.calls == ["add a 1", "add b 2", "update b 2 15"]
+
+    @virtual_time
+    async def test_they_are_for_handlers_whose_resync_is_due(self) -> None:
+        """C43."""
+        server = Scripted([page(pod("a", 1), version=10), page(pod("a", 1), version=20)], [[12.0, GONE]])
+        subject = SharedIndexInformer(server, KubeObject, 10.0, random=NoJitter())
+        often, never = Follower(), Follower()
+        subject.add_event_handler(often)
+        subject.add_event_handler(never, 0.0)
+        async with subject:
+            await asyncio.sleep(15)
+        assert often.resyncs == 2, "one at 10 s, one by the list at 12.8 s"
+        assert never.resyncs == 0
+
+    @virtual_time
+    async def test_each_handler_at_its_own_period(self) -> None:
+        """C46 (the shortest before the start is the check period), C48, C49 (rounded up to a multiple of it)."""
+        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 100.0)
+        periods = {2.0: 50, 3.0: 25, 5.0: 16, 100.0: 1, 0.0: 0}
+        followers = {period: Follower() for period in periods}
+        for period, follower in followers.items():
+            subject.add_event_handler(follower, period)
+        async with subject:
+            await asyncio.sleep(101)
+        assert {period: follower.resyncs for period, follower in followers.items()} == periods
+
+    def test_added_before_there_is_a_loop(self) -> None:
+        """The period counts from the start."""
+        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 2.0)
+        follower = Follower()
+        subject.add_event_handler(follower, 5.0)
+
+        async def main() -> None:
+            async with subject:
+                await asyncio.sleep(5.9)
+                assert follower.resyncs == 0
+                await asyncio.sleep(0.2)
+                assert follower.resyncs == 1
+
+        run(main())
+
+    @virtual_time
+    async def test_added_later_the_period_counts_from_then(self) -> None:
+        """C49."""
+        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0)
+        follower = Follower()
+        async with subject:
+            await asyncio.sleep(5)
+            subject.add_event_handler(follower, 30.0)
+            await asyncio.sleep(34)
+            assert follower.resyncs == 0
+            await asyncio.sleep(2)
+            assert follower.resyncs == 1
+
+    def test_a_timer_that_rings_early_costs_no_period(self) -> None:
+        """uvloop's do, by a millisecond."""
+        listener = ProcessorListener(Follower(), 10.0, 10.0)
+        listener.determine_next_resync(100.0)
+        assert listener.should_resync(109.999)
+        assert not listener.should_resync(109.9)
+
+    @virtual_time
+    async def test_less_than_a_second_is_a_second(self, caplog: pytest.LogCaptureFixture) -> None:
+        """C45."""
+        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 100.0)
+        follower = Follower()
+        subject.add_event_handler(follower, 0.1)
+        async with subject:
+            await asyncio.sleep(10.5)
+        assert follower.resyncs == 10
+        assert "raised to 1 s" in caplog.text
+
+    @virtual_time
+    async def test_after_the_start_it_is_raised_to_the_check_period(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """C46."""
+        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 20.0)
+        follower = Follower()
+        async with subject:
+            await settled()
+            subject.add_event_handler(follower, 5.0)
+            await asyncio.sleep(41)
+        assert follower.resyncs == 2
+        assert "raised to 20 s" in caplog.text
+
+    @virtual_time
+    async def test_an_informer_that_does_not_resync(self, caplog: pytest.LogCaptureFixture) -> None:
+        """C47."""
+        subject = informer(Scripted([page(pod("a", 1), version=10)]))
+        follower = Follower()
+        subject.add_event_handler(follower, 5.0)
+        async with subject:
+            await asyncio.sleep(100)
+        assert follower.resyncs == 0
+        assert "is ignored" in caplog.text
+
+    @virtual_time
+    async def test_relists_do_not_put_resyncs_off(self) -> None:
+        """C50: difference from upstream."""
+        server = Scripted([page(pod("a", 1), version=10)] * 50, [[6.0, GONE]] * 50)
+        subject = SharedIndexInformer(server, KubeObject, 10.0, random=NoJitter())
+        calls = 0
+
+        def on_update(old: KubeObject, new: KubeObject) -> None:
+            nonlocal calls
+            calls += 1
+
+        subject.add_event_handler(ResourceEventHandlerFuncs(on_update=on_update))
+        async with subject:
+            await asyncio.sleep(101)
+        assert calls >= 10
+
+    @virtual_time
+    async def test_nor_does_an_outage(self) -> None:
+        server = Scripted([page(pod("a", 1), version=10)], [[6.0, OSError("cut")], *[OSError("down")] * 50])
+        subject = SharedIndexInformer(server, KubeObject, 10.0)
+        follower = Follower()
+        subject.add_event_handler(follower)
+        async with subject:
+            await asyncio.sleep(101)
+        assert follower.resyncs == 10

@@ -1,0 +1,270 @@
+"""Server-side apply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import APIServer, ResourceType, StatusError
+from aioinformer.testing.builtin import BUILTIN
+from aioinformer.testing.cluster import Cluster, WriteOptions
+from aioinformer.testing.fieldsets import decode, encode, merge, paths, remove, show
+from aioinformer.testing.objects import Object, load
+
+from .client import APIClient
+
+DEPLOYMENTS = next(resource for resource in BUILTIN if resource.kind == "Deployment")
+CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
+CAVES = ResourceType("example.com", "v1", "caves", "Cave")
+PATH = "/api/v1/namespaces/default/configmaps/a"
+APPLY = "application/apply-patch+yaml"
+
+
+class Appliers:
+    """Applies and updates configmaps and deployments under different names."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+        self.cluster = Cluster(clock=lambda: self.now)
+        self.cluster.registry.add(CAVES)
+
+    def apply(
+        self,
+        manager: str,
+        resource: ResourceType = CONFIGMAPS,
+        *,
+        force: bool = False,
+        sub: str = "",
+        **content: Any,
+    ) -> Object:
+        options = WriteOptions(field_manager=manager, subresource=sub)
+        applied = {"metadata": {"name": "a", **content.pop("metadata", {})}, **content}
+        stored, _ = self.cluster.apply(resource, "default", "a", applied, options, force=force)
+        return load(resource, stored)
+
+    def update(self, manager: str, resource: ResourceType = CONFIGMAPS, **content: Any) -> Object:
+        options = WriteOptions(field_manager=manager, whole=True)
+        stored = self.cluster.modify(resource, "default", "a", lambda obj: {**obj, **content}, options)
+        return load(resource, stored)
+
+
+@pytest.fixture
+def appliers() -> Appliers:
+    return Appliers()
+
+
+def owned(obj: Object) -> dict[tuple[str, str], Any]:
+    return {
+        (entry["manager"], entry["operation"]): entry["fieldsV1"]
+        for entry in obj["metadata"].get("managedFields", ())
+    }
+
+
+def test_applying_creates_and_owns(appliers: Appliers) -> None:
+    obj = appliers.apply("me", data={"a": "1"}, metadata={"labels": {"x": "y"}})
+    assert obj["data"] == {"a": "1"}
+    (entry,) = obj["metadata"]["managedFields"]
+    assert entry == {
+        "manager": "me",
+        "operation": "Apply",
+        "apiVersion": "v1",
+        "time": "2023-11-14T22:13:20Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {"f:a": {}}, "f:metadata": {"f:labels": {"f:x": {}}}},
+    }
+
+
+def test_applying_the_same_again_changes_nothing(appliers: Appliers) -> None:
+    first = appliers.apply("me", data={"a": "1"})
+    appliers.now += 60
+    assert appliers.apply("me", data={"a": "1"}) == first
+
+
+def test_what_is_left_out_is_removed(appliers: Appliers) -> None:
+    appliers.apply("me", data={"a": "1", "b": "2"}, metadata={"labels": {"x": "y"}})
+    assert appliers.apply("me", data={"a": "1"})["data"] == {"a": "1"}
+    assert "labels" not in appliers.apply("me", data={"a": "1"})["metadata"]
+
+
+def test_what_another_also_applies_stays(appliers: Appliers) -> None:
+    appliers.apply("me", data={"a": "1", "b": "2"})
+    appliers.apply("you", data={"a": "1"})
+    obj = appliers.apply("me", data={"b": "2"})
+    assert obj["data"] == {"a": "1", "b": "2"}
+    assert owned(obj) == {("me", "Apply"): {"f:data": {"f:b": {}}}, ("you", "Apply"): {"f:data": {"f:a": {}}}}
+
+
+def test_a_conflict_names_the_owner(appliers: Appliers) -> None:
+    appliers.apply("me", data={"a": "1", "b": "1"})
+    with pytest.raises(StatusError) as refused:
+        appliers.apply("you", data={"a": "2"})
+    assert refused.value.message == 'Apply failed with 1 conflict: conflict with "me": .data.a'
+    assert refused.value.status["details"] == {
+        "causes": [{"reason": "FieldManagerConflict", "message": 'conflict with "me"', "field": ".data.a"}]
+    }
+    with pytest.raises(StatusError, match=r'2 conflicts: conflicts with "me":\n- \.data\.a\n- \.data\.b'):
+        appliers.apply("you", data={"a": "2", "b": "2"})
+    obj = appliers.apply("you", data={"a": "2"}, force=True)
+    assert owned(obj) == {("me", "Apply"): {"f:data": {"f:b": {}}}, ("you", "Apply"): {"f:data": {"f:a": {}}}}
+
+
+def test_what_was_there_before_is_owned_too(appliers: Appliers) -> None:
+    appliers.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a"}, "data": {"a": "1", "b": "2"}})
+    with pytest.raises(StatusError, match=r'conflict with "before-first-apply" using v1: \.data\.a'):
+        appliers.apply("me", data={"a": "2"})
+    obj = appliers.apply("me", data={"a": "1"})
+    assert owned(obj)["before-first-apply", "Update"] == {"f:data": {"f:a": {}, "f:b": {}}}
+    assert appliers.apply("me", data={"c": "3"})["data"] == {"a": "1", "b": "2", "c": "3"}
+
+
+def test_an_update_takes_what_it_changes(appliers: Appliers) -> None:
+    appliers.apply("me", data={"a": "1", "b": "2"})
+    obj = appliers.update("editor", data={"a": "1", "b": "3", "c": "4"})
+    assert owned(obj) == {
+        ("me", "Apply"): {"f:data": {"f:a": {}}},
+        ("editor", "Update"): {"f:data": {"f:b": {}, "f:c": {}}},
+    }
+    with pytest.raises(
+        StatusError, match=r'conflict with "editor" using v1 at 2023-11-14T22:13:20Z: \.data\.b'
+    ):
+        appliers.apply("me", data={"a": "1", "b": "2"})
+    assert appliers.update("editor", data={"a": "1", "b": "2", "c": "4"})["data"]["b"] == "2"
+    assert ("me", "Apply") not in owned(appliers.update("editor", data={}))
+
+
+def test_an_object_that_nobody_applied_is_not_followed(appliers: Appliers) -> None:
+    appliers.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a"}})
+    assert "managedFields" not in appliers.update("editor", data={"a": "1"})["metadata"]
+
+
+def container(name: str, image: str) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": {"containers": [{"name": name, "image": image}]}}}}
+
+
+def test_lists_merge_by_their_keys(appliers: Appliers) -> None:
+    appliers.apply("me", DEPLOYMENTS, **container("app", "app:1"))
+    obj = appliers.apply("you", DEPLOYMENTS, **container("sidecar", "side:1"))
+    assert [each["name"] for each in obj["spec"]["template"]["spec"]["containers"]] == ["app", "sidecar"]
+    with pytest.raises(StatusError) as refused:
+        appliers.apply("you", DEPLOYMENTS, **container("app", "app:2"))
+    assert '.spec.template.spec.containers[name="app"].image' in refused.value.message
+    obj = appliers.apply("me", DEPLOYMENTS, spec={"replicas": 1})
+    assert obj["spec"] == {"replicas": 1, **container("sidecar", "side:1")["spec"]}
+
+
+def test_lists_of_a_custom_resource_are_whole(appliers: Appliers) -> None:
+    appliers.apply("me", CAVES, spec={"containers": [{"name": "a"}]})
+    with pytest.raises(StatusError, match=r"\.spec\.containers"):
+        appliers.apply("you", CAVES, spec={"containers": [{"name": "b"}]})
+    obj = appliers.apply("you", CAVES, spec={"containers": [{"name": "b"}]}, force=True)
+    assert obj["spec"]["containers"] == [{"name": "b"}]
+
+
+def test_finalizers_are_a_set(appliers: Appliers) -> None:
+    appliers.apply("me", metadata={"finalizers": ["x/a"]})
+    obj = appliers.apply("you", metadata={"finalizers": ["x/b"]})
+    assert obj["metadata"]["finalizers"] == ["x/a", "x/b"]
+    assert owned(obj)["you", "Apply"] == {"f:metadata": {"f:finalizers": {'v:"x/b"': {}}}}
+    assert appliers.apply("me")["metadata"]["finalizers"] == ["x/b"]
+
+
+def test_the_status_is_applied_apart(appliers: Appliers) -> None:
+    with pytest.raises(StatusError, match="404 NotFound"):
+        appliers.apply("me", CAVES, sub="status", status={"ok": True})
+    appliers.apply("me", CAVES, spec={"depth": 1})
+    obj = appliers.apply("controller", CAVES, sub="status", status={"ok": True}, spec={"depth": 2})
+    assert (obj["spec"], obj["status"]) == ({"depth": 1}, {"ok": True})
+    assert [entry.get("subresource") for entry in obj["metadata"]["managedFields"]] == [None, "status"]
+
+
+def test_what_cannot_be_applied(appliers: Appliers) -> None:
+    with pytest.raises(StatusError, match=r"metadata.managedFields must be nil"):
+        appliers.apply("me", metadata={"managedFields": [{"manager": "x"}]})
+    appliers.apply("me")
+    with pytest.raises(StatusError, match="409 Conflict"):
+        appliers.apply("me", metadata={"resourceVersion": "1"}, data={"a": "1"})
+
+
+def test_paths_and_back() -> None:
+    obj = {
+        "kind": "Deployment",
+        "metadata": {"name": "a", "finalizers": ["x"], "labels": {}},
+        "spec": {"env": [{"name": "A", "value": "1"}], "args": ["b"], "empty": {}},
+    }
+    found = set(paths(DEPLOYMENTS, obj))
+    assert found == {
+        ("f:metadata", "f:finalizers", 'v:"x"'),
+        ("f:metadata", "f:labels"),
+        ("f:spec", "f:env", 'k:{"name":"A"}', "."),
+        ("f:spec", "f:env", 'k:{"name":"A"}', "f:name"),
+        ("f:spec", "f:env", 'k:{"name":"A"}', "f:value"),
+        ("f:spec", "f:args"),
+        ("f:spec", "f:empty"),
+    }
+    assert decode(encode(found)) == found
+    shown = {show(path) for path in found}
+    assert '.metadata.finalizers[="x"]' in shown
+    assert '.spec.env[name="A"].value' in shown
+    assert paths(DEPLOYMENTS, {"metadata": {"name": "a"}}) == {}
+
+
+def test_fields_are_removed_with_what_is_left_empty() -> None:
+    obj = {"spec": {"env": [{"name": "A", "value": "1"}, {"name": "B"}], "args": ["x"]}, "data": {"a": "1"}}
+    assert remove(obj, ("f:data", "f:a")) == {"spec": obj["spec"]}
+    assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}', ".")) == {
+        "spec": {"env": [{"name": "B"}], "args": ["x"]},
+        "data": {"a": "1"},
+    }
+    assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}', "f:value"))["spec"]["env"][0] == {"name": "A"}
+    assert remove(obj, ("f:nope", "f:x")) == obj
+    assert remove({"args": ["x"]}, ("f:args", 'v:"x"')) is None
+    assert merge(CAVES, {"a": [1]}, {"a": [2]}) == {"a": [2]}
+
+
+async def test_apply_over_http(api: APIClient, server: APIServer) -> None:
+    yaml = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n"
+    created = await api.patch(PATH, yaml, APPLY, fieldManager="me")
+    assert (created.status, created.body["data"]) == (201, {"k": "v"})
+    again = await api.patch(PATH, yaml.replace(b"v}", b"w}"), APPLY, fieldManager="me")
+    assert (again.status, again.body["data"]) == (200, {"k": "w"})
+    refused = await api.patch(PATH, yaml, APPLY, fieldManager="you")
+    assert (refused.status, refused.body["reason"]) == (409, "Conflict")
+    forced = await api.patch(PATH, yaml, APPLY, fieldManager="you", force="true")
+    assert forced.body["data"] == {"k": "v"}
+    edited = await api.ask(
+        "PATCH",
+        PATH,
+        {"data": {"k": "e"}},
+        content_type="application/merge-patch+json",
+        headers={"User-Agent": "ed/1"},
+    )
+    assert owned(edited.body)["ed", "Update"] == {"f:data": {"f:k": {}}}
+    assert server.get("v1", "configmaps", "a")["data"] == {"k": "e"}
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "status", "message"),
+    [
+        (
+            b"{}",
+            {},
+            422,
+            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for',
+        ),
+        (b"{}", {"fieldManager": "me"}, 400, "an applied configuration names its apiVersion and kind"),
+        (b"a: [", {"fieldManager": "me"}, 400, "error decoding YAML: "),
+        (b"7", {"fieldManager": "me"}, 400, "an applied configuration names"),
+    ],
+)
+async def test_applies_that_are_refused(
+    api: APIClient, body: bytes, query: dict[str, str], status: int, message: str
+) -> None:
+    answer = await api.patch(PATH, body, APPLY, **query)
+    assert (answer.status, answer.body["message"].startswith(message)) == (status, True), answer.body
+
+
+async def test_a_yaml_body(api: APIClient) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    answer = await api.ask("POST", path, b"metadata: {name: y}\n", content_type="application/yaml")
+    assert (answer.status, answer.body["metadata"]["name"]) == (201, "y")

@@ -1,0 +1,168 @@
+"""kubectl against the embedded server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from aioinformer.testing import APIServer
+from tests.kubernetes.kubectl import KubectlError, run_kubectl
+
+pytestmark = pytest.mark.kubernetes
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: "app:1", ports: [{containerPort: 80}]}]}
+"""
+
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: caves.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: caves, singular: cave, kind: Cave, shortNames: [cv]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    additionalPrinterColumns: [{name: Depth, type: integer, jsonPath: .spec.depth}]
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+
+CAVE = """
+apiVersion: example.com/v1
+kind: Cave
+metadata: {name: deep}
+spec: {depth: 7}
+"""
+
+
+class Kubectl:
+    """kubectl with a kubeconfig for one server and a cache of its own."""
+
+    def __init__(self, binary: Path, server: APIServer, directory: Path) -> None:
+        self.server = server
+        config = directory / "kubeconfig"
+        server.kubeconfig(config)
+        self.command: list[str | Path] = [
+            binary,
+            f"--kubeconfig={config}",
+            f"--cache-dir={directory / 'cache'}",
+        ]
+
+    async def __call__(self, *args: str, stdin: str | None = None) -> str:
+        return await run_kubectl(self.command, *args, stdin=stdin)
+
+
+@pytest.fixture
+async def kubectl(kubernetes_binaries: Path, tmp_path: Path) -> AsyncIterator[Kubectl]:
+    async with APIServer(tls=True, token="secret") as server:
+        yield Kubectl(kubernetes_binaries / "kubectl", server, tmp_path)
+
+
+async def test_apply_and_friends(kubectl: Kubectl) -> None:
+    assert await kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web created\n"
+    assert await kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web unchanged\n"
+    changed = DEPLOYMENT.replace("app:1", "app:2")
+    assert await kubectl("apply", "-f", "-", stdin=changed) == "deployment.apps/web configured\n"
+    web = kubectl.server.get("apps/v1", "deployments", "web")
+    assert web["spec"]["template"]["spec"]["containers"][0]["image"] == "app:2"
+    assert web["metadata"]["generation"] == 2
+    await kubectl("scale", "deployment", "web", "--replicas=5")
+    await kubectl("set", "image", "deployment/web", "app=app:3")
+    await kubectl("patch", "deployment", "web", "-p", '{"metadata":{"labels":{"a":"b"}}}')
+    await kubectl("label", "deployment", "web", "c=d")
+    web = kubectl.server.get("apps/v1", "deployments", "web")
+    assert (web["spec"]["replicas"], web["metadata"]["labels"]) == (5, {"a": "b", "c": "d"})
+    assert "app:3" in await kubectl("describe", "deployment", "web")
+    assert await kubectl("get", "deploy", "web", "-o", "jsonpath={.metadata.name}") == "web"
+    await kubectl("delete", "deployment", "web")
+    with pytest.raises(KubectlError, match=r'deployments\.apps "web" not found'):
+        await kubectl("get", "deployment", "web")
+
+
+async def test_apply_on_the_servers_side(kubectl: Kubectl) -> None:
+    apply = ("apply", "--server-side", "-f", "-")
+    assert "serverside-applied" in await kubectl(*apply, stdin=DEPLOYMENT)
+    with pytest.raises(KubectlError, match=r'conflict with "kubectl": \.spec\.replicas'):
+        await kubectl(*apply, "--field-manager=other", stdin=DEPLOYMENT.replace("replicas: 2", "replicas: 3"))
+    assert kubectl.server.get("apps/v1", "deployments", "web")["spec"]["replicas"] == 2
+
+
+async def test_tables_and_watches(kubectl: Kubectl) -> None:
+    pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}, "status": {"phase": "Running"}}
+    kubectl.server.create("v1", "pods", pod)
+    table = (await kubectl("get", "pods")).splitlines()
+    assert table[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert table[1].split()[:4] == ["a", "0/1", "Running", "0"]
+    watching = await asyncio.create_subprocess_exec(
+        *kubectl.command, "get", "pods", "--watch", stdout=asyncio.subprocess.PIPE
+    )
+    assert watching.stdout is not None
+    try:
+        for _ in range(2):
+            await watching.stdout.readline()
+        while not kubectl.server.count("watch"):
+            await kubectl("version")
+        kubectl.server.patch("v1", "pods", "a", {"status": {"phase": "Succeeded"}})
+        assert (await watching.stdout.readline()).split()[2] == b"Succeeded"
+        kubectl.server.delete("v1", "pods", "a")
+        assert (await watching.stdout.readline()).split()[0] == b"a"
+    finally:
+        watching.terminate()
+        await watching.communicate()
+
+
+async def test_a_custom_resource(kubectl: Kubectl) -> None:
+    await kubectl("apply", "-f", "-", stdin=DEFINITION)
+    await kubectl("wait", "--for=condition=established", "crd/caves.example.com", "--timeout=10s")
+    await kubectl("apply", "-f", "-", stdin=CAVE)
+    table = (await kubectl("get", "cv")).splitlines()
+    assert [line.split()[:2] for line in table] == [["NAME", "DEPTH"], ["deep", "7"]]
+    assert "caves" in await kubectl("api-resources", "--api-group=example.com")
+    await kubectl("delete", "crd", "caves.example.com")
+    with pytest.raises(
+        KubectlError, match=r"the server doesn't have a resource|could not find the requested"
+    ):
+        await kubectl("get", "cv")
+
+
+async def test_what_kubectl_makes_itself(kubectl: Kubectl) -> None:
+    await kubectl("create", "namespace", "team")
+    await kubectl("create", "configmap", "settings", "-n", "team", "--from-literal=a=b")
+    await kubectl("create", "secret", "generic", "token", "-n", "team", "--from-literal=a=b")
+    await kubectl("wait", "--for=jsonpath={.data.a}=b", "configmap/settings", "-n", "team", "--timeout=10s")
+    assert kubectl.server.get("v1", "secrets", "token", "team")["data"] == {"a": "Yg=="}
+    await kubectl("delete", "namespace", "team")
+    assert kubectl.server.snapshot("v1", "configmaps") == {}
+
+
+async def test_a_node_is_drained(kubectl: Kubectl) -> None:
+    kubectl.server.create("v1", "nodes", {"metadata": {"name": "n1"}})
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+    kubectl.server.create("apps/v1", "replicasets", {"metadata": {"name": "r"}})
+    kubectl.server.create(
+        "v1", "pods", {"metadata": {"name": "a", "ownerReferences": [owner]}, "spec": {"nodeName": "n1"}}
+    )
+    assert "node/n1 drained" in await kubectl("drain", "n1", "--timeout=20s")
+    assert kubectl.server.get("v1", "nodes", "n1")["spec"]["unschedulable"] is True
+    assert kubectl.server.snapshot("v1", "pods") == {}
+
+
+async def test_a_refused_token(kubectl: Kubectl) -> None:
+    kubectl.server.tokens.clear()
+    with pytest.raises(KubectlError, match=r"Unauthorized|must be logged in"):
+        await kubectl("get", "pods")
