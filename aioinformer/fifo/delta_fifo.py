@@ -103,6 +103,8 @@ class DeltaState:
         is_deletion = delta.type is DELETED
         if is_deletion and deltas is None and not self._is_known(key):
             return
+        if is_deletion and isinstance(delta.object, DeletedFinalStateUnknown) and delta.object.obj is None:
+            delta = Delta(DELETED, DeletedFinalStateUnknown(key, self._last_state(key)))
         failure: TransformError | None = None
         if self._transformer is not None:
             try:

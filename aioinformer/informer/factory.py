@@ -12,6 +12,7 @@ from ..errors import AlreadyStartedError
 from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..reflector import ReflectorOptions
+from ..reflector.reflector import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import finish
 from .shared_informer import SharedIndexInformer
@@ -46,10 +47,12 @@ class SharedInformerFactory:
         self._owns_client = self._client is not client
         self._namespace = namespace
         self._default_resync_period = default_resync_period
+        check_options(options)
         self._options = options
         self._informers: dict[tuple[object, ...], SharedIndexInformer[Any]] = {}
         self._tasks: dict[SharedIndexInformer[Any], asyncio.Task[None]] = {}
         self._shut_down = False
+        self._failed = asyncio.Event()
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
@@ -133,7 +136,7 @@ class SharedInformerFactory:
             if informer not in self._tasks and not self._shut_down:
                 with suppress(AlreadyStartedError):
                     task = self._tasks[informer] = informer.begin()
-                    task.add_done_callback(_log_failure)
+                    task.add_done_callback(self._note_end)
 
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
         """Wait until all started informers have synced. Raises as the function of this name."""
@@ -158,9 +161,13 @@ class SharedInformerFactory:
             raise BaseExceptionGroup("informers failed", errors)
 
     async def run(self) -> None:
-        """Start the informers, and stop them when cancelled."""
+        """Start the informers, and stop them when cancelled or when one has failed.
+
+        Raises:
+            BaseExceptionGroup: Informers failed, with their errors.
+        """
         async with self:
-            await asyncio.get_running_loop().create_future()  # until cancelled
+            await self._failed.wait()
 
     async def __aenter__(self) -> Self:
         self.start()
@@ -169,7 +176,7 @@ class SharedInformerFactory:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.shutdown()
 
-
-def _log_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (failure := task.exception()) is not None:
-        logger.error("%s failed", task.get_name(), exc_info=failure)
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            logger.error("%s failed", task.get_name(), exc_info=failure)
+            self._failed.set()

@@ -19,7 +19,7 @@ from ..processor import CacheMutationDetector, Processor, ProcessorListener
 from ..processor.processor import determine_resync_period
 from ..protocols import KnownObjects, ListerWatcher, Transformer
 from ..reflector import ReflectorOptions
-from ..reflector.reflector import WatchErrorHandler
+from ..reflector.reflector import WatchErrorHandler, check_options
 from ..store import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, Store, meta_namespace_index_func
 from ..tasks import Running, finish, first_of
 from .registration import Registration
@@ -109,6 +109,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self._default_resync_period = self._resync_check_period = default_resync_period
         self._key_func = key_func
         self._mutation_detector = mutation_detector
+        check_options(options)
         self._options = options
         self._watch_error_handler: WatchErrorHandler | None = options.get("watch_error_handler")
         self._transform: Transformer | None = None

@@ -58,6 +58,7 @@ class ListBodySplitter:
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self._size = 0
+        self._received = 0
         self._enough = PIECE
         self._head = b""
         self._type_meta: TypeMeta | None = None
@@ -66,6 +67,7 @@ class ListBodySplitter:
         """Take a chunk; a piece if that completes one. Versions and tokens are on the last piece only."""
         self._chunks.append(chunk)
         self._size += len(chunk)
+        self._received += len(chunk)
         if self._size < self._enough:
             return None
         data = b"".join(self._chunks)
@@ -93,7 +95,7 @@ class ListBodySplitter:
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
             if object_without_end or "truncated" in str(error):
-                raise TransportError(f"the answer breaks off after {body[-80:]!r}") from error
+                raise TransportError(f"the answer breaks off after {self._received} bytes") from error
             raise DecodeError(f"the answer is not a list: {error}; it begins {body[:80]!r}") from error
         if parsed.kind == "Table":
             raise DecodeError("the answer is a Table, not a list of objects")

@@ -13,7 +13,7 @@ import signal
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -31,9 +31,9 @@ _LONGEST_END = 1.0
 class ExecCredential:
     """What a plugin gave: a token, a client certificate with its key, or both."""
 
-    token: str = ""
+    token: str = field(default="", repr=False)
     certificate: str = ""
-    key: str = ""
+    key: str = field(default="", repr=False)
     expires: str = ""
 
 

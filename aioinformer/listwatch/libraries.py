@@ -6,6 +6,7 @@ Both are imported when they are first needed, in a thread, because that takes a 
 from __future__ import annotations
 
 import asyncio
+import copy
 import importlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
@@ -74,6 +75,13 @@ class Library:
         """The SSLContext of an ApiClient."""
         raise NotImplementedError
 
+    def over(self, session: Any, api_client: Any) -> Any:
+        """An ApiClient like this one, with its configuration and headers, that asks by this aiohttp session."""
+        alike = copy.copy(api_client)
+        alike.rest_client = copy.copy(api_client.rest_client)
+        alike.rest_client.pool_manager = session
+        return alike
+
     async def get(
         self,
         api_client: Any,
@@ -127,6 +135,12 @@ class _KubernetesAio(Library):
 
     def ssl_context(self, api_client: Any) -> Any:
         return api_client.rest_client.ssl_context
+
+    def over(self, session: Any, api_client: Any) -> Any:
+        alike = super().over(session, api_client)
+        # When to try again is the Reflector's business; a retrying client would also keep to its old session.
+        alike.rest_client.retry_client = alike.rest_client._effective_retry_options = None
+        return alike
 
     async def get(
         self,

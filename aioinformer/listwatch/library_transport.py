@@ -81,7 +81,8 @@ class LibraryTransport:
         """
         if self._closed:
             self._closed = False
-            self._lock = asyncio.Lock()  # perhaps in another event loop
+            if not self._lock.locked():
+                self._lock = asyncio.Lock()  # perhaps in another event loop
         await self._ready()
 
     async def close(self) -> None:
@@ -134,6 +135,8 @@ class LibraryTransport:
                 )
         except BaseException as error:
             await sessions.release()
+            if isinstance(error, ValueError) and not isinstance(error, OSError):
+                raise ConfigError(f"the request cannot be made: {error}") from error
             if isinstance(error, Exception):
                 found = ours(error, str(opened.access.configuration.host))
                 if found is not None and found is not error:
@@ -175,12 +178,10 @@ class LibraryTransport:
                 raise ConfigError(str(self._failure)) from self._failure
             try:
                 opened = await self._load(stale)
-                self._failure = None
             except ConfigError as error:
-                self._failure = error
+                self._loads, self._failure = self._loads + 1, error
                 raise
-            finally:
-                self._loads += 1
+            self._loads, self._failure = self._loads + 1, None
             if self._closed:
                 raise ConfigError("the client is closed")
             self._opened = opened
@@ -201,21 +202,23 @@ class LibraryTransport:
             access.clean_up()
 
     async def _open(self, access: Access, stale: _Opened | None) -> _Opened:
-        check_url(access.configuration.host)
-        _check_proxy(access.configuration.proxy)
-        identity = b"" if access.api_client else await asyncio.to_thread(_identity, access.configuration)
+        from .proxies import proxy_for  # this and aiohttp the library has loaded by now
+        from .sessions import Sessions
+
+        configuration = access.configuration
+        check_url(configuration.host)
+        proxy = proxy_for(configuration.host, configuration.proxy)
+        identity = b"" if access.api_client else await asyncio.to_thread(_identity, configuration)
         if stale is not None and stale.identity == identity:
             # The same server by the same certificates: only the token is another.
-            stale.access.configuration.api_key = access.configuration.api_key
+            stale.access.configuration.api_key = configuration.api_key
             return _Opened(stale.access, identity, stale.sessions, access.renew_at)
         if access.api_client is None:
-            access.api_client, ssl_context = await self._library.api_client(access.configuration)
+            access.api_client, ssl_context = await self._library.api_client(configuration)
             access.api_client.default_headers.update(access.headers)
         else:
             ssl_context = self._library.ssl_context(access.api_client)
-        from .sessions import Sessions  # imports aiohttp, which the library has done by now
-
-        sessions = Sessions(self._library, access.api_client, ssl_context, keep=self._keep_connections)
+        sessions = Sessions(self._library, access.api_client, ssl_context, proxy, keep=self._keep_connections)
         if stale is not None:
             await stale.sessions.retire()
         return _Opened(access, identity, sessions, access.renew_at)
@@ -231,11 +234,6 @@ async def _answer_within(seconds: float | None) -> AsyncIterator[None]:
         if not timeout.expired():
             raise
         raise TransportError(f"no answer within {seconds:g} seconds") from error
-
-
-def _check_proxy(proxy: Any) -> None:
-    if proxy and not str(proxy).startswith(("http://", "https://")):
-        raise ConfigError(f"the proxy {proxy} cannot be used: only http and https proxies can")
 
 
 def _identity(configuration: Any) -> bytes:

@@ -40,7 +40,7 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
         raise ConfigError("the OIDC id-token has expired and there is no refresh-token: log in again")
     import aiohttp  # the library has imported it by now
 
-    from .sessions import proxy_of_environment
+    from .proxies import proxy_for
 
     issuer = str(config["idp-issuer-url"]).rstrip("/")
     context = await asyncio.to_thread(_trust, config, directory)
@@ -48,7 +48,7 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
     try:
         async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, proxy=proxy_of_environment(issuer)
+            connector=connector, timeout=timeout, proxy=proxy_for(issuer)
         ) as session:
             async with session.get(
                 f"{issuer}/.well-known/openid-configuration", raise_for_status=True

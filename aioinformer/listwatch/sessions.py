@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import ipaddress
 import socket
-import urllib.request
 from collections import ChainMap
-from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -34,20 +29,23 @@ class Sessions:
         library: Whose ApiClient it is.
         api_client: Gives configuration, headers and how to ask. Its own session is not used.
         ssl_context: For both sessions.
+        proxy: For both sessions, unless the ApiClient has one.
         keep: Whether connections outlast their requests. If not, or after ``retire``, the sessions close when the
             last request that holds them ends.
     """
 
-    def __init__(self, library: Library, api_client: Any, ssl_context: Any, *, keep: bool) -> None:
+    def __init__(
+        self, library: Library, api_client: Any, ssl_context: Any, proxy: str | None, *, keep: bool
+    ) -> None:
         self._library = library
         self._api_client = api_client
         self._ssl_context = ssl_context
+        self._proxy = proxy
         self._keep = keep
         self._held = 0
         self._responses: set[aiohttp.ClientResponse] = set()
         self._closed = False
         self._clients: dict[bool, Any] = {}
-        self._headers = {"User-Agent": user_agent()}
 
     async def get(
         self, path: str, query: list[tuple[str, str]], *, streaming: bool, read_timeout: float | None
@@ -98,19 +96,9 @@ class Sessions:
             raise TransportError("the client is closed")
         client = self._clients.get(streaming)
         if client is None:
-            client = copy.copy(self._api_client)
-            own_agent = str(self._api_client.default_headers.get("User-Agent", "")).startswith(
-                "OpenAPI-Generator"
-            )
-            client.default_headers = ChainMap(
-                self._headers if own_agent else {}, self._api_client.default_headers
-            )
-            client.rest_client = copy.copy(self._api_client.rest_client)
-            client.rest_client.pool_manager = self._session(streaming)
-            if hasattr(
-                client.rest_client, "retry_client"
-            ):  # kubernetes.aio; when to retry is the Reflector's
-                client.rest_client.retry_client = client.rest_client._effective_retry_options = None
+            client = self._library.over(self._session(streaming), self._api_client)
+            if str(client.user_agent).startswith("OpenAPI-Generator"):
+                client.default_headers = ChainMap({"User-Agent": user_agent()}, client.default_headers)
             self._clients[streaming] = client
         return client
 
@@ -123,7 +111,7 @@ class Sessions:
         )
         return aiohttp.ClientSession(
             connector=connector,
-            proxy=None if self._api_client.rest_client.proxy else proxy_of_environment(configuration.host),
+            proxy=self._proxy,
             trust_env=False,
             read_bufsize=READ_BUFFER,
             trace_configs=getattr(configuration, "trace_configs", None),
@@ -140,32 +128,3 @@ def _socket(address: Any) -> socket.socket:
         if option is not None:
             made.setsockopt(socket.IPPROTO_TCP, option, value)
     return made
-
-
-def proxy_of_environment(url: str) -> str | None:
-    """``HTTPS_PROXY`` and its kin, unless ``NO_PROXY`` excepts the host, as client-go reads them.
-
-    That is: networks may be excepted too (``10.0.0.0/8``), and what is on this machine needs no proxy.
-    """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(parts.scheme)
-    if not proxy or host == "localhost" or urllib.request.proxy_bypass(host):
-        return None
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return proxy
-    excepted = address.is_loopback or any(
-        address in network for network in _networks(proxies.get("no", "").split(","))
-    )
-    return None if excepted else proxy
-
-
-def _networks(excepted: list[str]) -> Iterator[Any]:
-    for entry in excepted:
-        try:
-            yield ipaddress.ip_network(entry.strip(), strict=False)
-        except ValueError:
-            continue

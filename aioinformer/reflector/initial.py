@@ -12,10 +12,10 @@ import msgspec
 from ..api import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, WatchEvent
 from ..codec import codec_for
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
-from ..keys import ExplicitKey, deletion_handling_meta_namespace_key_func, resource_version_of
+from ..keys import ExplicitKey, KeyFunc, resource_version_of
 from ..objects import DECODE_ERRORS, KubeObject
 
-UNSUPPORTED = frozenset({400, 405, 406, 415, 422, 501})
+UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
 """HTTP statuses by which a server says that it knows no ``sendInitialEvents``."""
 
 
@@ -54,9 +54,11 @@ class InitialEvents:
     Args:
         timeout: Seconds without any object after which the bookmark is not to be expected any more. Ordinary
             bookmarks do not count.
+        key_of: Gives an object's key.
     """
 
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, key_of: KeyFunc) -> None:
+        self._key_of = key_of
         self._timeout = timeout
         self._last_news = asyncio.get_running_loop().time()
         self._objects: dict[str, Any] = {}
@@ -98,7 +100,7 @@ class InitialEvents:
 
     def _put(self, kind: str, obj: Any) -> None:
         try:
-            key = deletion_handling_meta_namespace_key_func(obj)
+            key = self._key_of(obj)
         except KeyFuncError:
             key = f"\0{id(obj)}"  # the queue will refuse it, and say so
         if kind == DELETED:

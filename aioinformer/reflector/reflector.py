@@ -30,10 +30,10 @@ from ..errors import (
     RejectedObjectError,
     TransportError,
 )
-from ..keys import ExplicitKey, meta_namespace_key_func, resource_version_of
+from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
 from ..objects import KubeObject
 from ..protocols import ListerWatcher, ReflectorStore
-from ..tasks import first_of, is_cancelled, settle
+from ..tasks import Running, first_of, is_cancelled, settle
 from ..turns import Turn
 from .backoff import Backoff
 from .initial import InitialEvents, lacks_watch_list, status_error
@@ -50,6 +50,9 @@ WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
 
 STREAM_TRIES = 3
 """Initial streams that may break off in a row before one attempt is made by a list."""
+
+REJECTIONS_LOGGED = 20
+"""Dropped objects that are logged from one list to the next: a wrong object type must not flood the log."""
 
 DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
 
@@ -86,8 +89,21 @@ class ReflectorOptions(TypedDict, total=False):
     random: Random
 
 
-class Reflector(Generic[T]):
+def check_options(options: ReflectorOptions) -> None:
+    """Find a mistyped option where it was written.
+
+    Raises:
+        TypeError: There is no such option, as for any function's arguments.
+    """
+    if unknown := sorted(options.keys() - ReflectorOptions.__annotations__.keys()):
+        known = ", ".join(ReflectorOptions.__annotations__)
+        raise TypeError(f"no option named {', '.join(unknown)}; there are: {known}")
+
+
+class Reflector(Running, Generic[T]):
     """Keeps a store or queue equal to a collection of the API server: list, then watch.
+
+    An async context manager.
 
     Usable alone, with a plain Store or a bare queue. Without known objects a queue cannot tell from a new list
     what was deleted meanwhile: those deletions are lost.
@@ -113,10 +129,13 @@ class Reflector(Generic[T]):
         resync_period: float = 0.0,
         **options: Unpack[ReflectorOptions],
     ) -> None:
+        check_options(options)
         self.name = options.get("name") or getattr(list_watch, "description", "") or "reflector"
         self._list_watch = list_watch
         self._codec = codec_for(object_type)
         self._store = store
+        # As the store sees it, so that what cannot be decoded is recognised there.
+        self._key_of = keyed_by(getattr(store, "key_of", meta_namespace_key_func))
         self._resync_period = resync_period
         self._should_resync = options.get("should_resync")
         self._watch_error_handler = options.get("watch_error_handler")
@@ -139,7 +158,7 @@ class Reflector(Generic[T]):
         self._retry_after = 0.0
         self._retry_at: float | None = None
         self._list_at_once = False
-        self._lists = self._watches = self._events = self._rejected = 0
+        self._lists = self._watches = self._events = self._rejected = self._rejected_since_list = 0
 
     def __repr__(self) -> str:
         return f"<Reflector {self.name}>"
@@ -206,6 +225,7 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         self._enter(Phase.LISTING)
         self._lists += 1
+        self._rejected_since_list = 0
         version = self._versions.relist_version(self._last_version)
         try:
             listed = await self._pager.list(version, self._versions.page_size(version))
@@ -227,16 +247,20 @@ class Reflector(Generic[T]):
             try:
                 return await self._watch_list()
             except (ApiError, TransportError) as error:
+                if lacks_watch_list(error):
+                    if not isinstance(
+                        error, ApiError
+                    ):  # a refusal is an answer; a missing bookmark is a fault
+                        await self._note_error(error)
+                    logger.info("%s: no streaming lists here (%s); listing from now on", self.name, error)
+                    self._use_watch_list = False
+                    return None
                 await self._note_error(error)
                 if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
                     self._versions.unavailable = True
                     refused_versions += 1
                     if refused_versions == 1:
                         continue
-                elif lacks_watch_list(error):
-                    logger.info("%s: no streaming lists here (%s); listing from now on", self.name, error)
-                    self._use_watch_list = False
-                    return None
                 elif isinstance(error, TransportError):
                     broken += 1
                     if broken == STREAM_TRIES:
@@ -248,10 +272,11 @@ class Reflector(Generic[T]):
 
     async def _watch_list(self) -> OpenWatch:
         self._lists += 1
+        self._rejected_since_list = 0
         version = self._versions.rewatch_version(self._last_version)
         watch = await self._open(version, send_initial_events=True)
         try:
-            initial = InitialEvents(self._initial_events_timeout)
+            initial = InitialEvents(self._initial_events_timeout, self._key_of)
             rest: list[WatchEvent] = []
             while not initial.is_complete:
                 batch = await watch.next_batch(initial.deadline())
@@ -287,7 +312,7 @@ class Reflector(Generic[T]):
                 objects.append(self._codec.decode(item, piece.type_meta))
             except DecodeError as error:
                 self._note_rejected(error)
-                if (key := _key_of_bad_item(item)) is not None:
+                if (key := _key_of_bad_item(self._key_of, item)) is not None:
                     objects.append(key)
             if turn.is_over():
                 await turn.pause()
@@ -434,7 +459,7 @@ class Reflector(Generic[T]):
             return self._codec.decode(event.object)
         except DecodeError as error:
             self._note_rejected(error)
-        key = _key_of_bad_item(event.object)
+        key = _key_of_bad_item(self._key_of, event.object)
         return key if key is None or event.type != DELETED else DeletedFinalStateUnknown(str(key), None)
 
     # -- resync, backoff, bookkeeping ----------------------------------------------------------------------
@@ -485,9 +510,13 @@ class Reflector(Generic[T]):
         errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
         self._rejected += len(errors)
         for each in errors:
-            logger.error(
-                "%s at %s: dropped an object: %s", self.name, self._last_version or "no version", each
-            )
+            self._rejected_since_list += 1
+            if self._rejected_since_list <= REJECTIONS_LOGGED:
+                logger.error(
+                    "%s at %s: dropped an object: %s", self.name, self._last_version or "no version", each
+                )
+            elif self._rejected_since_list == REJECTIONS_LOGGED + 1:
+                logger.error("%s: further dropped objects are only counted, until the next list", self.name)
 
     def _note_activity(self, events: int) -> None:
         self._last_activity = _now()
@@ -517,8 +546,8 @@ def _decode_bookmark(value: Any) -> KubeObject | None:
         return None
 
 
-def _key_of_bad_item(item: Any) -> ExplicitKey | None:
+def _key_of_bad_item(key_of: KeyFunc, item: Any) -> ExplicitKey | None:
     try:
-        return ExplicitKey(meta_namespace_key_func(codec_for(KubeObject).decode(item)))
+        return ExplicitKey(key_of(codec_for(KubeObject).decode(item)))
     except (DecodeError, KeyFuncError):
         return None

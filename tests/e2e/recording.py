@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -55,14 +56,14 @@ class Recorder:
         answer = await self._api.ask(
             method, self._own(path), body, query, content_type=content_type, accept=accept
         )
-        self._record(f"{method} {path}", query, body, answer)
+        self._record(f"{method} {self._text(path)}", query, body, answer)
         return answer
 
     async def watch(self, path: str, seconds: int = 1, **query: str) -> Answer:
         """Everything of a watch that ends after some seconds."""
         asked = {"timeoutSeconds": str(seconds), **query}
         answer = await self._api.events(self._own(path), asked)
-        self._record(f"WATCH {path}", asked, None, answer)
+        self._record(f"WATCH {self._text(path)}", asked, None, answer)
         return answer
 
     def _own(self, path: str) -> str:
@@ -72,7 +73,8 @@ class Recorder:
         if query:
             request += "?" + "&".join(f"{name}={self._in_query(name, query[name])}" for name in query)
         if body is not None:
-            request += f" {str(self._text(str(body)))[:300]}"
+            sent = body.decode() if isinstance(body, bytes) else json.dumps(self._mask(body))
+            request += f" {sent[:200]}"
         self.recorded.append(Recorded(request, answer.status, self._mask(answer.body)))
 
     def _in_query(self, name: str, value: str) -> str:
@@ -93,7 +95,7 @@ class Recorder:
 
     def _mask_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         uid, name, base = (metadata.get(field) for field in ("uid", "name", "generateName"))
-        if name and base and name.startswith(base) and name not in self._generated:
+        if name and base and name.startswith(base[:58]) and name not in self._generated:
             self._generated[name] = f"{base}GENERATED{len(self._generated)}"
         version, token = metadata.get("resourceVersion"), metadata.get("continue")
         masked: dict[str, Any] = {

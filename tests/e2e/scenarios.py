@@ -70,7 +70,7 @@ async def bad_requests(server: Recorder) -> None:
     await server.ask("GET", "/nowhere")
     await server.ask("GET", f"{CONFIGMAPS}/a/status")
     await server.ask("GET", CONFIGMAPS, query={"limit": "some"})
-    await server.ask("GET", CONFIGMAPS, query={"watch": "maybe"})
+    await server.ask("GET", CONFIGMAPS, query={"watch": "maybe", "timeoutSeconds": "1"})
     await server.ask("GET", CONFIGMAPS, query={"timeoutSeconds": "long"})
     await server.ask("GET", CONFIGMAPS, query={"unknown": "ignored"})
     await server.ask(*post, configmap("a"), {"dryRun": "Some"})
@@ -93,7 +93,7 @@ async def names(server: Recorder) -> None:
         ("-", "a"),
         ("example.com/app", "A_b.c-1"),
     ):
-        await server.ask("POST", CONFIGMAPS, configmap("labelled", labels={key: value}))
+        await server.ask("POST", CONFIGMAPS, configmap("labelled", labels={key: value}), {"dryRun": "All"})
     for metadata in (
         {"annotations": {"a b": "c"}},
         {"annotations": {"Upper.Case/ok": "any text ✓"}},

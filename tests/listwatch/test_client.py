@@ -22,7 +22,7 @@ from aioinformer import (
     TypeMeta,
 )
 from aioinformer.listwatch import library_transport, response
-from aioinformer.listwatch.sessions import proxy_of_environment
+from aioinformer.listwatch.proxies import proxy_for
 
 from .streams import EVENT, POD_LIST, Chunks, begin, json_of, serving
 
@@ -387,7 +387,14 @@ def test_what_is_asked_by_way_of_the_proxy(monkeypatch: pytest.MonkeyPatch, url:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "internal, 10.0.0.0/8")
-    assert (proxy_of_environment(url) == "http://proxy:3128") is proxied
+    assert proxy_for(url) == ("http://proxy:3128" if proxied else None)
+    assert proxy_for(url, "http://configured") == "http://configured"
+
+
+async def test_a_proxy_of_another_kind(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "socks5://localhost:1080")
+    with pytest.raises(ConfigError, match=r"only http and https proxies"):
+        await Client.from_url("http://api.example.com", library=library).open()
 
 
 async def test_sockets_notice_the_death_of_their_peer(library: str) -> None:

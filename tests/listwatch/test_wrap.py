@@ -125,6 +125,12 @@ async def test_a_wrapped_401_without_a_hook(make: Callable[..., Any]) -> None:
         assert len(server.requests) == 1
 
 
+async def test_a_wrapped_token_that_no_header_can_carry(make: Callable[..., Any]) -> None:
+    async with serving(answer) as server, make(server.url, "to\nken") as api_client:
+        with pytest.raises(ConfigError, match=r"the request cannot be made"):
+            await ListWatch.for_resource(api_client, "v1", "pods").list()
+
+
 async def test_a_closed_api_client_cannot_be_wrapped(make: Callable[..., Any], library: str) -> None:
     if library == "kubernetes.aio":
         pytest.skip("its ApiClient opens again")

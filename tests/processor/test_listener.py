@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from aioinformer import (
     AddNotification,
+    ConfigError,
     DeletedFinalStateUnknown,
     DeleteNotification,
     KubeObject,
@@ -231,12 +232,10 @@ class TestFailures:
         assert caplog.messages == ["mine failed on add of ns/a at 1"]
         assert "2 delivered, 1 failed" in str(listener.state)
 
-    async def test_a_handler_without_the_method(self) -> None:
-        listener: ProcessorListener[Any] = ProcessorListener(object())  # type: ignore[arg-type]
-        listener.add_all(added("a"))
-        async with running(listener.run()):
-            await until(lambda: listener.depth == 0)
-        assert listener.state.failed == 1
+    @pytest.mark.parametrize("handler", [object(), print, ResourceEventHandlerFuncs])
+    def test_what_is_no_handler_is_found_out_at_once(self, handler: Any) -> None:
+        with pytest.raises(ConfigError, match=r"on_add|an instance"):
+            ProcessorListener(handler)
 
     async def test_objects_that_cannot_be_named_or_printed(self, caplog: pytest.LogCaptureFixture) -> None:
         class Unprintable:

@@ -130,7 +130,7 @@ class TestBadInput:
         await run_for(Reflector(server, Narrow, queue), 10)
         deltas = queue.get_by_key("default/a")
         assert deltas is not None
-        assert deltas[-1] == Delta(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", None))
+        assert deltas[-1] == Delta(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", deltas[0].object))
 
     @virtual_time
     async def test_unknown_event_types_are_dropped_and_counted(

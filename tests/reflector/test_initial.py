@@ -9,7 +9,7 @@ import pytest
 
 from aioinformer.api import WatchEvent
 from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
-from aioinformer.keys import ExplicitKey
+from aioinformer.keys import ExplicitKey, meta_namespace_key_func
 from aioinformer.objects import KubeObject
 from aioinformer.reflector.initial import InitialEvents, is_closing_bookmark, lacks_watch_list, status_error
 
@@ -28,7 +28,7 @@ def keys_at(initial: InitialEvents) -> dict[str, str]:
 class TestInitialEvents:
     @virtual_time
     async def test_gathers_until_the_closing_bookmark_and_gives_back_the_rest(self) -> None:
-        initial = InitialEvents(10)
+        initial = InitialEvents(10, meta_namespace_key_func)
         assert initial.take([added("a", 1), added("b", 2)], decode) == []
         assert initial.resource_version == ""
         rest = initial.take([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
@@ -40,7 +40,7 @@ class TestInitialEvents:
     @virtual_time
     async def test_changes_and_deletions_meanwhile_count(self) -> None:
         """C68."""
-        initial = InitialEvents(10)
+        initial = InitialEvents(10, meta_namespace_key_func)
         initial.take(
             [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("c", 5)], decode
         )
@@ -50,19 +50,19 @@ class TestInitialEvents:
     @virtual_time
     async def test_other_bookmarks_close_nothing(self, value: str | None) -> None:
         """C67: the annotation must say "true"."""
-        initial = InitialEvents(10)
+        initial = InitialEvents(10, meta_namespace_key_func)
         initial.take([bookmark(5, value)], decode)
         assert not initial.is_complete
 
     @virtual_time
     async def test_an_error_event_is_raised(self) -> None:
         with pytest.raises(ApiError, match="Expired"):
-            InitialEvents(10).take([error_event(410, "Expired")], decode)
+            InitialEvents(10, meta_namespace_key_func).take([error_event(410, "Expired")], decode)
 
     @virtual_time
     async def test_objects_put_the_deadline_off_and_bookmarks_do_not(self) -> None:
         """W4: a server that sends bookmarks for ever but never the closing one is found out."""
-        initial = InitialEvents(10)
+        initial = InitialEvents(10, meta_namespace_key_func)
         first = initial.deadline()
         await asyncio.sleep(4)
         initial.take([bookmark(5)], decode)
@@ -75,7 +75,7 @@ class TestInitialEvents:
         def broken(event: WatchEvent) -> Any:
             return ExplicitKey(decode(event).key)
 
-        initial = InitialEvents(10)
+        initial = InitialEvents(10, meta_namespace_key_func)
         initial.take([added("a", 1)], decode)
         initial.take([modified("a", 2), added("b", 3)], broken)
         a, b = initial.objects()
@@ -84,7 +84,7 @@ class TestInitialEvents:
 
     @virtual_time
     async def test_objects_without_a_key_are_left_to_the_queue_to_refuse(self) -> None:
-        initial = InitialEvents(10)
+        initial = InitialEvents(10, meta_namespace_key_func)
         initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
         assert initial.objects() == [1, 2]
 
@@ -99,7 +99,8 @@ def test_closing_bookmark() -> None:
 def test_what_says_that_a_server_has_no_watch_lists() -> None:
     assert lacks_watch_list(IdleTimeoutError("no bookmark came"))
     assert lacks_watch_list(ApiError(422, "Invalid", "sendInitialEvents: Forbidden"))
-    assert lacks_watch_list(ApiError(400, "BadRequest"))
+    assert lacks_watch_list(ApiError(405, "MethodNotAllowed"))
+    assert not lacks_watch_list(ApiError(400, "BadRequest", "unable to parse requirement"))
     assert not lacks_watch_list(ApiError(403, "Forbidden"))
     assert not lacks_watch_list(ApiError(410, "Expired"))
     assert not lacks_watch_list(TransportError("refused"))
