@@ -92,9 +92,7 @@ class _LabelParser:
         while True:
             token = self._peek()
             if token != "!" and token in _PUNCTUATION:
-                raise SelectorError(
-                    f"unable to parse requirement: found '{token}', expected: !, identifier, or 'end of string'"
-                )
+                raise SelectorError(f"found '{token}', expected: !, identifier, or 'end of string'")
             found.append(self._requirement())
             token = self._take()
             if token == "":

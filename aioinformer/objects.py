@@ -139,6 +139,12 @@ class ObjectMeta:
     def deletion_grace_period_seconds(self) -> int | None:
         return self._rest.deletion_grace_period_seconds
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectMeta) and self._obj["metadata"] == other._obj["metadata"]
+
+    def __hash__(self) -> int:
+        return hash(self._obj)
+
     def __repr__(self) -> str:
         return f"<ObjectMeta {self._obj.key} at {self.resource_version or 'no version'}>"
 

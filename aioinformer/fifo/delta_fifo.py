@@ -171,7 +171,7 @@ class DeltaState:
 
     def take(self) -> Item:
         key = self.queue.popleft()
-        return Item(key, self.items.pop(key), bool(self.initial_population))
+        return Item(key, self.items.pop(key), bool(self.initial_population) or not self.populated)
 
     def put_back(self, item: Item) -> None:
         self._insert(item.key, item.deltas)

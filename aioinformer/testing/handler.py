@@ -15,7 +15,7 @@ from aioinformer.testing.errors import StatusError
 from aioinformer.testing.listing import ListOptions, Page, list_page, page_body, parse_resource_version
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.selection import Selection
-from aioinformer.testing.selectors import FieldSelector, LabelSelector
+from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.views import PlainView, negotiate
 from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions, error_line, in_stream
 from aioinformer.testing.writing import Writer
@@ -234,7 +234,7 @@ def _selection(request: Request, resource: ResourceType) -> Selection:
         if fields and fields.exact("metadata.name") != request.name:
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
         fields = fields or FieldSelector.name(request.name)
-    labels = LabelSelector.parse(request.query.get("labelSelector", ""))
+    labels = parse_labels(request.query.get("labelSelector", ""))
     return Selection(request.namespace, labels, fields)
 
 

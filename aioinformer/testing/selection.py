@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.selectors import FieldSelector, LabelSelector
+from aioinformer.labels import LabelSelector
+from aioinformer.testing.selectors import FieldSelector
 
 if TYPE_CHECKING:
     from aioinformer.testing.storage import StoredObject

@@ -19,7 +19,7 @@ from aioinformer.testing.listener import Listener
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, apply_patch
 from aioinformer.testing.selection import Selection
-from aioinformer.testing.selectors import FieldSelector, LabelSelector
+from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 
 if TYPE_CHECKING:
@@ -471,6 +471,6 @@ def _selection(
 ) -> Selection:
     return Selection(
         namespace if namespace and resource.namespaced else "",
-        LabelSelector.parse(label_selector),
+        parse_labels(label_selector),
         FieldSelector.parse(field_selector, resource),
     )

@@ -13,7 +13,7 @@ from aioinformer.testing.controlplane import ControlPlane
 from aioinformer.testing.deletion import Deletion, delete, delete_collection
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.selection import Selection
-from aioinformer.testing.selectors import LabelSelector
+from aioinformer.testing.selectors import parse_labels
 
 KINDS = {resource.kind: resource for resource in BUILTIN}
 CONFIGMAPS, DEPLOYMENTS, REPLICASETS = KINDS["ConfigMap"], KINDS["Deployment"], KINDS["ReplicaSet"]
@@ -376,7 +376,7 @@ def test_a_definition_takes_its_objects_along(world: World) -> None:
 def test_a_collection_is_deleted_by_selector(world: World) -> None:
     for name, app in (("a", "x"), ("b", "y"), ("c", "x")):
         world.create(CONFIGMAPS, name, metadata={"labels": {"app": app}})
-    selection = Selection("default", LabelSelector.parse("app=x"))
+    selection = Selection("default", parse_labels("app=x"))
     deleted = delete_collection(world.cluster, CONFIGMAPS, selection, DeleteOptions())
     assert [stored.name for stored in deleted] == ["a", "c"]
     assert list(world.cluster.collection(CONFIGMAPS).objects) == ["default/b"]

@@ -6,7 +6,7 @@ import pytest
 
 from aioinformer.testing import FieldLabel, ResourceType, StatusError
 from aioinformer.testing.builtin import BUILTIN, NAMESPACES, PODS
-from aioinformer.testing.selectors import FieldSelector, LabelSelector
+from aioinformer.testing.selectors import FieldSelector, parse_labels
 
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
 JOBS = next(resource for resource in BUILTIN if resource.kind == "Job")
@@ -36,7 +36,7 @@ LABELS = {"app": "web", "tier": "front", "size": "5", "example.com/empty": ""}
     ],
 )
 def test_label_selectors_that_match(selector: str) -> None:
-    assert LabelSelector.parse(selector).matches(LABELS)
+    assert parse_labels(selector).matches(LABELS)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_label_selectors_that_match(selector: str) -> None:
     ],
 )
 def test_label_selectors_that_do_not_match(selector: str) -> None:
-    assert not LabelSelector.parse(selector).matches(LABELS)
+    assert not parse_labels(selector).matches(LABELS)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_label_selectors_that_do_not_match(selector: str) -> None:
 )
 def test_label_selectors_that_are_refused(selector: str, message: str) -> None:
     with pytest.raises(StatusError) as refused:
-        LabelSelector.parse(selector)
+        parse_labels(selector)
     assert (refused.value.code, refused.value.message) == (400, message)
 
 
 @pytest.mark.parametrize("selector", ["a=b c!", "-a", "a=-b", "a=" + "x" * 64, "a/=b"])
 def test_label_selectors_with_bad_names_are_refused(selector: str) -> None:
     with pytest.raises(StatusError):
-        LabelSelector.parse(selector)
+        parse_labels(selector)
 
 
 def matches(selector: str, namespace: str = "ns", name: str = "a", phase: str = "Running") -> bool:
