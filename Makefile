@@ -35,7 +35,7 @@ lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 bench: $(STAMP)  ## CPU per watch event, next to its peers.
