@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from .deltas import DeletedFinalStateUnknown
 from .errors import KeyFuncError, shortened
 from .objects import KubeObject
@@ -128,7 +130,12 @@ def labels_of(obj: Any) -> Mapping[str, str]:
 def _meta(obj: Any, attribute: str, field: str) -> Any:
     if isinstance(obj, DeletedFinalStateUnknown):
         obj = obj.obj
-    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
-    if isinstance(metadata, Mapping):
+    metadata = obj.get("metadata") if _is_mapping(obj) else getattr(obj, "metadata", None)
+    if _is_mapping(metadata):
         return metadata.get(field)
     return getattr(metadata, attribute, None) or getattr(metadata, field, None)
+
+
+def _is_mapping(value: Any) -> bool:
+    """Whether a value is a mapping; quick for dicts and Structs, as asking an abstract class is not."""
+    return isinstance(value, dict) or (not isinstance(value, msgspec.Struct) and isinstance(value, Mapping))

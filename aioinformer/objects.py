@@ -86,12 +86,12 @@ class ObjectMeta:
 
     @property
     def name(self) -> str:
-        return self._obj.name
+        return self._obj.key.rpartition("/")[2]
 
     @property
     def namespace(self) -> str:
         """``""`` for cluster-scoped objects."""
-        return self._obj.namespace
+        return self._obj.key.rpartition("/")[0]
 
     @property
     def uid(self) -> str:

@@ -1,4 +1,4 @@
-"""Pods of the size that real clusters have: some 6.6 KB of JSON, a third of it managedFields."""
+"""Pods as real clusters have them: 6.6 KB of JSON, a third of it managedFields."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pod(number: int, resource_version: int, node: str = "") -> dict[str, Any]:
             "generation": 1,
             "creationTimestamp": "2026-11-01T08:00:00Z",
             "labels": labels,
-            "annotations": {f"example.com/annotation-{n}": f"{number}-{'v' * 40}" for n in range(6)},
+            "annotations": {f"example.com/annotation-{n}": f"{number}-{n}" for n in range(3)},
             "ownerReferences": [
                 {
                     "apiVersion": "apps/v1",
@@ -32,7 +32,10 @@ def pod(number: int, resource_version: int, node: str = "") -> dict[str, Any]:
                     "blockOwnerDeletion": True,
                 }
             ],
-            "managedFields": [_managed("kube-controller-manager", ""), _managed("kubelet", "status")],
+            "managedFields": [
+                _managed("kube-controller-manager", "", _CONTROLLERS_FIELDS),
+                _managed("kubelet", "status", _KUBELETS_FIELDS),
+            ],
         },
         "spec": {
             "volumes": [{"name": f"volume-{n}", "configMap": {"name": f"settings-{n}"}} for n in range(4)],
@@ -99,14 +102,57 @@ def _container(n: int) -> dict[str, Any]:
     }
 
 
-def _managed(manager: str, subresource: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {f"f:field-{n}": {".": {}, "f:value": {}, "f:other": {}} for n in range(8)}
+def _managed(manager: str, subresource: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {
         "manager": manager,
         "operation": "Update",
         "apiVersion": "v1",
         "time": "2026-11-01T08:00:05Z",
         "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:spec": fields, "f:metadata": {"f:labels": {".": {}, "f:app": {}}}},
+        "fieldsV1": fields,
         "subresource": subresource,
     }
+
+
+def _each(*names: str) -> dict[str, Any]:
+    return {".": {}} | {f"f:{name}": {} for name in names}
+
+
+_CONTROLLERS_FIELDS = {
+    "f:metadata": {
+        "f:generateName": {},
+        "f:labels": _each("app", "tier", "pod-template-hash"),
+        "f:ownerReferences": {".": {}, 'k:{"uid":"11111111-0000-4000-8000-000000000000"}': {}},
+    },
+    "f:spec": {
+        "f:containers": {
+            f'k:{{"name":"container-{n}"}}': _each(
+                "image", "imagePullPolicy", "name", "terminationMessagePath"
+            )
+            | {
+                "f:ports": {
+                    ".": {},
+                    'k:{"containerPort":8080,"protocol":"TCP"}': _each("containerPort", "protocol"),
+                }
+            }
+            for n in range(3)
+        },
+        "f:dnsPolicy": {},
+        "f:restartPolicy": {},
+        "f:schedulerName": {},
+    },
+}
+
+_KUBELETS_FIELDS = {
+    "f:status": {
+        "f:conditions": {
+            f'k:{{"type":"{kind}"}}': _each("lastProbeTime", "lastTransitionTime", "status", "type")
+            for kind in ("ContainersReady", "Initialized", "Ready")
+        },
+        "f:containerStatuses": {},
+        "f:hostIP": {},
+        "f:phase": {},
+        "f:podIP": {},
+        "f:startTime": {},
+    },
+}

@@ -45,13 +45,13 @@ def main() -> None:
 
     baseline = "bare-orjson"
     print(f"{options.events} events, {options.pods} pods, {options.rounds} rounds, {options.loop}; medians")
-    print(f"{'peer':<16}{'µs CPU/event':>14}{'events/s':>12}{'CPU, × ' + baseline:>22}{'min–max':>14}")
+    print(f"{'peer':<20}{'µs CPU/event':>14}{'events/s':>12}{'CPU, × ' + baseline:>22}{'min–max':>14}")
     for name in PEERS:
         cpu = statistics.median(each[name][0] for each in rounds) / options.events * 1e6
         rate = options.events / statistics.median(each[name][1] for each in rounds)
         ratios = [each[name][0] / each[baseline][0] for each in rounds]
         spread = f"{min(ratios):.2f}–{max(ratios):.2f}"
-        print(f"{name:<16}{cpu:>14.1f}{rate:>12,.0f}{statistics.median(ratios):>22.2f}{spread:>14}")
+        print(f"{name:<20}{cpu:>14.1f}{rate:>12,.0f}{statistics.median(ratios):>22.2f}{spread:>14}")
 
 
 if __name__ == "__main__":

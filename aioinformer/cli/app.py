@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from .. import __version__
-from ..errors import AioInformerError
+from ..errors import AioInformerError, ConfigError
 from ..listwatch import Client
 from .watching import Watching, watch_resource
 
@@ -79,11 +79,14 @@ def watch(
         raise typer.BadParameter("--server goes without --kubeconfig and --context")
     if full and output is not Output.JSONL:
         raise typer.BadParameter("--full goes with -o jsonl")
-    client = (
-        Client.from_url(server)
-        if server is not None
-        else Client.from_kubeconfig(context=context, path=None if kubeconfig is None else str(kubeconfig))
-    )
+    try:
+        client = (
+            Client.from_url(server)
+            if server is not None
+            else Client.from_kubeconfig(context=context, path=None if kubeconfig is None else str(kubeconfig))
+        )
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from error
     asked = Watching(
         resource, namespace, all_namespaces, label_selector, field_selector, output.value, full, until_synced
     )

@@ -99,7 +99,7 @@ class _View(ResourceEventHandler[KubeObject]):
 
     def announce_synced(self) -> None:
         """Say, once, that the initial list is complete."""
-        if not self._synced:
+        if not self._synced and not self._ended.done():
             self._synced = True
             self._try(self._printer.synced, self._initial, self._informer.last_sync_resource_version)
 

@@ -77,11 +77,12 @@ def apply_configuration(
         if path in owned and path[-1] != "." and current.get(path, _MISSING) != value
     ]
     if conflicts and not force:
-        raise _conflict(conflicts, owners)
+        raise _conflict(conflicts)
     for owner, path in conflicts:
         owners.fields[owner].discard(path)
     result: Object = merge(resource, live, applied) if live is not None else dict(applied)
-    for path in sorted(owners.fields.get(me, set()) - set(wanted), key=len, reverse=True):
+    left_out = owners.fields.get(me, set()) - set(wanted)
+    for path in sorted(left_out, key=lambda path: (path[-1] != ".", path)):  # whole items before their fields
         if not any(path in owned for owner, owned in owners.fields.items() if owner != me):
             result = remove(result, path) or {}
     owners.fields[me] = set(wanted)
@@ -110,7 +111,6 @@ class _Owners:
 
     def __init__(self, obj: Object | None) -> None:
         self.fields: dict[Owner, set[Path]] = {}
-        self.times: dict[Owner, str] = {}
         self._before: dict[Owner, Object] = {}
         metadata = {} if obj is None else obj["metadata"]
         for entry in metadata.get("managedFields") or ():
@@ -121,7 +121,6 @@ class _Owners:
                 entry.get("subresource", ""),
             )
             self.fields[owner] = decode(entry.get("fieldsV1") or {})
-            self.times[owner] = entry.get("time", "")
             self._before[owner] = entry
 
     def entries(self, now: str) -> list[Object]:
@@ -146,32 +145,28 @@ class _Owners:
             if owner.subresource:
                 entry["subresource"] = owner.subresource
             found.append(entry)
-        return found
+        return sorted(found, key=lambda entry: (entry["operation"], entry.get("time", ""), entry["manager"]))
 
 
-def _conflict(conflicts: list[tuple[Owner, Path]], owners: _Owners) -> StatusError:
+def _conflict(conflicts: list[tuple[Owner, Path]]) -> StatusError:
     causes = [
-        cause("FieldManagerConflict", f"conflict with {_name(owner, owners)}", show(path))
+        cause("FieldManagerConflict", f"conflict with {_name(owner)}", show(path))
         for owner, path in conflicts
     ]
     if len(conflicts) == 1:
         ((owner, path),) = conflicts
-        message = f"Apply failed with 1 conflict: conflict with {_name(owner, owners)}: {show(path)}"
+        message = f"Apply failed with 1 conflict: conflict with {_name(owner)}: {show(path)}"
     else:
         lines = []
         for owner in dict(conflicts):
-            lines.append(f"conflicts with {_name(owner, owners)}:")
+            lines.append(f"conflicts with {_name(owner)}:")
             lines += [f"- {show(path)}" for other, path in conflicts if other == owner]
         message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
     return StatusError(409, "Conflict", message, details={"causes": causes})
 
 
-def _name(owner: Owner, owners: _Owners) -> str:
+def _name(owner: Owner) -> str:
     name = f'"{owner.manager}"'
     if owner.subresource:
         name += f' with subresource "{owner.subresource}"'
-    if owner.operation == _UPDATE:
-        name += f" using {owner.api_version}"
-        if owners.times.get(owner):
-            name += f" at {owners.times[owner]}"
-    return name
+    return f"{name} using {owner.api_version}" if owner.operation == _UPDATE else name

@@ -19,7 +19,13 @@ from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
-from aioinformer.testing.validation import check_finalizers, check_kind, check_metadata, check_place
+from aioinformer.testing.validation import (
+    check_finalizers,
+    check_immutable,
+    check_kind,
+    check_metadata,
+    check_place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,7 +145,7 @@ class Cluster:
             StatusError: 400, 403 (namespace is going), 404 (no such namespace), 409 (exists), 422.
         """
         metadata = metadata_of(obj)
-        check_kind(resource, obj)
+        check_kind(resource, obj, strict=not options.whole)
         check_place(resource, metadata, namespace, None)
         if metadata.pop("resourceVersion", "") and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
@@ -151,7 +157,7 @@ class Cluster:
             self._check_namespace(resource, namespace, metadata.get("name", ""))
         else:
             metadata.pop("namespace", None)
-        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"):
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
         check_metadata(resource, metadata)
         metadata["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
@@ -162,6 +168,8 @@ class Cluster:
         if resource.has_status and not options.whole:
             new.pop("status", None)
         if not resource.custom:
+            if resource.has_status:
+                new.setdefault("status", {})
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
         if self.find(resource, metadata.get("namespace", ""), metadata["name"]) is not None:
@@ -202,6 +210,7 @@ class Cluster:
         """
         stored = self.find(resource, namespace, name)
         if stored is not None:
+            self._check_uid(resource, stored, metadata_of(obj))
             return self._replace(resource, stored, obj, options), False
         if resource.create_on_update and not options.subresource:
             metadata = metadata_of(obj)
@@ -228,8 +237,11 @@ class Cluster:
         """
         options = replace(options, applied=True)
         stored = self.find(resource, namespace, name)
-        applied = {**applied, "metadata": {"name": name, **metadata_of(applied)}}
-        check_kind(resource, applied)
+        metadata = metadata_of(applied)
+        if stored is not None:
+            metadata = {"name": name, **metadata}
+        applied = {**applied, "metadata": metadata}
+        check_kind(resource, applied, strict=True)
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)
@@ -270,9 +282,10 @@ class Cluster:
     ) -> StoredObject:
         old = load(resource, stored)
         metadata = metadata_of(new)
-        check_kind(resource, new)
+        check_kind(resource, new, strict=not options.whole)
         check_place(resource, metadata, stored.namespace, stored.name)
-        self._check_same(resource, stored, metadata, options)
+        self._check_version(resource, stored, metadata, options)
+        check_immutable(resource, old["metadata"], metadata)
         result = self._merge(resource, old, {**new, "metadata": metadata}, options)
         check_metadata(resource, result["metadata"])
         check_finalizers(resource, old["metadata"], result["metadata"])
@@ -350,10 +363,8 @@ class Cluster:
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
 
-    def _check_same(
-        self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
-    ) -> None:
-        """Refuse a change that was made from another version or another object."""
+    def _check_uid(self, resource: ResourceType, stored: StoredObject, metadata: Object) -> None:
+        """Refuse an update that was made for another object of the same name."""
         uid = metadata.get("uid")
         if uid and uid != stored.uid:
             place = f"{stored.namespace}/{stored.name}" if stored.namespace else stored.name
@@ -364,6 +375,11 @@ class Cluster:
                 "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
                 f"{uid}, UID in object meta: {stored.uid}",
             )
+
+    def _check_version(
+        self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
+    ) -> None:
+        """Refuse a change that was made from another version."""
         version = metadata.get("resourceVersion")
         if version:
             if version != str(stored.resource_version):

@@ -28,28 +28,32 @@ def on_write(obj: Object, kind: str) -> None:
         for name, value in (obj.pop("stringData") or {}).items():
             data[name] = base64.b64encode(str(value).encode()).decode()
         obj["data"] = data
+    if kind in ("ConfigMap", "Secret"):
+        for name in ("binaryData", "data"):
+            if name in obj and not obj[name]:
+                del obj[name]
 
 
 def _namespace(obj: Object) -> None:
     metadata = obj["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
     spec = obj["spec"] = dict(obj.get("spec") or {})
-    spec.setdefault("finalizers", ["kubernetes"])
+    finalizers = list(spec.get("finalizers") or [])
+    spec["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]
     obj["status"] = {"phase": "Active"}
 
 
 def _pod(obj: Object) -> None:
-    obj.setdefault("status", {"phase": "Pending"})
-    obj["status"].setdefault("phase", "Pending")
+    obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}
 
 
 def _claim(obj: Object) -> None:
-    obj.setdefault("status", {"phase": "Pending"})
+    obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}
     _add_finalizer(obj, CLAIM_PROTECTION)
 
 
 def _volume(obj: Object) -> None:
-    obj.setdefault("status", {"phase": "Pending"})
+    obj["status"] = {"phase": "Pending", **(obj.get("status") or {})}
     _add_finalizer(obj, VOLUME_PROTECTION)
 
 
@@ -68,7 +72,7 @@ def _service(obj: Object) -> None:
     spec = obj["spec"] = dict(obj.get("spec") or {})
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("sessionAffinity", "None")
-    obj.setdefault("status", {"loadBalancer": {}})
+    obj["status"] = {"loadBalancer": {}, **(obj.get("status") or {})}
 
 
 def _definition(obj: Object) -> None:

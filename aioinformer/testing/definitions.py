@@ -1,13 +1,74 @@
-"""CustomResourceDefinitions: the resource types that they define, and their status."""
+"""CustomResourceDefinitions: a definition brings its resource, and takes it and its objects away again.
+
+This is the API server's own work, with or without a control plane.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.testing.builtin import DEFINITIONS
+from aioinformer.testing.controller import Controller, finalizers_of
+from aioinformer.testing.objects import Object, load
 from aioinformer.testing.resources import FieldLabel, ResourceType
 
 if TYPE_CHECKING:
-    from aioinformer.testing.objects import Object
+    from collections.abc import Iterator
+
+    from aioinformer.testing.storage import StoredEvent, StoredObject
+
+
+_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+
+class Definitions(Controller):
+    """Serves what definitions define."""
+
+    def observe(self, resource: ResourceType, event: StoredEvent) -> None:
+        """Register a new resource, remove that of a definition that is gone."""
+        if resource is DEFINITIONS:
+            self._observe_definition(event.current, event.previous)
+        elif event.current is None and resource.custom:
+            self.add(self._finish_definition, f"{resource.plural}.{resource.group}")
+
+    def _observe_definition(self, current: StoredObject | None, previous: StoredObject | None) -> None:
+        registry = self.cluster.registry
+        if current is None:
+            assert previous is not None
+            plural, _, group = previous.name.partition(".")
+            registry.remove(group, plural)
+            self.cluster.storage.drop(group, plural)
+            return
+        for resource in resource_types(load(DEFINITIONS, current)):
+            if registry.any_version(resource.group, resource.plural) is None:
+                self.cluster.storage.begin(resource.group, resource.plural)
+            registry.add(resource)
+        if current.terminating:
+            self.add(self._finish_definition, current.name)
+        elif previous is None:
+            self.add(self._establish, current.name)
+
+    def _establish(self, name: str) -> Iterator[None]:
+        stored = self.cluster.find(DEFINITIONS, "", name)
+        if stored is not None:
+            self.cluster.commit(DEFINITIONS, stored, establish(load(DEFINITIONS, stored), self.cluster.now()))
+            yield
+
+    def _finish_definition(self, name: str) -> Iterator[None]:
+        definition = self.cluster.find(DEFINITIONS, "", name)
+        if definition is None or not definition.terminating:
+            return
+        plural, _, group = name.partition(".")
+        resource = self.cluster.registry.any_version(group, plural)
+        if resource is not None:
+            for stored in list(self.cluster.collection(resource).objects.values()):
+                if not stored.terminating:
+                    self.delete(resource, stored)
+                    yield
+            if self.cluster.collection(resource).objects:
+                return
+        self.drop_finalizer(DEFINITIONS, definition, _CLEANUP)
+        yield
 
 
 def resource_types(definition: Object) -> list[ResourceType]:
@@ -48,15 +109,16 @@ def _column(entry: dict[str, Any]) -> tuple[str, str, str, int]:
 
 
 def establish(definition: Object, now: str) -> Object:
-    """The definition with the status of one that is served."""
+    """The definition as one that is served: with its status, and the finalizer for its objects."""
     spec = definition.get("spec") or {}
     conditions = [
         _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
         _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
     ]
     stored = [version["name"] for version in spec.get("versions") or [] if version.get("storage")]
+    metadata = {**definition["metadata"], "finalizers": [*finalizers_of(definition), _CLEANUP]}
     status = {"conditions": conditions, "acceptedNames": spec.get("names") or {}, "storedVersions": stored}
-    return {**definition, "status": status}
+    return {**definition, "metadata": metadata, "status": status}
 
 
 def _condition(kind: str, reason: str, message: str, now: str) -> dict[str, str]:

@@ -143,12 +143,6 @@ def _delete_with_contents(
 ) -> Deletion:
     """Mark a namespace or a definition: the control plane empties it, then it goes."""
     if stored.terminating:
-        if resource is NAMESPACES:
-            why = (
-                "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace "
-                "will automatically be purged by the system."
-            )
-            raise errors.conflict(resource, stored.name, why)
         return Deletion(stored, False)
     obj = load(resource, stored)
     if resource is NAMESPACES:

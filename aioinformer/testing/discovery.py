@@ -45,6 +45,10 @@ class Discovery:
         """Whether any resource is in a group's version."""
         return version in self._registry.group_versions().get(group, ())
 
+    def has_group(self, group: str) -> bool:
+        """Whether any resource is in a group."""
+        return group in self._registry.group_versions()
+
     def answer(self, request: Request, accept: str) -> web.Response:
         """The answer to a path; 404 if there is none.
 
@@ -73,6 +77,8 @@ class Discovery:
             group, version = _group_version(parts)
             if self.knows(group, version):
                 return _json(self._resources(group, version))
+            if self.has_group(group):
+                raise errors.path_not_found()
         elif len(parts) == 2 and parts[0] == "apis" and parts[1] in self._registry.group_versions():
             return _json({"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[1])})
         return web.Response(status=404, text="404 page not found\n")

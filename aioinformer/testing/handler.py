@@ -105,7 +105,7 @@ class Handler:
             return self._discovery.answer(request, http.headers.get("Accept", ""))
         resource = self._cluster.registry.find(request.group, request.version, request.resource)
         if resource is None:
-            if self._discovery.knows(request.group, request.version):
+            if self._discovery.has_group(request.group):
                 raise errors.path_not_found()
             return web.Response(status=404, text="404 page not found\n")
         if request.namespace and not resource.namespaced:
@@ -164,6 +164,7 @@ class Handler:
             continue_token=request.query.get("continue", ""),
             send_initial_events=request.flag("sendInitialEvents"),
         )
+        request.number("timeoutSeconds")
         page = list_page(self._cluster.collection(resource), options, self._cluster.resource_version)
         if not isinstance(view, PlainView):
             body = view.page(page.items, str(page.resource_version), page.continue_token, page.remaining)

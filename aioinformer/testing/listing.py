@@ -89,9 +89,9 @@ class Page:
 class _Token(msgspec.Struct):
     """A continue token, in the real server's form."""
 
-    v: str
-    rv: int
-    start: str
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 def _encode_token(resource_version: int, start: str) -> str:

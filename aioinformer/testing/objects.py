@@ -122,16 +122,16 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def parse(body: bytes, what: str = "request body") -> Any:
+def parse(body: bytes, refusal: str = "json parse error") -> Any:
     """Decode JSON that a client sent.
 
     Raises:
-        StatusError: 400 for what is no JSON.
+        StatusError: 400 for what is no JSON, with a message that begins with `refusal`.
     """
     try:
         return msgspec.json.decode(body)
     except msgspec.DecodeError as error:
-        raise bad_request(f"the {what} could not be decoded as JSON: {error}") from error
+        raise bad_request(f"{refusal}: {error}") from error
 
 
 def parse_yaml(body: bytes) -> Any:
@@ -173,11 +173,11 @@ def metadata_of(obj: Any) -> Object:
     for name in ("labels", "annotations"):
         value = metadata.get(name)
         if value is not None and not _is_string_map(value):
-            raise _wrong_type(f"metadata.{name}", "map of strings", value)
+            raise _wrong_type(f"metadata.{name}", "map[string]string", value)
     for name in ("finalizers", "ownerReferences"):
         value = metadata.get(name)
         if value is not None and not isinstance(value, list):
-            raise _wrong_type(f"metadata.{name}", "list", value)
+            raise _wrong_type(f"metadata.{name}", "[]string", value)
     return {
         key: value
         for key, value in metadata.items()
@@ -190,6 +190,7 @@ def _is_string_map(value: Any) -> bool:
 
 
 def _wrong_type(path: str, wanted: str, value: Any) -> Exception:
+    given = {list: "array", dict: "object", str: "string", bool: "bool"}.get(type(value), "number")
     return bad_request(
-        f"json: cannot unmarshal {type(value).__name__} into Go struct field {path} of type {wanted}"
+        f"json: cannot unmarshal {given} into Go struct field ObjectMeta.{path} of type {wanted}"
     )

@@ -28,11 +28,11 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
         result = _json_patch(obj, patch)
     elif content_type == MERGE_PATCH:
         if not isinstance(patch, dict):
-            raise bad_request("json: cannot unmarshal the patch: a merge patch is a JSON object")
+            raise _not_an_object()
         result = merge_patch(obj, patch)
     elif content_type == STRATEGIC_PATCH and not resource.custom:
         if not isinstance(patch, dict):
-            raise bad_request("json: cannot unmarshal the patch: a strategic merge patch is a JSON object")
+            raise _not_an_object()
         result = strategic_merge(obj, patch)
     else:
         raise unsupported_patch(resource)
@@ -49,18 +49,24 @@ def unsupported_patch(resource: ResourceType) -> StatusError:
     )
 
 
+def _not_an_object() -> StatusError:
+    return bad_request(
+        "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+    )
+
+
 def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
     try:
         import jsonpatch
     except ImportError as error:
         raise MissingExtraError("jsonpatch", "a JSON patch") from error
     if not isinstance(patch, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        )
     try:
         return jsonpatch.apply_patch(obj, patch)
-    except (jsonpatch.InvalidJsonPatch, KeyError, TypeError) as error:
-        raise bad_request(f"error decoding patch: {error}") from error
-    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, KeyError, TypeError) as error:
         message = "the server rejected our request due to an error in our request"
         raise StatusError(422, "Invalid", message, details={}) from error
 

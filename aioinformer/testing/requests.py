@@ -11,8 +11,7 @@ from aioinformer.testing.errors import bad_request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TRUE = frozenset(["1", "t", "T", "true", "TRUE", "True"])
-_FALSE = frozenset(["", "0", "f", "F", "false", "FALSE", "False"])
+_FALSE = frozenset(["0", "false"])
 
 
 @dataclass(slots=True)
@@ -62,17 +61,10 @@ class Request:
     def flag(self, name: str) -> bool | None:
         """A boolean parameter; None if it is not given.
 
-        Raises:
-            StatusError: 400 for what is no boolean.
+        As for the real server, everything is true but `false` and `0`.
         """
         value = self.query.get(name)
-        if value is None:
-            return None
-        if value in _TRUE:
-            return True
-        if value in _FALSE:
-            return False
-        raise bad_request(f'strconv.ParseBool: parsing "{value}": invalid syntax')
+        return None if value is None else value.lower() not in _FALSE
 
     def number(self, name: str) -> int | None:
         """A whole-number parameter; None if it is not given.
@@ -120,7 +112,7 @@ def _verb(request: Request, watching: bool) -> str:
     named = bool(request.name)
     match request.method:
         case "GET" | "HEAD":
-            if watching or (not named and request.query.get("watch", "") in _TRUE):
+            if watching or (not named and request.flag("watch")):
                 return "watch"
             return "get" if named else "list"
         case "POST":

@@ -126,10 +126,6 @@ class Registry:
         """The resource in any of its versions, or None."""
         return next((t for t in self._types.values() if t.group == group and t.plural == plural), None)
 
-    def of_kind(self, group: str, kind: str) -> ResourceType | None:
-        """The resource whose objects are of this kind, or None."""
-        return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
-
     def __iter__(self) -> Iterator[ResourceType]:
         return iter(list(self._types.values()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import bad_request
+from aioinformer.testing.errors import cause, invalid
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -31,7 +31,9 @@ def with_scale(obj: Object, scale: Any) -> Object:
     """An object with the replicas of a Scale."""
     replicas = ((scale.get("spec") or {}) if isinstance(scale, dict) else {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
-        raise bad_request(f"spec.replicas: Invalid value: {replicas}: must be a whole number, zero or more")
+        why = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        causes = [cause("FieldValueInvalid", why, "spec.replicas")]
+        raise invalid("Scale", "autoscaling", obj["metadata"]["name"], causes)
     version = (scale.get("metadata") or {}).get("resourceVersion")
     metadata = {**obj["metadata"], "resourceVersion": version or obj["metadata"]["resourceVersion"]}
     return {**obj, "metadata": metadata, "spec": {**(obj.get("spec") or {}), "replicas": replicas}}

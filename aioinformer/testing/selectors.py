@@ -11,7 +11,6 @@ from aioinformer.labels import LabelSelector
 from aioinformer.testing.errors import bad_request
 
 if TYPE_CHECKING:
-
     from aioinformer.testing.resources import ResourceType
 
 

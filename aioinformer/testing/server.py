@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import NAMESPACES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.controller import Controller, settle
 from aioinformer.testing.controlplane import ControlPlane
+from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import delete, delete_collection
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.handler import Handler
@@ -49,6 +51,12 @@ class APIServer:
 
     The Python API (`create`, `update`, ...) is synchronous, works before `start` and after `stop` too, and is a
     back door: it asks for no permission, makes missing namespaces, and writes object and status in one step.
+
+    Caveats:
+        Specs are taken as they are: no schema of a built-in kind or a definition is checked, and few fields are
+        defaulted. Owners of fields (`managedFields`) are kept from an object's first server-side apply on. What the
+        real server first waits 3 s for, a version that it has not reached, is refused at once. A watch without
+        timeoutSeconds has no timeout. JSON is served, nothing else, and never compressed.
 
     Args:
         port: The port on 127.0.0.1; 0 for a free one.
@@ -94,7 +102,9 @@ class APIServer:
         self._token = token
         self._forbidden: list[Fault] = []
         self._certificates = Certificates() if tls else None
-        self._control_plane = ControlPlane(self.cluster) if control_plane else None
+        self._controllers: list[Controller] = [Definitions(self.cluster)]
+        if control_plane:
+            self._controllers.append(ControlPlane(self.cluster))
         self._work = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self.faults = Faults(
@@ -124,7 +134,7 @@ class APIServer:
         if self._worker is not None:
             raise RuntimeError("the API server is running already")
         await self._listener.listen()
-        self._worker = asyncio.create_task(self._work_in_slices(), name="aioinformer.testing control plane")
+        self._worker = asyncio.create_task(self._work_in_slices(), name="aioinformer.testing controllers")
 
     async def stop(self) -> None:
         """Close the port and cut every connection, without waiting for anybody.
@@ -449,21 +459,22 @@ class APIServer:
             await self._listener.listen()
 
     def _settle(self) -> None:
-        if self._control_plane is not None and self._control_plane.busy:
-            self._control_plane.settle()
+        settle(self._controllers)
 
     def _changed(self) -> None:
-        if self._control_plane is not None and self._control_plane.busy:
+        if any(controller.busy for controller in self._controllers):
             self._work.set()
 
     async def _work_in_slices(self) -> None:
-        """Do the control plane's work, a little at a time."""
-        while self._control_plane is not None:
-            for step, _ in enumerate(self._control_plane.work(), 1):
-                if step % _STEPS_AT_ONCE == 0:
-                    await asyncio.sleep(0)
-            await self._work.wait()
-            self._work.clear()
+        """Do the controllers' work, a little at a time."""
+        while True:
+            for controller in self._controllers:
+                for step, _ in enumerate(controller.work(), 1):
+                    if step % _STEPS_AT_ONCE == 0:
+                        await asyncio.sleep(0)
+            if not any(controller.busy for controller in self._controllers):
+                await self._work.wait()
+                self._work.clear()
 
 
 def _selection(

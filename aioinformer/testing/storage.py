@@ -320,6 +320,10 @@ class Storage:
             found.log.floor = self._floor
         return found
 
+    def begin(self, group: str, plural: str) -> None:
+        """Begin a resource's history now: it did not exist before."""
+        self.collection(group, plural).log.floor = self.resource_version
+
     def collections(self) -> list[tuple[tuple[str, str], Collection]]:
         """Every collection by (group, plural)."""
         return list(self._collections.items())

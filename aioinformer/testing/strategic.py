@@ -81,18 +81,22 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, 
             current = result.get(name)
             result[name] = strategic_merge(current if isinstance(current, dict) else {}, value)
         elif isinstance(value, list):
-            result[name] = _merge_list(name, result.get(name), value)
+            order = patch.get(f"$setElementOrder/{name}")
+            result[name] = _merge_list(name, result.get(name), value, order)
         else:
             result[name] = value
     for name, order in patch.items():
-        if name.startswith("$setElementOrder/"):
-            field = name.partition("/")[2]
-            if isinstance(result.get(field), list):
-                result[field] = _ordered(field, result[field], order)
+        field = name.partition("/")[2]
+        if (
+            name.startswith("$setElementOrder/")
+            and field not in patch
+            and isinstance(result.get(field), list)
+        ):
+            result[field] = _merge_list(field, result[field], [], order)
     return result
 
 
-def _merge_list(field: str, current: Any, patch: list[Any]) -> list[Any]:
+def _merge_list(field: str, current: Any, patch: list[Any], order: list[Any] | None) -> list[Any]:
     existing = list(current) if isinstance(current, list) else []
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [
@@ -103,32 +107,42 @@ def _merge_list(field: str, current: Any, patch: list[Any]) -> list[Any]:
             if not (isinstance(item, dict) and set(item) == {"$patch"})
         ]
     if field in SETS:
-        return existing + [item for item in patch if item not in existing]
+        merged = existing + [item for item in patch if item not in existing]
+        return _ordered(merged, existing, patch if order is None else order, None)
     key = merge_key(field, existing + patch)
     if key is None:
-        return copy.deepcopy(patch)
+        return copy.deepcopy(patch) if patch else existing
+    merged = list(existing)
     for item in patch:
         name = item.get(key)
-        place = next((index for index, entry in enumerate(existing) if entry.get(key) == name), None)
+        place = next((index for index, entry in enumerate(merged) if entry.get(key) == name), None)
         if item.get("$patch") == "delete":
             if place is not None:
-                del existing[place]
+                del merged[place]
         elif place is None:
-            existing.append(strategic_merge({}, item))
+            merged.append(strategic_merge({}, item))
         else:
-            existing[place] = strategic_merge(existing[place], item)
-    return existing
+            merged[place] = strategic_merge(merged[place], item)
+    return _ordered(merged, existing, patch if order is None else order, key)
 
 
-def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
-    """Items in the order that the patch names; those it does not name keep their places before the rest."""
-    key = merge_key(field, items)
+def _ordered(items: list[Any], before: list[Any], order: list[Any], key: str | None) -> list[Any]:
+    """Merged items in the real server's order.
+
+    Those that the patch names come in its order, the others in the order they had; between the two groups the
+    order before decides, and what is new goes first.
+    """
 
     def identity(item: Any) -> Any:
         return item.get(key) if key is not None and isinstance(item, dict) else item
 
-    wanted = [identity(entry) if isinstance(entry, dict) else entry for entry in order]
-    named = [item for item in items if identity(item) in wanted]
+    wanted = [identity(entry) for entry in order]
+    known = [identity(entry) for entry in before]
+    named = sorted((i for i in items if identity(i) in wanted), key=lambda item: wanted.index(identity(item)))
     others = [item for item in items if identity(item) not in wanted]
-    named.sort(key=lambda item: wanted.index(identity(item)))
-    return named + others
+    result: list[Any] = []
+    while named and others:
+        left, right = identity(others[0]), identity(named[0])
+        first = left in known and right in known and known.index(left) < known.index(right)
+        result.append(others.pop(0) if first else named.pop(0))
+    return result + named + others

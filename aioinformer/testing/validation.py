@@ -31,25 +31,46 @@ _LABEL_VALUE_RULE = (
     "is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
 
+_KEY_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_OWNER_RULES = {
+    "apiVersion": "version must not be empty",
+    "kind": "must not be empty",
+    "name": "must not be empty",
+    "uid": "must not be empty",
+}
+_STANDARD_FINALIZERS = frozenset(["foregroundDeletion", "kubernetes", "orphan"])
+
 # Kinds whose names are DNS labels, and those whose names may be any path segment.
 _LABEL_NAMES = frozenset(["Namespace", "Service"])
 _PATH_SEGMENT_NAMES = frozenset(["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"])
 
 
-def check_kind(resource: ResourceType, obj: Object) -> None:
-    """Refuse an object of another kind; one that does not say its kind is taken.
+def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> None:
+    """Refuse an object of another kind.
+
+    One that does not say its kind is taken, but for a custom resource if `strict`.
 
     Raises:
         StatusError: 400.
     """
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
+    if strict and resource.custom:
+        if not kind:
+            raise bad_request(
+                f"the object provided is unrecognized (must be of type {resource.kind}): Object 'Kind' is missing"
+            )
+        api_version = api_version or ""
     if kind and kind != resource.kind:
         internal = resource.group.split(".")[0] or "core"
         raise bad_request(
             f'{kind} in version "{api_version}" cannot be handled as a {resource.kind}: converting '
             f"({str(api_version).replace('/', '.')}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
         )
-    if api_version and api_version != resource.api_version:
+    if api_version is not None and api_version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({resource.api_version})"
@@ -67,7 +88,11 @@ def check_place(resource: ResourceType, metadata: Object, namespace: str, name: 
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    if name is not None and metadata.get("name") and metadata["name"] != name:
+    if name is not None and not metadata.get("name"):
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if name is not None and metadata["name"] != name:
         raise bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
         )
@@ -88,14 +113,36 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     elif fault := _name_fault(resource, name):
         causes.append(_invalid_value("metadata.name", name, fault))
     for key, value in (metadata.get("labels") or {}).items():
+        if fault := _key_fault(key):
+            causes.append(_invalid_value("metadata.labels", key, fault))
         if len(value) > 63:
             causes.append(_invalid_value("metadata.labels", value, "must be no more than 63 bytes"))
         elif not _QUALIFIED.fullmatch(value):
             causes.append(_invalid_value("metadata.labels", value, _LABEL_VALUE_RULE))
-        elif not key:
-            causes.append(_invalid_value("metadata.labels", key, "name part must be non-empty"))
+    causes += [
+        _invalid_value("metadata.annotations", key, fault)
+        for key in metadata.get("annotations") or {}
+        if (fault := _key_fault(key.lower()))
+    ]
+    causes += _owner_faults(metadata.get("ownerReferences") or [])
+    causes += _finalizer_faults(resource, metadata.get("finalizers") or [])
     if causes:
         raise invalid(resource.kind, resource.group, name, causes)
+
+
+def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
+    """Refuse a change of what nobody can change and is not put back silently.
+
+    Raises:
+        StatusError: 422.
+    """
+    causes = [
+        _invalid_value(f"metadata.{name}", new[name], "field is immutable")
+        for name in ("uid", "deletionTimestamp")
+        if new.get(name) and new[name] != old.get(name) and not (name != "uid" and name in old)
+    ]
+    if causes:
+        raise invalid(resource.kind, resource.group, old["name"], causes)
 
 
 def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
@@ -117,12 +164,46 @@ def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
         raise invalid(resource.kind, resource.group, old["name"], [entry])
 
 
+def _key_fault(key: str) -> str | None:
+    """What is wrong with the key of a label, of an annotation, or with a finalizer."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and (not prefix or not _SUBDOMAIN.fullmatch(prefix)):
+        return f"prefix part {_SUBDOMAIN_RULE}" if prefix else "prefix part must be non-empty"
+    if not name:
+        return f"name part must be non-empty; name part {_KEY_RULE}"
+    if len(name) > 63:
+        return "name part must be no more than 63 bytes"
+    return None if _QUALIFIED.fullmatch(name) else f"name part {_KEY_RULE}"
+
+
+def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
+    return [
+        _invalid_value(f"metadata.ownerReferences.{name}", "", why)
+        for reference in references
+        for name, why in _OWNER_RULES.items()
+        if not isinstance(reference, dict) or not reference.get(name)
+    ]
+
+
+def _finalizer_faults(resource: ResourceType, finalizers: list[Any]) -> list[dict[str, str]]:
+    causes = []
+    for index, finalizer in enumerate(finalizers):
+        if fault := _key_fault(str(finalizer)):
+            causes.append(_invalid_value("metadata.finalizers", finalizer, fault))
+        elif "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS and not resource.custom:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            causes.append(_invalid_value(f"metadata.finalizers[{index}]", finalizer, why))
+    return causes
+
+
 def _name_fault(resource: ResourceType, name: str) -> str | None:
     if resource.kind in _PATH_SEGMENT_NAMES:
         return "may not contain '/'" if "/" in name or "%" in name or name in (".", "..") else None
     if resource.kind in _LABEL_NAMES:
         if len(name) > 63:
             return "must be no more than 63 bytes"
+        if "." in name:
+            return "must not contain dots"
         return None if _LABEL.fullmatch(name) else _LABEL_RULE
     if len(name) > 253:
         return "must be no more than 253 bytes"

@@ -27,6 +27,9 @@ _BATCH = 1000
 _INITIAL_BYTES = 1 << 18
 """About how many bytes of the initial objects one write takes."""
 
+_BEFORE_THE_END = 2.0
+"""How many seconds before its timeout a watch is sent the last bookmark; a shorter one gets none."""
+
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
@@ -324,14 +327,10 @@ class OpenWatch:
         return lines
 
     def _schedule_bookmark(self) -> None:
-        """The next bookmark is due after the interval, and one at the timeout, the last."""
-        now, deadline = self._loop.time(), self._deadline
-        if deadline is None:
-            self._next_bookmark = now + self._interval
-        elif now < deadline:
-            self._next_bookmark = min(now + self._interval, deadline)
-        else:
-            self._next_bookmark = float("inf")
+        """The next bookmark is due after the interval; the last one shortly before the timeout."""
+        now = self._loop.time()
+        last = float("inf") if self._deadline is None else self._deadline - _BEFORE_THE_END
+        self._next_bookmark = min(now + self._interval, last) if now < last else float("inf")
 
     def _done(self) -> bool:
         return (

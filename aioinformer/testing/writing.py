@@ -83,9 +83,8 @@ class Writer:
         match request.subresource:
             case "binding":
                 node = (given.get("target") or {}).get("name", "")
-                self._cluster.modify(
-                    resource, request.namespace, request.name, lambda pod: _bound(resource, pod, node)
-                )
+                stored = self._cluster.get(resource, request.namespace, request.name)
+                self._cluster.commit(resource, stored, _bound(resource, load(resource, stored), node))
             case "eviction":
                 options = _delete_options(given.get("deleteOptions") or {}, request)
                 delete(self._cluster, resource, request.namespace, request.name, options)
@@ -118,7 +117,7 @@ class Writer:
             return self._apply(http, request, resource, body)
         if content_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
             raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-        patch = parse(body, "patch")
+        patch = parse(body, "error decoding patch")
 
         def change(obj: Object) -> Object:
             return apply_patch(resource, obj, patch, content_type)
@@ -205,7 +204,11 @@ def _object_of(body: bytes, resource: ResourceType, http: web.BaseRequest) -> Ob
     """The object in a body, of any form that is taken."""
     match http.content_type:
         case "application/json" | "application/octet-stream":
-            obj = parse(body, f"object of type {resource.kind}")
+            obj = parse(
+                body,
+                f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; "
+                "json parse error",
+            )
         case "application/yaml":
             obj = parse_yaml(body)
         case protobuf.CONTENT_TYPE:
@@ -251,10 +254,19 @@ def _parsed_options(body: bytes) -> Object:
 def _delete_options(given: Object, request: Request) -> DeleteOptions:
     preconditions = given.get("preconditions") or {}
     grace = given.get("gracePeriodSeconds")
+    if grace is not None and not isinstance(grace, int):
+        raise errors.bad_request(
+            "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+        )
+    policy = given.get("propagationPolicy") or request.query.get("propagationPolicy")
+    if policy not in (None, "Background", "Foreground", "Orphan"):
+        why = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
+        causes = [errors.cause("FieldValueNotSupported", why, "propagationPolicy")]
+        raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
     return DeleteOptions(
         grace_period_seconds=grace if grace is not None else request.number("gracePeriodSeconds"),
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
-        propagation_policy=given.get("propagationPolicy") or request.query.get("propagationPolicy"),
+        propagation_policy=policy,
         dry_run=_dry_run(request) or given.get("dryRun") == ["All"],
     )

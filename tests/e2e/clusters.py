@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -13,7 +12,8 @@ from aioinformer.testing import APIServer
 from aioinformer.testing.faults import Fault
 from tests.kubernetes.controlplane import ControlPlane
 
-from .api import API, DEFINITIONS, MERGE, NAMESPACES, Object, Resource
+from .api import API, MERGE, NAMESPACES, Object, Resource
+from .definitions import define
 
 
 class Cluster(ABC):
@@ -114,15 +114,8 @@ class Cluster(ABC):
         return {key_of(item): type_meta | item for item in listed["items"]}
 
     async def define(self, definition: Object) -> None:
-        """Create a CustomResourceDefinition, and wait until it is served."""
-        spec = definition["spec"]
-        collection = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-        answer = await self.api.ask("POST", DEFINITIONS.path(), definition)
-        assert answer.status in (201, 409), answer
-        async with asyncio.timeout(20):
-            # Established is not enough: a moment of 404 and of 429 "storage is (re)initializing" follow.
-            while (await self.api.ask("GET", collection)).status != 200:
-                await asyncio.sleep(0.05)
+        """Create a CustomResourceDefinition where there is none, and wait until it is served."""
+        await define(self.api, definition)
 
     def key(self, name: str) -> str:
         """The key of an object of the test's own namespace."""

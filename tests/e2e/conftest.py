@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -27,6 +28,18 @@ async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedCluster]:
         cluster = EmbeddedCluster(server, api, tmp_path)
         cluster.namespace = await cluster.new_namespace()
         yield cluster
+
+
+@pytest.fixture
+async def secure(tmp_path: Path) -> AsyncIterator[EmbeddedCluster]:
+    """The embedded server with TLS: without, kubectl keeps its token to itself."""
+    async with APIServer(token="administrator", tls=True, seed=1) as server:
+        assert server.ca_pem is not None
+        context = ssl.create_default_context(cadata=server.ca_pem.decode())
+        async with API(server.url, server.token, context) as api:
+            cluster = EmbeddedCluster(server, api, tmp_path)
+            cluster.namespace = await cluster.new_namespace()
+            yield cluster
 
 
 @pytest.fixture
@@ -81,4 +94,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def outage(pytestconfig: pytest.Config) -> float:
-    return float(pytestconfig.getoption("--outage"))
+    return float(pytestconfig.getoption("--outage") or 0)
+
+
+@pytest.fixture
+def storm_seconds(pytestconfig: pytest.Config) -> float:
+    return float(pytestconfig.getoption("--storm-seconds") or 0)

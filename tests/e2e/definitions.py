@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from .api import Object, Resource
+import asyncio
+
+import msgspec
+
+from .api import API, DEFINITIONS, Object, Resource
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    """The metadata that a cache needs."""
+
+    name: str
+    namespace: str
+    resource_version: str
 
 
 def definition(group: str, kind: str) -> Object:
@@ -29,6 +41,18 @@ def definition(group: str, kind: str) -> Object:
             ],
         },
     }
+
+
+async def define(api: API, definition: Object) -> None:
+    """Create a CustomResourceDefinition where there is none, and wait until it is served."""
+    spec = definition["spec"]
+    collection = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+    answer = await api.ask("POST", DEFINITIONS.path(), definition)
+    assert answer.status in (201, 409), answer
+    async with asyncio.timeout(20):
+        # Established is not enough: a moment of 404 and of 429 "storage is (re)initializing" follow.
+        while (await api.ask("GET", collection)).status != 200:  # noqa: ASYNC110 - nothing tells when it is
+            await asyncio.sleep(0.05)
 
 
 CAVES = Resource("example.com/v1", "caves")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
-from .api import API, JSON, Answer
+from .api import API, JSON, Answer, Object
+from .definitions import define
 
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -19,6 +21,7 @@ class Recorded(NamedTuple):
     """One request and its answer, masked."""
 
     request: str
+    sent: str
     status: int
     body: Any
 
@@ -41,6 +44,7 @@ class Recorder:
         self._uids: dict[str, str] = {}
         self._versions: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._generated: dict[str, str] = {}
+        self._bases: list[re.Pattern[str]] = []
 
     async def ask(
         self,
@@ -59,23 +63,36 @@ class Recorder:
         self._record(f"{method} {self._text(path)}", query, body, answer)
         return answer
 
-    async def watch(self, path: str, seconds: int = 1, **query: str) -> Answer:
-        """Everything of a watch that ends after some seconds."""
-        asked = {"timeoutSeconds": str(seconds), **query}
-        answer = await self._api.events(self._own(path), asked)
-        self._record(f"WATCH {self._text(path)}", asked, None, answer)
+    async def watch(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
+        """Everything of a watch; it ends after a second."""
+        (answer,) = await self.watch_all((path, query or {}))
         return answer
+
+    async def watch_all(self, *watches: tuple[str, Mapping[str, str]]) -> list[Answer]:
+        """Several watches at once."""
+        asked = [(path, {"timeoutSeconds": "1", **query}) for path, query in watches]
+        answers = await asyncio.gather(*(self._api.events(self._own(path), query) for path, query in asked))
+        for (path, query), answer in zip(asked, answers, strict=True):
+            self._record(f"WATCH {self._text(path)}", query, None, answer)
+        return answers
+
+    async def define(self, definition: Object) -> None:
+        """Create a CustomResourceDefinition; goes on when it is served, which is not recorded."""
+        await define(self._api, definition)
 
     def _own(self, path: str) -> str:
         return re.sub(r"\bNS\b", self.namespace, path)
 
-    def _record(self, request: str, query: dict[str, str] | None, body: Any, answer: Answer) -> None:
+    def _record(self, request: str, query: Mapping[str, str] | None, body: Any, answer: Answer) -> None:
         if query:
             request += "?" + "&".join(f"{name}={self._in_query(name, query[name])}" for name in query)
-        if body is not None:
-            sent = body.decode() if isinstance(body, bytes) else json.dumps(self._mask(body))
-            request += f" {sent[:200]}"
-        self.recorded.append(Recorded(request, answer.status, self._mask(answer.body)))
+        sent = (
+            "" if body is None else body.decode() if isinstance(body, bytes) else json.dumps(self._mask(body))
+        )
+        base = body["metadata"].get("generateName") if isinstance(body, dict) and "metadata" in body else None
+        if base:
+            self._bases.append(re.compile(f"{re.escape(base[:58])}[a-z0-9]{{5}}"))
+        self.recorded.append(Recorded(request, sent, answer.status, self._mask(answer.body)))
 
     def _in_query(self, name: str, value: str) -> str:
         hidden = (
@@ -94,9 +111,7 @@ class Recorder:
         return self._text(value) if isinstance(value, str) else value
 
     def _mask_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        uid, name, base = (metadata.get(field) for field in ("uid", "name", "generateName"))
-        if name and base and name.startswith(base[:58]) and name not in self._generated:
-            self._generated[name] = f"{base}GENERATED{len(self._generated)}"
+        uid = metadata.get("uid")
         version, token = metadata.get("resourceVersion"), metadata.get("continue")
         masked: dict[str, Any] = {
             field: self._mask(value) for field, value in metadata.items() if field != "managedFields"
@@ -112,11 +127,14 @@ class Recorder:
         return versions.setdefault(version, f"{len(versions) + 1} of {self._text(uid)}")
 
     def _text(self, text: str) -> str:
-        for name, known in self._generated.items():
-            text = text.replace(name, known)
+        text = text.replace(self.namespace, "NS")
+        for base in self._bases:
+            text = base.sub(self._generated_name, text)
         text = UID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
-        text = VERSIONS_IN_TEXT.sub(r"\1N", TIME.sub("TIME", text))
-        return text.replace(self.namespace, "NS")
+        return VERSIONS_IN_TEXT.sub(r"\1N", TIME.sub("TIME", text))
+
+    def _generated_name(self, found: re.Match[str]) -> str:
+        return self._generated.setdefault(found[0], f"GENERATED{len(self._generated) + 1}")
 
 
-Scenario = Callable[[Recorder], Any]
+Scenario = Callable[[Recorder], Coroutine[Any, Any, None]]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+import msgspec
 import pytest
 
 from aioinformer import (
@@ -17,6 +16,7 @@ from aioinformer import (
 
 from .api import CONFIGMAPS
 from .clusters import EmbeddedCluster, configmap
+from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import Log, Witness, cached, informed, versions
 
 
@@ -97,21 +97,37 @@ async def test_a_line_that_says_nothing(
         assert (informer.state.reflectors[0].watches, informer.state.last_error) == (1, None)
 
 
-async def test_an_object_that_spoils_while_it_is_cached(
-    cluster: EmbeddedCluster, list_watch: ListWatch, log: Log
+class Depth(msgspec.Struct):
+    depth: int
+
+
+class Cave(msgspec.Struct):
+    metadata: Meta
+    spec: Depth
+
+
+@pytest.mark.usefixtures("soon_again")
+@pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
+async def test_an_object_that_ceases_to_fit_its_type_stays_as_it_was(
+    cluster: EmbeddedCluster, client: Client, log: Log, use_watch_list: bool
 ) -> None:
-    """It stays as it was: one that cannot be read is not one that is gone."""
-    created = await cluster.create(CONFIGMAPS, configmap("a", k="1"))
-    spoilt = created | {"metadata": created["metadata"] | {"labels": 7}}
-    async with informed(list_watch, dict) as (informer, witness):
-        line = json.dumps({"type": "MODIFIED", "object": {"metadata": {"name": "a"}, "data": "\ud800"}})
-        cluster.server.faults.send_raw(line.encode() + b"\n")
-        cluster.server.faults.send_raw(
-            json.dumps({"type": "MODIFIED", "object": spoilt}).encode()[:-9] + b"\n"
-        )
-        await cluster.create(CONFIGMAPS, configmap("b"))
+    """What cannot be read is not gone."""
+    key = cluster.key("a")
+    await cluster.define(CAVE_DEFINITION)
+    await cluster.create(CAVES, cave("a", depth=1))
+    caves = cluster.list_watch(client, CAVES)
+    async with informed(caves, Cave, use_watch_list=use_watch_list, logged=True) as (informer, witness):
+        await cluster.patch(CAVES, "a", {"spec": {"depth": "bottomless"}})
+        await log.until("ERROR", "dropped an object", "caves", "depth")
+        cluster.server.faults.expire_history()
+        cluster.server.faults.drop_watches(mid_line=True)
+        await cluster.create(CAVES, cave("b", depth=2))
         await witness.until(lambda: cluster.key("b") in witness.shadow)
-        assert informer.store.get_by_key(cluster.key("a")) == created
+        assert informer.state.reflectors[0].lists == 2
+        assert [each.spec.depth for each in informer.store.list()] == [1, 2]
+        await cluster.patch(CAVES, "a", {"spec": {"depth": 3}})
+        await witness.until(lambda: witness.counts["update"] == 1)
+        assert [(told.kind, told.obj.spec.depth) for told in witness.of(key)] == [("add", 1), ("update", 3)]
 
 
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])

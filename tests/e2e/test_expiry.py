@@ -74,17 +74,20 @@ async def test_history_that_has_expired_ends_in_tombstones(cluster: Cluster, use
 async def test_history_that_is_still_there_is_told_as_it_was(cluster: Cluster) -> None:
     for name in ("kept", "changed", "gone", "again"):
         await cluster.create(CONFIGMAPS, configmap(name, k="1"))
-    async with Gate(cluster.api.url) as gate, cluster.client_through(gate.url) as client:
-        async with informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness):
-            await cut_off(cluster, gate, witness)
-            await change_everything(cluster)
-            await gate.open()
-            await witness.until_shadow(versions(await cluster.list(CONFIGMAPS)))
-            assert informer.state.reflectors[0].lists == 1
-            kinds = {name: witness.kinds(cluster.key(name)) for name in ("changed", "gone", "again", "brief")}
-            assert kinds == {
-                "changed": ["add", "update"],
-                "gone": ["add", "delete"],
-                "again": ["add", "delete", "add"],
-                "brief": ["add", "delete"],
-            }
+    async with (
+        Gate(cluster.api.url) as gate,
+        cluster.client_through(gate.url) as client,
+        informed(cluster.list_watch(client, CONFIGMAPS), KubeObject) as (informer, witness),
+    ):
+        await cut_off(cluster, gate, witness)
+        await change_everything(cluster)
+        await gate.open()
+        await witness.until_shadow(versions(await cluster.list(CONFIGMAPS)))
+        assert informer.state.reflectors[0].lists == 1
+        kinds = {name: witness.kinds(cluster.key(name)) for name in ("changed", "gone", "again", "brief")}
+        assert kinds == {
+            "changed": ["add", "update"],
+            "gone": ["add", "delete"],
+            "again": ["add", "delete", "add"],
+            "brief": ["add", "delete"],
+        }

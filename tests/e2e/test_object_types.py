@@ -12,14 +12,8 @@ from aioinformer import Client, KubeObject
 
 from .api import CONFIGMAPS, PODS, Resource
 from .clusters import Cluster, configmap, pod
-from .definitions import CAVE_DEFINITION, CAVES, cave
+from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import informed
-
-
-class Meta(msgspec.Struct, rename="camel"):
-    name: str
-    namespace: str
-    resource_version: str
 
 
 class Settings(msgspec.Struct):
@@ -93,7 +87,7 @@ async def test_an_object_is_equal_however_it_arrived(
     list_watch = cluster.list_watch(client, resource)
     async with informed(list_watch, KubeObject) as (watching, witness):
         created = await cluster.create(resource, make("a"))
-        await witness.until(lambda: watching.store.list())
+        await witness.until(watching.store.list)
         async with (
             informed(list_watch, KubeObject, use_watch_list=False) as (listing, _),
             informed(list_watch, KubeObject, use_watch_list=True) as (streaming, _),

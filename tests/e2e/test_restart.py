@@ -11,6 +11,7 @@ lets it stay away until every informer waits for as long as it ever does between
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -31,7 +32,12 @@ SECRETS = Resource("v1", "secrets")
 WITHIN = 35.0
 """Seconds in which all caches have to be equal to the server again."""
 
-MAKE = {CONFIGMAPS: configmap, PODS: pod, CAVES: cave, SECRETS: lambda name: {"metadata": {"name": name}}}
+MAKE: dict[Resource, Callable[[str], Object]] = {
+    CONFIGMAPS: configmap,
+    PODS: pod,
+    CAVES: cave,
+    SECRETS: lambda name: {"metadata": {"name": name}},
+}
 
 
 async def test_after_a_kill_all_caches_are_equal_again(

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.timeout(180)
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "seed" in metafunc.fixturenames:
-        metafunc.parametrize("seed", range(metafunc.config.getoption("--storm-seeds")))
+        metafunc.parametrize("seed", range(int(metafunc.config.getoption("--storm-seeds") or 0)))
 
 
 class MoreTroubles:
@@ -81,7 +81,7 @@ class History:
 
 @pytest.mark.usefixtures("soon_again")
 async def test_after_the_storm_cache_handlers_and_server_are_equal(
-    embedded: EmbeddedCluster, seed: int, pytestconfig: pytest.Config
+    embedded: EmbeddedCluster, seed: int, storm_seconds: float
 ) -> None:
     server = embedded.server
     history = History(server)
@@ -104,7 +104,7 @@ async def test_after_the_storm_cache_handlers_and_server_are_equal(
                 workload.run(OPERATIONS),
                 troubles.run(TROUBLE_EVERY),
                 more.run(TROUBLE_EVERY),
-                asyncio.sleep(pytestconfig.getoption("--storm-seconds")),
+                asyncio.sleep(storm_seconds),
             )
             server.faults.clear()
             await server.faults.accept()

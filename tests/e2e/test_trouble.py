@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ async def test_a_server_that_never_answers(
     cluster: EmbeddedCluster, server: APIServer, list_watch: ListWatch, log: Log, use_watch_list: bool
 ) -> None:
     server.faults.freeze(resource="configmaps")
-    options = {"use_watch_list": use_watch_list, "list_timeout": 0.3, "logged": True}
+    options: dict[str, Any] = {"use_watch_list": use_watch_list, "list_timeout": 0.3, "logged": True}
     async with unsynced(list_watch, KubeObject, **options) as (informer, _):
         await log.until("WARNING", f"configmaps in {cluster.namespace}", "0.3 s")
         assert isinstance(informer.state.last_error, TransportError)
@@ -175,7 +176,7 @@ async def test_a_closing_bookmark_that_never_comes_is_not_asked_for_again(
     cluster: EmbeddedCluster, server: APIServer, list_watch: ListWatch, log: Log
 ) -> None:
     lost = server.faults.lose_closing_bookmark(times=None)
-    options = {"initial_events_timeout": 0.3, "use_watch_list": True, "logged": True}
+    options: dict[str, Any] = {"initial_events_timeout": 0.3, "use_watch_list": True, "logged": True}
     async with informed(list_watch, KubeObject, **options) as (informer, witness):
         await log.until("INFO", "no streaming lists here")
         for round_ in range(3):

@@ -103,7 +103,7 @@ async def test_status_and_scale(api: APIClient) -> None:
     created = await api.post(
         DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec, "status": {"replicas": 9}}
     )
-    assert "status" not in created.body
+    assert created.body["status"] == {}
     path = f"{DEPLOYMENTS}/web"
     status = await api.patch(f"{path}/status", {"status": {"replicas": 2}, "spec": {"replicas": 7}})
     assert (status.body["status"], status.body["spec"]["replicas"]) == ({"replicas": 2}, 2)
@@ -115,7 +115,7 @@ async def test_status_and_scale(api: APIClient) -> None:
     assert (await api.put(f"{path}/scale", {"spec": {"replicas": 6}})).body["spec"] == {"replicas": 6}
     stale = {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 7}}
     assert (await api.put(f"{path}/scale", stale)).status == 409
-    assert (await api.put(f"{path}/scale", {"spec": {"replicas": -1}})).status == 400
+    assert (await api.put(f"{path}/scale", {"spec": {"replicas": -1}})).status == 422
     read = await api.get(path)
     assert (read.body["spec"]["replicas"], read.body["metadata"]["generation"]) == (6, 3)
 
@@ -133,6 +133,8 @@ async def test_options_of_a_delete(api: APIClient) -> None:
     wrong = {"preconditions": {"uid": "x"}}
     assert (await api.delete(f"{CONFIGMAPS}/a", wrong)).status == 409
     assert (await api.delete(f"{CONFIGMAPS}/a", [])).status == 400
+    assert (await api.delete(f"{CONFIGMAPS}/a", {"gracePeriodSeconds": "x"})).status == 400
+    assert (await api.delete(f"{CONFIGMAPS}/a", propagationPolicy="Nope")).status == 422
     dry = await api.delete(f"{CONFIGMAPS}/a", {"dryRun": ["All"]})
     assert (dry.status, dry.body["kind"]) == (200, "ConfigMap")
     foreground = await api.delete(f"{CONFIGMAPS}/a", {"propagationPolicy": "Foreground"})
@@ -182,7 +184,12 @@ async def test_a_custom_resource(api: APIClient, server: APIServer) -> None:
     }
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     assert (await api.post(path, definition)).status == 201
-    assert (await api.post(caves, {"metadata": {"name": "deep"}, "spec": {"depth": 7}})).status == 201
+    cave = {"metadata": {"name": "deep"}, "spec": {"depth": 7}}
+    assert "Object 'Kind' is missing" in (await api.post(caves, cave)).body["message"]
+    assert (await api.post(caves, {**cave, "kind": "Cave"})).body["message"] == (
+        "the API version in the data () does not match the expected API version (example.com/v1)"
+    )
+    assert (await api.post(caves, {**cave, "kind": "Cave", "apiVersion": "example.com/v1"})).status == 201
     listed = await api.get(caves)
     version = str(server.resource_version)
     assert listed.raw.startswith(
@@ -278,7 +285,7 @@ async def test_a_list(api: APIClient, server: APIServer) -> None:
         == b'{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"4"},"items":[]}\n'
     )
     for name in "abc":
-        server.create("v1", "configmaps", configmap(name))
+        server.create("v1", "configmaps", configmap(name, k="v"))
     server.create("v1", "configmaps", configmap("a"), "other")
     listed = await api.get("/api/v1/configmaps")
     assert [item["metadata"]["namespace"] for item in listed.body["items"]] == ["default"] * 3 + ["other"]
@@ -383,7 +390,7 @@ async def test_versions_of_a_list(api: APIClient, server: APIServer) -> None:
         ({"resourceVersion": "1", "resourceVersionMatch": "Nope"}, 422, "ListOptions"),
         ({"resourceVersion": "1", "resourceVersionMatch": "Exact", "continue": "x"}, 422, "ListOptions"),
         ({"sendInitialEvents": "true"}, 422, "ListOptions"),
-        ({"sendInitialEvents": "x"}, 400, "strconv.ParseBool"),
+        ({"timeoutSeconds": "x"}, 400, "strconv.ParseInt"),
         ({"labelSelector": "=="}, 400, "found '=='"),
     ],
 )
@@ -423,7 +430,8 @@ async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> 
         "status": "Success",
         "code": 201,
     }
-    assert server.get("v1", "pods", "a")["spec"] == {"nodeName": "n1"}
+    pod = server.get("v1", "pods", "a")
+    assert (pod["spec"], pod["metadata"]["generation"]) == ({"nodeName": "n1"}, 1)
     assert (await api.post(f"{PODS}/a/binding", binding)).status == 409
     assert (await api.post(f"{PODS}/a/status", {})).status == 405
     assert (await api.post(f"{PODS}/a/eviction", {})).status == 201

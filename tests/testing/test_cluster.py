@@ -27,6 +27,8 @@ def cluster() -> Cluster:
 def create(
     cluster: Cluster, resource: ResourceType, obj: Object, options: WriteOptions | None = None
 ) -> Object:
+    if resource is CAVES:
+        obj = {"apiVersion": "example.com/v1", "kind": "Cave", **obj}
     return load(resource, cluster.create(resource, "default", obj, options or WriteOptions()))
 
 
@@ -104,20 +106,22 @@ def test_what_cannot_be_created(cluster: Cluster) -> None:
 
 def test_the_refusal_of_a_name_reads_as_the_real_one(cluster: Cluster) -> None:
     with pytest.raises(StatusError) as refused:
-        create(cluster, NAMESPACES, {"metadata": {"name": "a.b"}})
+        create(cluster, NAMESPACES, {"metadata": {"name": "a_b"}})
     assert refused.value.status["details"] == {
-        "name": "a.b",
+        "name": "a_b",
         "kind": "Namespace",
         "causes": [
             {
                 "reason": "FieldValueInvalid",
-                "message": 'Invalid value: "a.b": a lowercase RFC 1123 label must consist of lower case '
+                "message": 'Invalid value: "a_b": a lowercase RFC 1123 label must consist of lower case '
                 "alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. "
                 "'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
                 "field": "metadata.name",
             }
         ],
     }
+    with pytest.raises(StatusError, match="must not contain dots"):
+        create(cluster, NAMESPACES, {"metadata": {"name": "a.b"}})
     for name in ("x" * 64, "A"):
         with refusal(422, "Invalid"):
             create(cluster, NAMESPACES, {"metadata": {"name": name}})
@@ -178,7 +182,6 @@ def test_system_metadata_cannot_be_changed(cluster: Cluster) -> None:
                 "name": "a",
                 "creationTimestamp": "2000-01-01T00:00:00Z",
                 "generation": 77,
-                "deletionTimestamp": "2000-01-01T00:00:00Z",
                 "annotations": {"a": "b"},
             },
         },
@@ -189,11 +192,54 @@ def test_system_metadata_cannot_be_changed(cluster: Cluster) -> None:
     assert metadata == pod["metadata"]
 
 
+def test_some_metadata_is_refused_rather_than_put_back(cluster: Cluster) -> None:
+    pod = create(cluster, PODS, {"metadata": {"name": "a"}})
+    for name, value in (("uid", "another"), ("deletionTimestamp", "2000-01-01T00:00:00Z")):
+        changed = {**pod, "metadata": {**pod["metadata"], name: value}}
+        with pytest.raises(StatusError, match=f"metadata.{name}: Invalid value: .*: field is immutable"):
+            cluster.modify(PODS, "default", "a", lambda _, changed=changed: changed)  # type: ignore[misc]
+    with pytest.raises(StatusError, match="was undeterminable: name must be provided"):
+        cluster.update(PODS, "default", "a", {"spec": {}})
+
+
+def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+    good = {
+        "annotations": {"Example.com/A_b": ""},
+        "ownerReferences": [owner],
+        "finalizers": ["orphan", "x.io/y"],
+    }
+    create(cluster, CONFIGMAPS, {"metadata": {"name": "good", **good}})
+    bad: list[tuple[Object, str]] = [
+        ({"labels": {"a b": "c"}}, "metadata.labels: Invalid value: "),
+        ({"labels": {"/b": "c"}}, "prefix part must be non-empty"),
+        ({"labels": {"A/b": "c"}}, "prefix part a lowercase RFC 1123 subdomain"),
+        ({"labels": {"x" * 64: "c"}}, "name part must be no more than 63 bytes"),
+        ({"annotations": {"a b": "c"}}, "metadata.annotations: Invalid value: "),
+        ({"ownerReferences": [{**owner, "kind": ""}]}, "metadata.ownerReferences.kind: Invalid value: "),
+        ({"ownerReferences": ["x"]}, "metadata.ownerReferences.apiVersion: Invalid value: "),
+        (
+            {"finalizers": ["plain"]},
+            r"metadata.finalizers\[0\]: Invalid value: .*neither a standard finalizer",
+        ),
+        ({"finalizers": ["a b"]}, "metadata.finalizers: Invalid value: "),
+    ]
+    for metadata, message in bad:
+        with pytest.raises(StatusError, match=message):
+            create(cluster, CONFIGMAPS, {"metadata": {"name": "bad", **metadata}})
+    create(cluster, CAVES, {"metadata": {"name": "bad", "finalizers": ["plain"]}})
+
+
 def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:
     create(cluster, CAVES, {"metadata": {"name": "a"}, "spec": {"x": 1}, "status": {"lost": True}})
     cave = load(CAVES, cluster.get(CAVES, "default", "a"))
     assert "status" not in cave
-    both = {"spec": {"x": 2}, "status": {"y": 1}, "metadata": {**cave["metadata"], "labels": {"a": "b"}}}
+    both = {
+        **cave,
+        "spec": {"x": 2},
+        "status": {"y": 1},
+        "metadata": {**cave["metadata"], "labels": {"a": "b"}},
+    }
     status = load(CAVES, cluster.modify(CAVES, "default", "a", lambda _: both, STATUS))
     assert (status["spec"], status["status"]) == ({"x": 1}, {"y": 1})
     assert "labels" not in status["metadata"]
@@ -224,7 +270,8 @@ def test_everything_can_be_written_at_once(cluster: Cluster) -> None:
 def test_a_custom_resource_is_not_overwritten_without_a_version(cluster: Cluster) -> None:
     create(cluster, CAVES, {"metadata": {"name": "a"}})
     with pytest.raises(StatusError) as refused:
-        cluster.update(CAVES, "default", "a", {"metadata": {"name": "a"}, "spec": {}})
+        cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "a"}, "spec": {}}
+        cluster.update(CAVES, "default", "a", cave)
     assert refused.value.message == (
         'caves.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
     )

@@ -41,8 +41,8 @@ def test_json_patch() -> None:
     [
         ([{"op": "test", "path": "/metadata/name", "value": "b"}], 422),
         ([{"op": "remove", "path": "/nope"}], 422),
-        ([{"op": "nonsense", "path": "/a"}], 400),
-        ([{"path": "/a"}], 400),
+        ([{"op": "nonsense", "path": "/a"}], 422),
+        ([{"path": "/a"}], 422),
         ({"op": "add"}, 400),
         ([{"op": "remove", "path": "/metadata"}], 400),
     ],
@@ -92,11 +92,11 @@ def test_strategic_merge_joins_lists_by_their_keys() -> None:
         }
     }
     result = apply_patch(PODS, POD, patch, STRATEGIC_PATCH)
-    app, sidecar, new = result["spec"]["containers"]
+    app, new, sidecar = result["spec"]["containers"]
     assert app == {
         "name": "app",
         "image": "app:2",
-        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}],
         "args": ["-q"],
     }
     assert (sidecar["image"], new["image"]) == ("side:1", "new:1")
@@ -112,7 +112,7 @@ def test_strategic_merge_directives() -> None:
         "labels": {"a": "1", "b": "2"},
         "args": ["x"],
     }
-    assert strategic_merge(target, {"finalizers": ["b", "a"]})["finalizers"] == ["a", "b"]
+    assert strategic_merge(target, {"finalizers": ["b", "a"]})["finalizers"] == ["b", "a"]
     assert strategic_merge(target, {"$deleteFromPrimitiveList/finalizers": ["a"]})["finalizers"] == []
     assert strategic_merge(target, {"containers": [{"$patch": "replace"}, {"name": "c"}]})["containers"] == [
         {"name": "c"}
@@ -137,10 +137,14 @@ def test_ports_merge_by_the_key_that_they_have() -> None:
     service = {"ports": [{"port": 80, "name": "http"}, {"port": 443}]}
     patch = {"ports": [{"port": 80, "name": "web"}]}
     assert strategic_merge(service, patch)["ports"] == [{"port": 80, "name": "web"}, {"port": 443}]
+    assert strategic_merge(service, {"ports": [{"port": 443, "name": "tls"}]})["ports"] == [
+        {"port": 80, "name": "http"},
+        {"port": 443, "name": "tls"},
+    ]
     container = {"ports": [{"containerPort": 80}]}
     assert strategic_merge(container, {"ports": [{"containerPort": 81}]})["ports"] == [
-        {"containerPort": 80},
         {"containerPort": 81},
+        {"containerPort": 80},
     ]
 
 

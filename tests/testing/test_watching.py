@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import aiohttp
 import pytest
 
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, Request
+from aioinformer.testing.selection import Selection
+from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions
+from tests import virtual_time
 
 from .client import APIClient, short
 
@@ -116,15 +120,46 @@ async def test_a_field_selector_follows_the_status(api: APIClient, server: APISe
 async def test_a_timeout_ends_the_stream(api: APIClient, server: APIServer) -> None:
     async with api.watch(ALL, resourceVersion=now(server), timeoutSeconds="1") as lines:
         assert await lines.rest() == []
-    async with api.watch(
-        ALL, resourceVersion=now(server), timeoutSeconds="1", allowWatchBookmarks="true"
-    ) as lines:
-        create(server, "a", "elsewhere")
-        last = (await lines.rest())[-1]
-    assert last == {
-        "type": "BOOKMARK",
-        "object": {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"resourceVersion": now(server)}},
-    }
+
+
+def test_the_last_bookmark_comes_before_the_timeout() -> None:
+    server = APIServer()
+    resource = server.resource("v1", "configmaps")
+    lines: list[bytes] = []
+
+    class Sink:
+        async def write(self, data: bytes) -> None:
+            lines.append(data)
+
+    async def watch(timeout: float) -> float:
+        cursor = WatchCursor(
+            resource,
+            server.cluster.collection(resource),
+            Selection(),
+            WatchOptions(resource_version=now(server), allow_bookmarks=True),
+            current=lambda: server.resource_version,
+        )
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await OpenWatch(
+            Request("GET", ALL),
+            cursor,
+            timeout=timeout,
+            bookmark_interval=60,
+            hang_up=lambda flush: None,
+            keep_bookmark=lambda request, closing: True,
+            thawed=lambda request: None,
+        ).run(Sink())
+        return loop.time() - begun
+
+    assert virtual_time.run(watch(1)) == 1
+    assert lines == []
+    assert virtual_time.run(watch(150)) == 150
+    expected = (
+        f'{{"type":"BOOKMARK","object":{{"kind":"ConfigMap","apiVersion":"v1","metadata":'
+        f'{{"resourceVersion":"{now(server)}"}}}}}}\n'
+    )
+    assert lines == [expected.encode()] * 3
 
 
 async def test_bookmarks_come_regularly(api: APIClient, http: aiohttp.ClientSession) -> None:

@@ -1,0 +1,78 @@
+"""Programs that a test starts and reads from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+PATIENCE = 30.0
+
+
+class Ended(NamedTuple):
+    """How a program ended: its exit code and all that it had not yet been read from."""
+
+    code: int
+    output: str
+    errors: str
+
+
+class Lines:
+    """The lines that a program prints, as they come."""
+
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        self._stream = stream
+
+    async def next(self) -> str:
+        """The next line; fails where none comes."""
+        async with asyncio.timeout(PATIENCE):
+            line = await self._stream.readline()
+        assert line.endswith(b"\n"), f"the program has ended with {line!r}"
+        return line.decode().rstrip()
+
+    async def rest(self) -> str:
+        """Everything until its end."""
+        async with asyncio.timeout(PATIENCE):
+            return (await self._stream.read()).decode()
+
+
+class Running:
+    """A program that runs."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self.output = Lines(process.stdout)
+        self.errors = Lines(process.stderr)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
+    async def end(self) -> Ended:
+        """Wait for its end."""
+        output, errors = await asyncio.gather(self.output.rest(), self.errors.rest())
+        async with asyncio.timeout(PATIENCE):
+            return Ended(await self._process.wait(), output, errors)
+
+
+@asynccontextmanager
+async def running(*command: str, environment: Mapping[str, str] | None = None) -> AsyncIterator[Running]:
+    """A program; killed at the end if it still runs."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **(environment or {})},
+    )
+    started = Running(process)
+    try:
+        yield started
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await started.end()

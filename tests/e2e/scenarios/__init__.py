@@ -1,0 +1,35 @@
+"""Sequences of requests, to be sent to two servers alike.
+
+What a request needs of earlier answers, it takes from that server's. Which requests are sent does not depend on them.
+"""
+
+from __future__ import annotations
+
+from ..recording import Scenario
+from .custom import custom_resources
+from .deleting import deletions, namespaces
+from .patching import applied, containers, patches, status
+from .reading import pages, selectors, views
+from .schemas import schemas
+from .watching import refused_watches, streamed_lists, watches
+from .writing import bad_requests, life, names
+
+SCENARIOS: tuple[Scenario, ...] = (
+    life,
+    bad_requests,
+    names,
+    patches,
+    containers,
+    status,
+    applied,
+    selectors,
+    pages,
+    views,
+    watches,
+    refused_watches,
+    streamed_lists,
+    deletions,
+    namespaces,
+    custom_resources,
+    schemas,
+)

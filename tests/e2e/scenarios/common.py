@@ -1,0 +1,13 @@
+"""What scenarios share: paths, and what they take from answers."""
+
+from __future__ import annotations
+
+from ..api import Answer
+
+CONFIGMAPS = "/api/v1/namespaces/NS/configmaps"
+PODS = "/api/v1/namespaces/NS/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/NS/deployments"
+
+
+def version_of(answer: Answer) -> str:
+    return str(answer.body["metadata"]["resourceVersion"])

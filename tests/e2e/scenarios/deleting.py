@@ -1,0 +1,73 @@
+"""Deletion: finalizers, grace, policies, whole collections, namespaces."""
+
+from __future__ import annotations
+
+from ..api import MERGE
+from ..clusters import configmap, pod
+from ..recording import Recorder
+from .common import CONFIGMAPS, PODS, version_of
+
+
+async def deletions(server: Recorder) -> None:
+    """Finalizers, grace, policies, and whole collections."""
+    held = configmap("held")
+    held["metadata"]["finalizers"] = ["example.com/a", "example.com/b"]
+    begun = version_of(await server.ask("POST", CONFIGMAPS, held))
+    path = f"{CONFIGMAPS}/held"
+    await server.ask("DELETE", path)
+    await server.ask("GET", path)
+    await server.ask("DELETE", path)
+    await server.ask("PATCH", path, {"data": {"k": "1"}}, content_type=MERGE)
+    for finalizers in (["example.com/a", "example.com/c"], ["example.com/a"], [], []):
+        await server.ask("PATCH", path, {"metadata": {"finalizers": finalizers}}, content_type=MERGE)
+    for name, query in (
+        ("foreground", {"propagationPolicy": "Foreground"}),
+        ("orphan", {"propagationPolicy": "Orphan"}),
+        ("background", {"propagationPolicy": "Background"}),
+        ("nonsense", {"propagationPolicy": "Nonsense"}),
+        ("graceful", {"gracePeriodSeconds": "5"}),
+        ("negative", {"gracePeriodSeconds": "-1"}),
+    ):
+        await server.ask("POST", CONFIGMAPS, configmap(name))
+        await server.ask("DELETE", f"{CONFIGMAPS}/{name}", query=query)
+        await server.ask("GET", f"{CONFIGMAPS}/{name}")
+    await server.watch(CONFIGMAPS, {"resourceVersion": begun})
+    created = await server.ask("POST", PODS, pod("unscheduled"))
+    await server.ask("DELETE", f"{PODS}/unscheduled")
+    await server.ask("POST", PODS, pod("scheduled", node="node-1"))
+    await server.ask("DELETE", f"{PODS}/scheduled")
+    await server.ask("DELETE", f"{PODS}/scheduled")
+    await server.ask("DELETE", f"{PODS}/scheduled", {"gracePeriodSeconds": 3})
+    await server.ask("DELETE", f"{PODS}/scheduled", query={"gracePeriodSeconds": "0"})
+    await server.watch(PODS, {"resourceVersion": version_of(created)})
+    for name in ("a", "b", "c"):
+        created = await server.ask("POST", CONFIGMAPS, configmap(name, labels={"app": name}))
+    await server.ask("DELETE", CONFIGMAPS, query={"labelSelector": "app in (a"})
+    await server.ask("DELETE", CONFIGMAPS, query={"labelSelector": "app=a"})
+    await server.ask("DELETE", CONFIGMAPS, query={"dryRun": "All"})
+    await server.ask("DELETE", CONFIGMAPS)
+    await server.ask("GET", CONFIGMAPS)
+    await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
+
+
+async def namespaces(server: Recorder) -> None:
+    """A namespace, and what happens in one that is going; nobody is there to empty it."""
+    created = await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "NS-b"}})
+    del created
+    answer = await server.ask("POST", "/api/v1/namespaces", {"metadata": {"generateName": "going-"}})
+    name = answer.body["metadata"]["name"]
+    path = f"/api/v1/namespaces/{name}"
+    await server.ask("POST", f"{path}/configmaps", configmap("a"))
+    await server.ask("DELETE", path)
+    await server.ask("DELETE", path)
+    await server.ask("GET", path)
+    await server.ask("POST", f"{path}/configmaps", configmap("b"))
+    await server.ask("GET", f"{path}/configmaps")
+    await server.ask("PATCH", path, {"spec": {"finalizers": None}}, content_type=MERGE)
+    current = await server.ask("GET", path)
+    await server.ask("PUT", f"{path}/finalize", current.body | {"spec": {"finalizers": []}})
+    await server.ask("GET", path)
+    await server.ask("DELETE", "/api/v1/namespaces")
+    await server.ask(
+        "POST", "/api/v1/namespaces", {"metadata": {"name": "x", "namespace": "y"}}, {"dryRun": "All"}
+    )

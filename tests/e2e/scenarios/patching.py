@@ -1,0 +1,150 @@
+"""Patches of every kind, and the status subresource."""
+
+from __future__ import annotations
+
+from ..api import JSON, JSON_PATCH, MERGE, STRATEGIC, Object
+from ..clusters import configmap, pod
+from ..recording import Recorder
+from .common import CONFIGMAPS, DEPLOYMENTS, PODS, version_of
+
+APPLY = "application/apply-patch+yaml"
+
+
+async def patches(server: Recorder) -> None:
+    """JSON, merge and strategic patches."""
+    created = await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1", m="1"))
+    path = f"{CONFIGMAPS}/a"
+    for kind, patch in (
+        (MERGE, {"data": {"k": "2", "m": None}}),
+        (MERGE, {"data": {"k": "2"}}),  # which changes nothing
+        (MERGE, {"metadata": {"resourceVersion": "1"}, "data": {"k": "3"}}),
+        (MERGE, {"metadata": {"name": "b"}}),
+        (MERGE, {"metadata": {"namespace": "other"}}),
+        (MERGE, {"metadata": {"uid": "f00"}}),
+        (MERGE, {"metadata": {"labels": {"app": "-"}}}),
+        (MERGE, {"metadata": None}),
+        (MERGE, {"kind": "Secret"}),
+        (MERGE, b"[]"),
+        (MERGE, b"{"),
+        (MERGE, b""),
+        (STRATEGIC, {"metadata": {"labels": {"tier": "front", "app": None}}}),
+        (STRATEGIC, {"data": {"$patch": "replace", "only": "1"}}),
+        (STRATEGIC, b"{"),
+        (
+            JSON_PATCH,
+            [
+                {"op": "test", "path": "/data/only", "value": "1"},
+                {"op": "add", "path": "/data/j", "value": "1"},
+            ],
+        ),
+        (JSON_PATCH, [{"op": "test", "path": "/data/only", "value": "2"}]),
+        (JSON_PATCH, [{"op": "remove", "path": "/data/absent"}]),
+        (
+            JSON_PATCH,
+            [
+                {"op": "replace", "path": "/data/j", "value": "2"},
+                {"op": "copy", "from": "/data/j", "path": "/data/c"},
+            ],
+        ),
+        (JSON_PATCH, [{"op": "move", "from": "/data/j", "path": "/data/moved"}]),
+        (JSON_PATCH, [{"op": "jump", "path": "/data"}]),
+        (JSON_PATCH, [{"op": "add", "path": "/metadata/finalizers", "value": ["example.com/a"]}]),
+        (JSON_PATCH, [{"op": "remove", "path": "/metadata/finalizers"}]),
+        (JSON_PATCH, {"op": "remove", "path": "/data"}),
+        (JSON_PATCH, b"["),
+        (JSON_PATCH, []),
+        (JSON, {}),
+        ("text/plain", b"x"),
+    ):
+        await server.ask("PATCH", path, patch, content_type=kind)
+    await server.ask("PATCH", f"{CONFIGMAPS}/absent", {}, content_type=MERGE)
+    await server.ask("PATCH", path, {"data": {"dry": "1"}}, {"dryRun": "All"}, content_type=MERGE)
+    await server.ask("GET", path)
+    await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
+
+
+async def containers(server: Recorder) -> None:
+    """Strategic patches of lists, which merge by name."""
+    made = pod("web")
+    made["spec"]["containers"].append({"name": "side", "image": "example.com/side"})
+    await server.ask("POST", PODS, made)
+    path = f"{PODS}/web"
+    for patch in (
+        {"spec": {"containers": [{"name": "side", "image": "example.com/side:2"}]}},
+        {
+            "spec": {
+                "$setElementOrder/containers": [{"name": "main"}, {"name": "side"}],
+                "containers": [{"name": "main", "image": "example.com/main:2"}],
+            }
+        },
+        {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}},
+        {"metadata": {"finalizers": ["example.com/a"]}},
+        {"metadata": {"finalizers": ["example.com/b"]}},
+        {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}},
+        {"spec": {"tolerations": [{"key": "a", "operator": "Exists"}]}},
+    ):
+        await server.ask("PATCH", path, patch, content_type=STRATEGIC)
+
+
+async def status(server: Recorder) -> None:
+    """The status subresource: of what has one, neither writes the other's part."""
+    created = await server.ask("POST", PODS, pod("web") | {"status": {"phase": "Failed"}})
+    path = f"{PODS}/web"
+    await server.ask("PATCH", path, {"status": {"phase": "Running"}}, content_type=MERGE)
+    await server.ask(
+        "PATCH", f"{path}/status", {"status": {"phase": "Running", "message": "well"}}, content_type=MERGE
+    )
+    await server.ask(
+        "PATCH",
+        f"{path}/status",
+        {"metadata": {"labels": {"a": "b"}}, "spec": {"nodeName": "n"}},
+        content_type=MERGE,
+    )
+    await server.ask("GET", f"{path}/status")
+    await server.ask("PUT", f"{path}/status", created.body | {"status": {"phase": "Failed"}})
+    current = await server.ask("GET", path)
+    await server.ask("PUT", f"{path}/status", current.body | {"status": {"phase": "Succeeded"}})
+    await server.ask("PUT", path, current.body | {"metadata": {"name": "web", "labels": {"c": "d"}}})
+    await server.ask("DELETE", f"{path}/status")
+    await server.ask("PATCH", f"{CONFIGMAPS}/absent/status", {}, content_type=MERGE)
+    await server.ask("POST", DEPLOYMENTS, deployment("web", 1))
+    await server.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 2}}, content_type=MERGE)
+    await server.ask("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
+    await server.ask("PATCH", f"{DEPLOYMENTS}/web/status", {"status": {"replicas": 2}}, content_type=MERGE)
+    await server.ask("GET", f"{DEPLOYMENTS}/web/scale")
+    await server.watch(DEPLOYMENTS)
+
+
+async def applied(server: Recorder) -> None:
+    """Server-side apply."""
+    path = f"{CONFIGMAPS}/applied"
+    whole: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "applied"},
+        "data": {"k": "1"},
+    }
+    manager = {"fieldManager": "tests"}
+    await server.ask("PATCH", path, whole, content_type=APPLY)
+    await server.ask("PATCH", path, whole, manager, content_type=APPLY)
+    await server.ask("PATCH", path, whole | {"data": {"m": "1"}}, manager, content_type=APPLY)
+    await server.ask(
+        "PATCH", path, whole | {"data": {"m": "2"}}, {"fieldManager": "other"}, content_type=APPLY
+    )
+    await server.ask(
+        "PATCH",
+        path,
+        whole | {"data": {"m": "2"}},
+        {"fieldManager": "other", "force": "true"},
+        content_type=APPLY,
+    )
+    await server.ask("GET", path)
+
+
+def deployment(name: str, replicas: int) -> Object:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod(name)["spec"]}
+    return {
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+    }

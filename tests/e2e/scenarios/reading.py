@@ -1,0 +1,92 @@
+"""Lists: selectors, pages, versions, and other ways of showing them."""
+
+from __future__ import annotations
+
+from ..clusters import configmap, pod
+from ..recording import Recorder
+from .common import CONFIGMAPS, PODS, version_of
+
+
+async def selectors(server: Recorder) -> None:
+    """Label and field selectors, good and bad."""
+    for name, labels in (
+        ("a", {"app": "web", "tier": "front"}),
+        ("b", {"app": "db"}),
+        ("c", {}),
+        ("d", {"app": "", "n": "7"}),
+    ):
+        await server.ask("POST", CONFIGMAPS, configmap(name, labels=labels))
+    for selector in (
+        "app=web", "app==web", "app!=web", "app", "!app", "app in (web,db)", "app notin (web)", "app=", "app!=",
+        "app=web,tier", "app in (web), tier notin (back)", " app = web ", "n>5", "n<5", "n>x", "app in ()", "",
+        "app in (web", "app=web=db", "=web", "app,,tier", "app in web", "app=web,", ",", "!", "!!app", "-=a",
+        "app=-", "a/b/c=d", "example.com/app", "app in (,)", "(", "app ! = web",
+    ):  # fmt: skip
+        await server.ask("GET", CONFIGMAPS, query={"labelSelector": selector})
+    for selector in (
+        "metadata.name=a", "metadata.name==a", "metadata.name!=a", "metadata.namespace!=default",
+        "metadata.name=a,metadata.name=b", "metadata.name=a,", "data.k=1", "metadata.labels=a", "metadata.name",
+        "=a", "metadata.name=", "", ",", "metadata.name=a\\,b", "metadata.name>a", "a=b=c", "metadata.uid=a",
+    ):  # fmt: skip
+        await server.ask("GET", CONFIGMAPS, query={"fieldSelector": selector})
+    await server.ask("POST", PODS, pod("web", node="node-1"))
+    for selector in (
+        "spec.nodeName=node-1", "spec.nodeName=", "status.phase=Pending", "status.phase!=Pending",
+        "spec.restartPolicy=Always", "spec.schedulerName=x", "status.podIP=", "spec.hostNetwork=false",
+        "status.nominatedNodeName=", "spec.serviceAccountName=", "spec.containers=a",
+    ):  # fmt: skip
+        await server.ask("GET", PODS, query={"fieldSelector": selector})
+    await server.ask("GET", "/api/v1/namespaces", query={"fieldSelector": "metadata.name=NS"})
+
+
+async def pages(server: Recorder) -> None:
+    """Limits, continue tokens, versions and how they match."""
+    versions = [
+        version_of(await server.ask("POST", CONFIGMAPS, configmap(f"c{number}"))) for number in range(5)
+    ]
+    for limit in ("2", "5", "6", "0", "-1"):
+        await server.ask("GET", CONFIGMAPS, query={"limit": limit})
+        await server.ask("GET", CONFIGMAPS, query={"limit": limit, "resourceVersion": "0"})
+    page = await server.ask("GET", CONFIGMAPS, query={"limit": "2"})
+    await server.ask("DELETE", f"{CONFIGMAPS}/c3")
+    while token := page.body["metadata"].get("continue"):
+        page = await server.ask("GET", CONFIGMAPS, query={"limit": "2", "continue": token})
+    page = await server.ask("GET", CONFIGMAPS, query={"limit": "1", "labelSelector": "!absent"})
+    token = page.body["metadata"]["continue"]
+    await server.ask("GET", CONFIGMAPS, query={"continue": token})
+    await server.ask("GET", CONFIGMAPS, query={"continue": token, "resourceVersion": versions[0]})
+    await server.ask("GET", CONFIGMAPS, query={"continue": token, "resourceVersion": "0"})
+    await server.ask("GET", CONFIGMAPS, query={"continue": token, "resourceVersionMatch": "Exact"})
+    await server.ask("GET", CONFIGMAPS, query={"continue": "broken"})
+    await server.ask("GET", CONFIGMAPS, query={"continue": "e30"})
+    for version in ("", "0", versions[2], versions[4], "abc", "-1", "1.5"):
+        for match in ("", "Exact", "NotOlderThan", "Sometime"):
+            for limit in ("", "2"):
+                given = {"resourceVersion": version, "resourceVersionMatch": match, "limit": limit}
+                query = {name: value for name, value in given.items() if value}
+                await server.ask("GET", CONFIGMAPS, query=query)
+    future = str(10**9)
+    await server.ask("GET", CONFIGMAPS, query={"resourceVersion": future})
+    await server.ask("GET", CONFIGMAPS, query={"resourceVersion": future, "resourceVersionMatch": "Exact"})
+    await server.ask("GET", f"{CONFIGMAPS}/c0", query={"resourceVersion": versions[4]})
+    await server.ask("GET", f"{CONFIGMAPS}/c0", query={"resourceVersion": "0"})
+    await server.ask("GET", f"{CONFIGMAPS}/c0", query={"resourceVersion": "abc"})
+    await server.ask("GET", CONFIGMAPS, query={"sendInitialEvents": "true"})
+
+
+async def views(server: Recorder) -> None:
+    """Tables and metadata alone."""
+    await server.ask("POST", CONFIGMAPS, configmap("a", k="1", m="2"))
+    await server.ask("POST", PODS, pod("web", node="node-1"))
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    partial = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+    for path in (CONFIGMAPS, f"{CONFIGMAPS}/a", PODS, "/api/v1/namespaces/NS"):
+        await server.ask("GET", path, accept=table)
+    await server.ask("GET", CONFIGMAPS, query={"includeObject": "None"}, accept=table)
+    await server.ask("GET", CONFIGMAPS, accept=f"{table},application/json")
+    await server.ask("GET", CONFIGMAPS, accept=partial)
+    await server.ask(
+        "GET", f"{PODS}/web", accept="application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    )
+    await server.ask("GET", CONFIGMAPS, accept="application/vnd.kubernetes.protobuf")
+    await server.ask("GET", CONFIGMAPS, accept="application/vnd.kubernetes.protobuf,application/json")

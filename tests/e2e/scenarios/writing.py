@@ -1,0 +1,107 @@
+"""Creating and replacing, and what is refused there."""
+
+from __future__ import annotations
+
+from ..api import MERGE
+from ..clusters import configmap, pod
+from ..recording import Recorder
+from .common import CONFIGMAPS, PODS, version_of
+
+
+async def life(server: Recorder) -> None:
+    """Create, read, replace and delete one object."""
+    created = await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1"))
+    await server.ask("POST", CONFIGMAPS, configmap("a"))
+    await server.ask("GET", f"{CONFIGMAPS}/a")
+    await server.ask("GET", CONFIGMAPS)
+    await server.ask("PUT", f"{CONFIGMAPS}/a", created.body)  # which changes nothing
+    await server.ask("PUT", f"{CONFIGMAPS}/a", created.body | {"data": {"k": "2"}})
+    await server.ask("PUT", f"{CONFIGMAPS}/a", created.body | {"data": {"k": "3"}})  # conflict
+    await server.ask("PUT", f"{CONFIGMAPS}/a", configmap("a", k="4"))  # whatever its version
+    await server.ask("PUT", f"{CONFIGMAPS}/a", configmap("b"))
+    await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": {"name": "a", "namespace": "other"}})
+    await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": {"name": "a", "uid": "f00"}})
+    await server.ask("PUT", f"{CONFIGMAPS}/absent", configmap("absent"))
+    await server.ask("DELETE", f"{CONFIGMAPS}/a", query={"dryRun": "All"})
+    await server.ask("DELETE", f"{CONFIGMAPS}/a", {"preconditions": {"uid": "f00"}})
+    await server.ask("DELETE", f"{CONFIGMAPS}/a", {"preconditions": {"resourceVersion": "1"}})
+    await server.ask("DELETE", f"{CONFIGMAPS}/a")
+    await server.ask("DELETE", f"{CONFIGMAPS}/a")
+    await server.ask("GET", f"{CONFIGMAPS}/a")
+    await server.ask("GET", CONFIGMAPS)
+    await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
+
+
+async def bad_requests(server: Recorder) -> None:
+    """What is refused, and in which words."""
+    post = "POST", CONFIGMAPS
+    await server.ask(*post, b"{no JSON")
+    await server.ask(*post, b"")
+    await server.ask(*post, b"[]")
+    await server.ask(*post, b"7")
+    await server.ask(*post, b"a: b", content_type="text/plain")
+    await server.ask(*post, {})
+    await server.ask(*post, {"metadata": {}})
+    await server.ask(*post, configmap("a") | {"kind": "Secret", "apiVersion": "v1"})
+    await server.ask(*post, configmap("a") | {"kind": "ConfigMap", "apiVersion": "v2"})
+    await server.ask(*post, {"metadata": {"name": "a", "namespace": "other"}})
+    await server.ask(*post, {"metadata": {"name": "a", "resourceVersion": "7"}})
+    await server.ask("POST", "/api/v1/namespaces/absent-namespace/configmaps", configmap("a"))
+    await server.ask("POST", f"{CONFIGMAPS}/a", configmap("a"))
+    await server.ask("PUT", CONFIGMAPS, configmap("a"))
+    await server.ask("PATCH", CONFIGMAPS, {}, content_type=MERGE)
+    await server.ask("GET", "/api/v1/namespaces/absent-namespace/configmaps")
+    await server.ask("GET", "/api/v1/namespaces/absent-namespace/configmaps/a")
+    await server.ask("GET", "/api/v1/namespaces/NS/cauldrons")
+    await server.ask("GET", "/apis/apps/v1/namespaces/NS/cauldrons/a")
+    await server.ask("POST", "/apis/apps/v1/namespaces/NS/cauldrons", {})
+    await server.ask("GET", "/apis/absent.example.com/v1/cauldrons")
+    await server.ask("GET", "/apis/apps/v9/deployments")
+    await server.ask("GET", "/nowhere")
+    await server.ask("GET", f"{CONFIGMAPS}/a/status")
+    await server.ask("GET", CONFIGMAPS, query={"limit": "some"})
+    await server.ask("GET", CONFIGMAPS, query={"watch": "maybe", "timeoutSeconds": "1"})
+    await server.ask("GET", CONFIGMAPS, query={"timeoutSeconds": "long"})
+    await server.ask("GET", CONFIGMAPS, query={"unknown": "ignored"})
+    await server.ask(*post, configmap("a"), {"dryRun": "Some"})
+    await server.ask(*post, configmap("a"), {"dryRun": "All"})
+    await server.ask("GET", CONFIGMAPS, accept="text/html")
+
+
+async def names(server: Recorder) -> None:
+    """Names, labels and other metadata, good and bad."""
+    for name in ("A", "a_b", "a.b", "a..b", "-a", "a-", "ä", "a" * 253, "a" * 254, "a/b", "", "1"):
+        await server.ask("POST", CONFIGMAPS, configmap(name))
+    for key, value in (
+        ("app", "a" * 64),
+        ("app", "-"),
+        ("app", ""),
+        ("", "a"),
+        ("a/b/c", "a"),
+        ("Example.com/app", "a"),
+        ("a" * 64, "a"),
+        ("-", "a"),
+        ("example.com/app", "A_b.c-1"),
+    ):
+        await server.ask("POST", CONFIGMAPS, configmap("labelled", labels={key: value}), {"dryRun": "All"})
+    for metadata in (
+        {"annotations": {"a b": "c"}},
+        {"annotations": {"Upper.Case/ok": "any text ✓"}},
+        {"finalizers": ["unqualified"]},
+        {"finalizers": ["example.com/a", "example.com/a"]},
+        {"ownerReferences": [{"name": "a"}]},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u"}]},
+        {"labels": {"app": 7}},
+        {"labels": ["app"]},
+        {"generation": 7, "selfLink": "/", "creationTimestamp": "2020-01-01T00:00:00Z", "uid": "u"},
+        {"deletionTimestamp": "2020-01-01T00:00:00Z"},
+    ):
+        await server.ask("POST", CONFIGMAPS, {"metadata": {"name": "special", **metadata}})
+        unfinalised = {"metadata": {"finalizers": None}}
+        await server.ask("PATCH", f"{CONFIGMAPS}/special", unfinalised, content_type=MERGE)
+        await server.ask("DELETE", f"{CONFIGMAPS}/special")
+    for base in ("generated-", "a" * 70, "Upper-", "x."):
+        await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": base}})
+    await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": "unused-", "name": "given"}})
+    await server.ask("POST", PODS, pod("UPPER"))
+    await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "dotted.name"}})

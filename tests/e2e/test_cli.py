@@ -1,0 +1,270 @@
+"""The command line as a program: what it prints, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import APIServer
+from tests.kubernetes.kubectl import run_kubectl
+from tests.kubernetes.process import free_ports
+
+from .api import CONFIGMAPS, PODS
+from .clusters import Cluster, configmap, pod
+from .conftest import REAL
+from .definitions import CAVE_DEFINITION, CAVES, cave
+from .processes import Ended, Lines, Running, running
+
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
+
+
+@pytest.fixture(params=["secure", pytest.param("real", marks=REAL)])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    chosen: Cluster = request.getfixturevalue(request.param)
+    return chosen
+
+
+@pytest.fixture
+async def open_server() -> AsyncIterator[APIServer]:
+    """An embedded server without TLS and token, as --server reaches it."""
+    async with APIServer(seed=1) as server:
+        yield server
+
+
+def aioinformer(*args: str) -> AbstractAsyncContextManager[Running]:
+    return running(
+        sys.executable, "-m", "aioinformer", *args, environment={"COLUMNS": "200", "NO_COLOR": "1"}
+    )
+
+
+async def outcome(*args: str) -> Ended:
+    """Run it to its end."""
+    async with aioinformer(*args) as program:
+        return await program.end()
+
+
+def to(cluster: Cluster) -> tuple[str, ...]:
+    return ("--kubeconfig", str(cluster.kubeconfig), "-n", cluster.namespace)
+
+
+async def events(lines: Lines, count: int) -> list[dict[str, Any]]:
+    return [json.loads(await lines.next()) for _ in range(count)]
+
+
+@pytest.mark.kubernetes
+async def test_it_follows_what_kubectl_does(cluster: Cluster, kubernetes_binaries: Path) -> None:
+    kubectl: list[str | Path] = [
+        kubernetes_binaries / "kubectl",
+        f"--kubeconfig={cluster.kubeconfig}",
+        f"--cache-dir={cluster.folder / 'kubectl'}",
+        f"--namespace={cluster.namespace}",
+    ]
+    manifest = json.dumps({"apiVersion": "v1", "kind": "Pod", **pod("new")})
+    before = await cluster.create(PODS, pod("before"))
+    async with aioinformer("watch", "pods", *to(cluster), "-o", "jsonl") as program:
+        first, synced = await events(program.output, 2)
+        version = before["metadata"]["resourceVersion"]
+        assert first == {
+            "type": "ADDED",
+            "key": cluster.key("before"),
+            "resourceVersion": version,
+            "initial": True,
+        }
+        assert (synced["type"], synced["count"]) == ("SYNCED", 1)
+        assert int(synced["resourceVersion"]) >= int(version)
+        await run_kubectl(kubectl, "create", "-f", "-", stdin=manifest)
+        await run_kubectl(kubectl, "label", "pod", "new", "tier=front")
+        await run_kubectl(kubectl, "delete", "pod", "new")
+        assert [(each["type"], each["key"], each["initial"]) for each in await events(program.output, 4)] == [
+            ("ADDED", cluster.key("new"), False),
+            ("MODIFIED", cluster.key("new"), False),
+            ("MODIFIED", cluster.key("new"), False),  # marked for deletion
+            ("DELETED", cluster.key("new"), False),
+        ]
+        program.signal(signal.SIGINT)
+        assert await program.end() == (0, "", "")
+
+
+async def test_until_synced_it_prints_what_there_is_and_ends(cluster: Cluster) -> None:
+    for name in ("a", "b"):
+        await cluster.create(CONFIGMAPS, configmap(name, k="1"))
+    ended = await outcome("watch", "cm", *to(cluster), "-o", "jsonl", "--full", "--until-synced")
+    *objects, synced = map(json.loads, ended.output.splitlines())
+    assert (ended.code, ended.errors) == (0, "")
+    assert {each["key"]: each["object"] for each in objects} == await cluster.list(CONFIGMAPS)
+    assert all(set(each) == {"type", "key", "resourceVersion", "initial", "object"} for each in objects)
+    assert set(synced) == {"type", "count", "resourceVersion"}
+    assert synced["count"] == 2
+
+
+async def test_custom_resources_and_selectors(cluster: Cluster) -> None:
+    await cluster.define(CAVE_DEFINITION)
+    for name in ("deep", "flat"):
+        await cluster.create(CAVES, cave(name))
+    for resource in ("caves.example.com", "cave"):
+        ended = await outcome(
+            "watch",
+            resource,
+            *to(cluster),
+            "--field-selector",
+            "metadata.name=deep",
+            "-o",
+            "jsonl",
+            "--until-synced",
+        )
+        assert [json.loads(line).get("key") for line in ended.output.splitlines()] == [
+            cluster.key("deep"),
+            None,
+        ]
+
+
+async def test_tables(cluster: Cluster) -> None:
+    await cluster.create(PODS, pod("web", labels={"app": "web"}))
+    ended = await outcome("watch", "pods", *to(cluster), "--until-synced", "-l", "app=web")
+    header, row = ended.output.splitlines()
+    assert header.split() == ["EVENT", "NAME", "STATUS", "AGE"]
+    assert row.split()[:3] == ["ADDED", "web", "Pending"]
+    assert ended.errors.startswith("synced: 1 object at version ")
+    ended = await outcome("watch", "pods", *to(cluster), "--until-synced", "-o", "wide")
+    header, row = ended.output.splitlines()
+    assert header.split() == ["EVENT", "NAME", "STATUS", "AGE", "VERSION", "UID", "LABELS"]
+    assert row.split()[-1] == "app=web"
+
+
+async def test_all_namespaces_of_a_server_by_its_url(open_server: APIServer) -> None:
+    for namespace in ("one", "two"):
+        open_server.create("v1", "pods", pod("web"), namespace)
+    ended = await outcome("watch", "po", "-A", "--server", open_server.url, "--until-synced")
+    assert [line.split()[:3] for line in ended.output.splitlines()] == [
+        ["EVENT", "NAMESPACE", "NAME"],
+        ["ADDED", "one", "web"],
+        ["ADDED", "two", "web"],
+    ]
+
+
+async def test_a_server_that_goes_away_and_comes_back(open_server: APIServer) -> None:
+    open_server.create("v1", "pods", pod("web"))
+    async with aioinformer("watch", "pods", "--server", open_server.url, "-o", "jsonl") as program:
+        await events(program.output, 2)
+        open_server.faults.refuse(cut=True)
+        assert "watch pods in default" in await program.errors.next()
+        open_server.delete("v1", "pods", "web")
+        open_server.faults.expire_history()
+        await open_server.faults.accept()
+        (deleted,) = await events(program.output, 1)
+        assert (deleted["type"], deleted["key"]) == ("DELETED", "default/web")
+        program.signal(signal.SIGTERM)
+        assert (await program.end()).code == 0
+
+
+async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> None:
+    frozen = open_server.faults.freeze(verb="watch")
+    async with aioinformer("watch", "pods", "--server", open_server.url) as program:
+        async with asyncio.timeout(30):
+            while not open_server.count("watch"):  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+        program.signal(signal.SIGINT)
+        assert await program.end() == (0, "", "")
+    frozen.remove()
+
+
+async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
+    for number in range(2000):
+        open_server.create("v1", "pods", pod(f"web-{number}"))
+    command = f"{sys.executable} -m aioinformer watch pods --server {open_server.url} | head -1"
+    async with running("bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}") as program:
+        code, output, errors = await program.end()
+    assert (code, errors) == (0, "")
+    assert output.startswith("EVENT")
+
+
+REASONS = {
+    "unknown": (["watch", "cauldrons"], "has no resource 'cauldrons'"),
+    "unknown group": (["watch", "caves.absent.example.com"], "has no resource 'caves.absent.example.com'"),
+    "label selector": (["watch", "pods", "-l", "app in (web"], "unable to parse requirement"),
+    "field selector": (["watch", "pods", "--field-selector", "data.k=1"], "data.k"),
+}
+
+
+@pytest.mark.parametrize(("args", "reason"), REASONS.values(), ids=REASONS)
+async def test_what_cannot_be_is_said_in_a_line(cluster: Cluster, args: list[str], reason: str) -> None:
+    hopeless(await outcome(*args, *to(cluster)), reason)
+
+
+async def test_a_forbidden_resource(cluster: Cluster) -> None:
+    await cluster.forbid()
+    hopeless(await outcome("watch", "configmaps", *to(cluster), *powerless(cluster)), "403 Forbidden")
+
+
+async def test_a_wrong_token(cluster: Cluster) -> None:
+    config = json.loads(cluster.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": "wrong"}
+    path = cluster.folder / "wrong"
+    path.write_text(json.dumps(config))
+    hopeless(await outcome("watch", "pods", "--kubeconfig", str(path)), "401 Unauthorized")
+
+
+async def test_nobody_there(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    hopeless(await outcome("watch", "pods", "--server", f"http://127.0.0.1:{port}"), "cannot connect")
+    hopeless(await outcome("watch", "pods", "--kubeconfig", str(tmp_path / "absent")), "no such file")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["watch"],
+        ["watch", "pods", "-n", "a", "-A"],
+        ["watch", "pods", "-o", "xml"],
+        ["watch", "pods", "--full"],
+        ["watch", "pods", "--server", "http://127.0.0.1:1", "--context", "a"],
+        ["watch", "pods", "--server", "no-url"],
+        ["watch", "pods", "--nonsense"],
+        ["demo", "--seconds", "0"],
+        ["nonsense"],
+    ],
+    ids=" ".join,
+)
+async def test_bad_usage(args: list[str]) -> None:
+    ended = await outcome(*args)
+    assert (ended.code, ended.output) == (2, "")
+    assert "Usage: aioinformer" in ended.errors
+
+
+async def test_the_demo_ends_with_a_proof() -> None:
+    ended = await outcome("demo", "--seconds", "5")
+    assert (ended.code, ended.errors) == (0, "")
+    assert "cache equal to the server" in ended.output
+    for summary in ("workload:", "troubles:", "handler:", "requests:"):
+        assert summary in ended.output
+
+
+async def test_ctrl_c_ends_the_demo() -> None:
+    async with aioinformer("demo") as program:
+        await program.output.next()
+        program.signal(signal.SIGINT)
+        ended = await program.end()
+    assert (ended.code, ended.errors) == (0, "")
+
+
+def hopeless(ended: Ended, reason: str) -> None:
+    """It ended with one line on why it cannot go on."""
+    assert (ended.code, ended.output) == (1, "")
+    (line,) = ended.errors.splitlines()
+    assert line.startswith("aioinformer: ")
+    assert reason in line
+
+
+def powerless(cluster: Cluster) -> tuple[str, ...]:
+    """Who may not, where that is somebody else than the administrator."""
+    contexts = [each["name"] for each in json.loads(cluster.kubeconfig.read_text())["contexts"]]
+    return ("--context", "powerless") if "powerless" in contexts else ()
