@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -136,6 +136,6 @@ def _meta(obj: Any, attribute: str, field: str) -> Any:
     return getattr(metadata, attribute, None) or getattr(metadata, field, None)
 
 
-def _is_mapping(value: Any) -> bool:
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
     """Whether a value is a mapping; quick for dicts and Structs, as asking an abstract class is not."""
     return isinstance(value, dict) or (not isinstance(value, msgspec.Struct) and isinstance(value, Mapping))
