@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from kubernetes_asyncio.client import V1ConfigMap, V1Pod
 
 from aioinformer import Client, KubeObject
 
-from .api import CONFIGMAPS, PODS, Resource
+from .api import CONFIGMAPS, PODS, Object, Resource
 from .clusters import Cluster, configmap, pod
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import informed
@@ -83,7 +84,8 @@ async def test_an_object_is_equal_however_it_arrived(
     cluster: Cluster, client: Client, resource: Resource
 ) -> None:
     await cluster.define(CAVE_DEFINITION)
-    make = {CONFIGMAPS: configmap, PODS: pod, CAVES: cave}[resource]
+    makers: dict[Resource, Callable[[str], Object]] = {CONFIGMAPS: configmap, PODS: pod, CAVES: cave}
+    make = makers[resource]
     list_watch = cluster.list_watch(client, resource)
     async with informed(list_watch, KubeObject) as (watching, witness):
         created = await cluster.create(resource, make("a"))

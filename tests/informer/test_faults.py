@@ -133,7 +133,7 @@ class Scenario:
         async with self.informer:
             for step in steps:
                 await self.do(step)
-            await asyncio.sleep(200)
+            await asyncio.sleep(200.125)  # not with a resync
             self.check()
         assert not self.history.open
         assert not self.history.closed_twice
