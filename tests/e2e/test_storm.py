@@ -25,6 +25,7 @@ from .witness import Witness, cached
 PODS_AT_FIRST = 20_000
 OPERATIONS = 500.0
 TROUBLE_EVERY = 0.5
+OPERATIONS_AFTERWARDS = 500
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -108,6 +109,9 @@ async def test_after_the_storm_cache_handlers_and_server_are_equal(
             )
             server.faults.clear()
             await server.faults.accept()
+            await witness.until_shadow(server.snapshot("v1", "pods"))
+            for _ in range(OPERATIONS_AFTERWARDS):  # no list follows that would find what the watch has lost
+                workload.step()
             wanted = server.snapshot("v1", "pods")
             await witness.until_shadow(wanted)
             assert cached(informer) == wanted
