@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -46,6 +47,9 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         on_add: ``on_add(obj, is_in_initial_list)``.
         on_update: ``on_update(old, new)``.
         on_delete: ``on_delete(obj)``.
+
+    Raises:
+        ConfigError: A function takes other arguments.
     """
 
     def __init__(
@@ -54,6 +58,9 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         on_update: OnUpdate[T] | None = None,
         on_delete: OnDelete[T] | None = None,
     ) -> None:
+        for name, function in (("on_add", on_add), ("on_update", on_update), ("on_delete", on_delete)):
+            if function is not None:
+                require_callback(name, function)
         self._on_add = on_add
         self._on_update = on_update
         self._on_delete = on_delete
@@ -106,19 +113,44 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
         return f"filtered {handler_name(self._handler)}"
 
 
+ARGUMENTS = {"on_add": ("obj", "is_in_initial_list"), "on_update": ("old", "new"), "on_delete": ("obj",)}
+"""What a handler's methods are called with."""
+
+
 def require_handler(handler: object) -> None:
     """Find out at registration, not at the first event, that something is no handler.
 
     Raises:
-        ConfigError: It lacks a method, or is a class where an instance is wanted.
+        ConfigError: It lacks a method, has one that takes other arguments, or is a class.
     """
-    missing = [
-        name for name in ("on_add", "on_update", "on_delete") if not callable(getattr(handler, name, None))
-    ]
     if isinstance(handler, type):
         raise ConfigError(f"{handler.__qualname__} is a class; register an instance of it")
+    missing = [name for name in ARGUMENTS if not callable(getattr(handler, name, None))]
     if missing:
         raise ConfigError(f"{handler!r} is no event handler: it has no {', '.join(missing)}")
+    for name in ARGUMENTS:
+        require_callback(name, getattr(handler, name))
+
+
+def require_callback(name: str, function: object) -> None:
+    """Find out that a function cannot be called as a handler's method of this name is.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    wanted = ", ".join(ARGUMENTS[name])
+    if not callable(function):
+        raise ConfigError(f"{name} must be a function of ({wanted}), not {function!r}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins do not say
+        return
+    try:
+        signature.bind(*ARGUMENTS[name])
+    except TypeError as error:
+        raise ConfigError(
+            f"{name} is called with ({wanted}); {callable_name(function)} takes {signature}"
+        ) from error
 
 
 def callable_name(function: object) -> str:

@@ -128,7 +128,7 @@ class _LabelParser:
         value = self._value(key, "" if self._peek() in ("", ",") else self._take())
         if operator in ("<", ">") and not _INTEGER.fullmatch(value):
             raise SelectorError(
-                f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": '
+                f'unable to parse requirement: values[0]: Invalid value: "{value}": '
                 "for 'Gt', 'Lt' operators, the value must be an integer"
             )
         return Requirement(key, _OPERATORS[operator], frozenset([value]))
@@ -138,6 +138,14 @@ class _LabelParser:
         if key in _PUNCTUATION or not key:
             raise SelectorError(f"unable to parse requirement: found '{key}', expected: identifier")
         prefix, slash, name = key.rpartition("/")
+        if "/" in prefix:
+            raise SelectorError(
+                f'unable to parse requirement: <nil>: Invalid value: "{key}": a valid label key must consist of '
+                "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+                "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+                "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
+                "(e.g. 'example.com/MyName')"
+            )
         if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
             raise SelectorError(
                 f'unable to parse requirement: <nil>: Invalid value: "{key}": prefix part a lowercase RFC 1123 '

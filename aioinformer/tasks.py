@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
 
 from .errors import AlreadyStartedError
+
+logger = logging.getLogger(__name__)
 
 
 async def finish(*tasks: asyncio.Task[Any]) -> None:
@@ -54,6 +57,12 @@ async def settle(result: object) -> None:
         await result
 
 
+def _log_failure(task: asyncio.Task[None]) -> None:
+    """Tell of a death when it happens; whoever leaves may do so much later."""
+    if not task.cancelled() and (failure := task.exception()) is not None:
+        logger.error("%s failed", task.get_name(), exc_info=failure)
+
+
 class Running(ABC):
     """Something that ``run()`` keeps going, and that can be entered instead.
 
@@ -76,6 +85,7 @@ class Running(ABC):
         if self._task is not None:
             raise AlreadyStartedError(f"{self!r} was started before")
         self._task = asyncio.create_task(self.run(), name=repr(self))
+        self._task.add_done_callback(_log_failure)
         return self._task
 
     async def __aenter__(self) -> Self:

@@ -52,7 +52,8 @@ def create_app(cluster: Client | str) -> web.Application:
 async def readyz(request: web.Request) -> web.Response:
     """200 once the first list is in the cache."""
     pods = request.app[PODS]
-    return web.Response(text="ok") if pods.has_synced() else web.Response(status=503, text=str(pods.state))
+    ready = pods.has_synced() and not pods.is_stopped
+    return web.Response(text="ok") if ready else web.Response(status=503, text=str(pods.state))
 
 
 async def list_pods(request: web.Request) -> web.Response:

@@ -43,7 +43,7 @@ def create_app(cluster: Client | str) -> FastAPI:
 
     @app.get("/readyz")
     async def readyz() -> str:
-        if not pods.has_synced():
+        if pods.is_stopped or not pods.has_synced():
             raise HTTPException(503, str(pods.state))
         return "ok"
 

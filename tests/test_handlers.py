@@ -9,6 +9,7 @@ import pytest
 
 from aioinformer import (
     AddNotification,
+    ConfigError,
     DeletedFinalStateUnknown,
     DeleteNotification,
     FilteringResourceEventHandler,
@@ -131,3 +132,19 @@ def test_names_for_logs() -> None:
     assert handler_name(ResourceEventHandlerFuncs()) == "nothing"
     assert "partial" in handler_name(ResourceEventHandlerFuncs(on_add=partial(added)))
     assert handler_name(FilteringResourceEventHandler(bool, Recorder())) == "filtered Recorder"
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "message"),
+    [
+        ("on_add", lambda obj: None, r"on_add is called with \(obj, is_in_initial_list\)"),
+        ("on_update", lambda new: None, r"on_update is called with \(old, new\)"),
+        ("on_delete", lambda: None, r"on_delete is called with \(obj\)"),
+        ("on_add", "print", "must be a function"),
+    ],
+)
+def test_what_cannot_be_called_is_found_out_where_it_is_written(
+    name: str, function: Any, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ResourceEventHandlerFuncs(**{name: function})

@@ -112,6 +112,10 @@ class _Show:
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
 
     async def run(self) -> None:
+        if self._live is None:
+            self._print(
+                f"an API server at {self._server.url}; try: aioinformer watch pods --server {self._server.url}"
+            )
         if self._live is not None:
             self._live.start()
         while True:
@@ -145,6 +149,7 @@ class _Show:
     def _picture(self) -> Group:
         return Group(
             f"[bold]aioinformer demo[/bold]: pods of an embedded API server, {RATE:.0f} operations a second",
+            f"watch it too: aioinformer watch pods --server {self._server.url}",
             f"{self._informer.state}",
             self._nodes(),
             f"handler:  {_counts(self._news.counts)}",

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from ..errors import AlreadyStartedError
+from ..errors import AlreadyStartedError, ConfigError
 from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
-from ..reflector import ReflectorOptions
+from ..reflector import Phase, ReflectorOptions
 from ..reflector.reflector import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import finish
@@ -105,7 +105,14 @@ class SharedInformerFactory:
             namespaces: Several, each listed and watched by itself (so that rights to each suffice).
             label_selector: As kubectl's ``-l``.
             field_selector: As kubectl's ``--field-selector``.
+
+        Raises:
+            ConfigError: The arguments cannot name a collection.
         """
+        if isinstance(namespaces, str):
+            raise ConfigError(f"namespaces is a list of names, not {namespaces!r}; one alone is namespace=")
+        if namespace is not None and namespaces is not None:
+            raise ConfigError("namespace and namespaces exclude each other")
         chosen = (
             tuple(dict.fromkeys(namespaces)) if namespaces is not None else (namespace or self._namespace,)
         )
@@ -139,7 +146,13 @@ class SharedInformerFactory:
                     task.add_done_callback(self._note_end)
 
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
-        """Wait until all started informers have synced. Raises as the function of this name."""
+        """Wait until all started informers have synced. Raises as the function of this name.
+
+        Those that were never started are not waited for, as upstream; a warning names them.
+        """
+        for informer in self._informers.values():
+            if informer not in self._tasks and informer.state.phase is Phase.NEW:
+                logger.warning("not waiting for %s, which was never started: call start()", informer.name)
         await wait_for_cache_sync(*self._tasks, timeout=timeout)
 
     async def shutdown(self) -> None:
@@ -148,6 +161,8 @@ class SharedInformerFactory:
         Raises:
             BaseExceptionGroup: Informers had failed, with their errors.
         """
+        for informer in self._tasks:
+            informer.require_outside_handlers()
         self._shut_down = True
         tasks = list(self._tasks.values())
         try:
@@ -177,6 +192,5 @@ class SharedInformerFactory:
         await self.shutdown()
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (failure := task.exception()) is not None:
-            logger.error("%s failed", task.get_name(), exc_info=failure)
+        if not task.cancelled() and task.exception() is not None:
             self._failed.set()

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
 from ..codec import codec_for
 from ..controller import Config, Controller, apply_deltas
 from ..deltas import Delta
-from ..errors import AlreadyStartedError, ConfigError, StoppedError, SyncTimeout
+from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError, SyncTimeout
 from ..fifo import DeltaFIFO
 from ..handlers import ResourceEventHandler, handler_name
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, same_version
@@ -240,6 +240,22 @@ class SharedIndexInformer(Running, Generic[T]):
         task.add_done_callback(lambda _: self._ended.set())  # also where it is cancelled before it has begun
         return task
 
+    async def __aexit__(self, *exc_info: Any) -> None:
+        self.require_outside_handlers()
+        await super().__aexit__(*exc_info)
+
+    def require_outside_handlers(self) -> None:
+        """Find out that somebody is about to wait for their own end.
+
+        Raises:
+            InformerError: Called from inside one of the informer's handlers.
+        """
+        if self._processor.is_inside_handler():
+            raise InformerError(
+                f"{self.name}: stopped from inside its own handler, which it would wait for; "
+                "set an event there, and leave outside"
+            )
+
     def has_synced(self) -> bool:
         """Whether everything of the first list is in the store."""
         return bool(self._controllers) and all(controller.has_synced() for controller in self._controllers)
@@ -263,7 +279,8 @@ class SharedIndexInformer(Running, Generic[T]):
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            raise SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}") from error
+            if not self.has_synced():  # somebody may have held the loop past the deadline
+                raise SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}") from error
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from itertools import islice
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -112,6 +112,7 @@ class ProcessorListener(Generic[T]):
         self._handling: Notification | None = None
         self._handling_since = 0.0
         self._next_warning = 0.0
+        self._run_task: asyncio.Task[Any] | None = None
 
     def __repr__(self) -> str:
         return f"<ProcessorListener {self.name}>"
@@ -166,6 +167,10 @@ class ProcessorListener(Generic[T]):
             handling_seconds=0.0 if handling is None else perf_counter() - self._handling_since,
         )
 
+    def is_inside_handler(self) -> bool:
+        """Whether the running task is the one that calls the handler."""
+        return self._run_task is not None and self._run_task is asyncio.current_task()
+
     def has_synced(self) -> bool:
         """Whether the handler has returned from the last add of the initial list."""
         return self._upstream_synced() and self._initial_pending == 0
@@ -205,7 +210,7 @@ class ProcessorListener(Generic[T]):
                 await channel.send(batch)
 
     async def _run(self, channel: MemoryObjectReceiveStream[list[Notification]]) -> None:
-        task = asyncio.current_task()
+        task = self._run_task = asyncio.current_task()
         assert task is not None
         with channel:
             async for batch in channel:

@@ -39,6 +39,10 @@ class Processor(Running):
         listener.stop()
         return True
 
+    def is_inside_handler(self) -> bool:
+        """Whether the running task is one that calls a handler."""
+        return any(listener.is_inside_handler() for listener in self._syncing)
+
     def distribute(self, notification: Notification, is_sync: bool) -> None:
         """Queue a notification: one that is news with every listener, one that is not (a resync, an unchanged
         object of a relist) with those whose resync is due."""

@@ -155,6 +155,7 @@ class Reflector(Running, Generic[T]):
         self._phase_since: float | None = None
         self._last_activity: float | None = None
         self._last_error: Exception | None = None
+        self._logged: set[tuple[Any, ...]] = set()  # kinds of errors since things were well
         self._retry_after = 0.0
         self._retry_at: float | None = None
         self._list_at_once = False
@@ -337,7 +338,7 @@ class Reflector(Running, Generic[T]):
             self._enter(Phase.WATCHING)
             ended = await self._follow(watch)
             if watch.is_healthy(_now()):
-                self._last_error = None
+                self._note_well()
             if ended is not None:
                 await self._note_error(ended)
             step = self._after(watch, ended)
@@ -378,7 +379,7 @@ class Reflector(Running, Generic[T]):
             while (batch := await watch.next_batch()) is not None:
                 self._note_activity(len(batch))
                 if self._last_error is not None and watch.is_healthy(_now()):
-                    self._last_error = None
+                    self._note_well()
                 await self._apply(batch, watch)
         except Exception as error:
             return error
@@ -489,7 +490,9 @@ class Reflector(Running, Generic[T]):
             self._retry_at = None
 
     async def _note_error(self, error: Exception) -> None:
-        repeated = type(error) is type(self._last_error) and str(error) == str(self._last_error)
+        what = (type(error), error.status, error.reason) if isinstance(error, ApiError) else (type(error),)
+        repeated = what in self._logged
+        self._logged.add(what)
         self._last_error = error
         self._retry_after = (error.retry_after if isinstance(error, ApiError) else None) or 0.0
         if self._watch_error_handler is not None:
@@ -505,6 +508,10 @@ class Reflector(Running, Generic[T]):
             level, "%s at %s: %s", self.name, self._last_version or "no version", str(error) or repr(error),
             exc_info=error if unknown and not repeated else None,
         )  # fmt: skip
+
+    def _note_well(self) -> None:
+        self._last_error = None
+        self._logged.clear()
 
     def _note_rejected(self, error: RejectedObjectError | DecodeError) -> None:
         errors = error.all() if isinstance(error, RejectedObjectError) else (error,)

@@ -6,8 +6,8 @@ from aioinformer.testing.resources import FieldLabel, ResourceType
 
 _POD_FIELDS = (
     FieldLabel("spec.nodeName"),
-    FieldLabel("spec.restartPolicy"),
-    FieldLabel("spec.schedulerName"),
+    FieldLabel("spec.restartPolicy", default="Always"),
+    FieldLabel("spec.schedulerName", default="default-scheduler"),
     FieldLabel("spec.serviceAccountName"),
     FieldLabel("spec.hostNetwork", default="false"),
     FieldLabel("status.phase"),

@@ -172,8 +172,11 @@ class Cluster:
                 new.setdefault("status", {})
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
-        if self.find(resource, metadata.get("namespace", ""), metadata["name"]) is not None:
-            raise errors.already_exists(resource, metadata["name"], generated=generated)
+        existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
+        if existing is not None:
+            raise errors.already_exists(
+                resource, metadata["name"], generated=generated, terminating=existing.terminating
+            )
         return self._commit(resource, None, new, dry_run=options.dry_run)
 
     def modify(

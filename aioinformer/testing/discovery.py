@@ -30,7 +30,6 @@ _VERSION = {
     "platform": "aioinformer/testing",
 }
 
-_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _HEALTH = frozenset(["/healthz", "/livez", "/readyz"])
 _AGGREGATED = "APIGroupDiscoveryList"
 
@@ -119,7 +118,7 @@ class Discovery:
                 "singularName": _singular(resource),
                 "namespaced": resource.namespaced,
                 "kind": resource.kind,
-                "verbs": list(_VERBS),
+                "verbs": list(resource.verbs),
             }
             if resource.short_names:
                 entry["shortNames"] = list(resource.short_names)
@@ -137,7 +136,7 @@ class Discovery:
                 listed.append(described)
         return {
             "kind": "APIResourceList",
-            "apiVersion": "v1",
+            **({"apiVersion": "v1"} if group else {}),  # as the real server has it
             "groupVersion": f"{group}/{version}" if group else version,
             "resources": listed,
         }
@@ -159,7 +158,7 @@ class Discovery:
             "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "singularResource": _singular(resource),
-            "verbs": list(_VERBS),
+            "verbs": list(resource.verbs),
         }
         if resource.short_names:
             entry["shortNames"] = list(resource.short_names)

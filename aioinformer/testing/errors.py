@@ -165,10 +165,14 @@ def path_not_found() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def already_exists(resource: ResourceType, name: str, *, generated: bool = False) -> StatusError:
+def already_exists(
+    resource: ResourceType, name: str, *, generated: bool = False, terminating: bool = False
+) -> StatusError:
     """409 of a create."""
     details = _details(resource, name)
     message = f'{resource.group_resource} "{name}" already exists'
+    if terminating:
+        message = f"object is being deleted: {message}"
     if generated:
         details["retryAfterSeconds"] = 1
         message += ", the server was not able to generate a unique name for the object"

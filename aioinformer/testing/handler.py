@@ -138,7 +138,7 @@ class Handler:
                 return await writer.patch(http, request, resource)
             case "delete" if not request.subresource:
                 return await writer.delete(http, request, resource)
-            case "deletecollection":
+            case "deletecollection" if "deletecollection" in resource.verbs:
                 selection = _selection(request, resource)
                 deleted = await writer.delete_collection(http, request, resource, selection)
                 page = Page(deleted, self._cluster.resource_version)
@@ -155,7 +155,7 @@ class Handler:
     async def _list(
         self, http: web.BaseRequest, request: Request, resource: ResourceType
     ) -> web.StreamResponse:
-        view = negotiate(http.headers.get("Accept", ""), resource)
+        view = negotiate(http.headers.get("Accept", ""), resource, request.query.get("includeObject", ""))
         options = ListOptions(
             selection=_selection(request, resource),
             resource_version=request.query.get("resourceVersion", ""),
@@ -187,7 +187,7 @@ class Handler:
         )
         options.validate(watch_list=self._watch_list)
         collection = self._cluster.collection(resource)
-        view = negotiate(http.headers.get("Accept", ""), resource)
+        view = negotiate(http.headers.get("Accept", ""), resource, request.query.get("includeObject", ""))
         try:
             cursor = WatchCursor(
                 resource,
@@ -230,12 +230,12 @@ def _bearer_token(http: web.BaseRequest) -> str | None:
 
 
 def _selection(request: Request, resource: ResourceType) -> Selection:
+    labels = parse_labels(request.query.get("labelSelector", ""))
     fields = FieldSelector.parse(request.query.get("fieldSelector", ""), resource)
     if request.name:
         if fields and fields.exact("metadata.name") != request.name:
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
         fields = fields or FieldSelector.name(request.name)
-    labels = parse_labels(request.query.get("labelSelector", ""))
     return Selection(request.namespace, labels, fields)
 
 

@@ -82,6 +82,14 @@ class ResourceType:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @cached_property
+    def verbs(self) -> tuple[str, ...]:
+        """What can be done with it, in the order of the real server."""
+        if self.custom:
+            return ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+        some = () if (self.group, self.plural) == ("", "namespaces") else ("deletecollection",)
+        return ("create", "delete", *some, "get", "list", "patch", "update", "watch")
+
+    @cached_property
     def has_status(self) -> bool:
         """Whether status is a subresource."""
         return "status" in self.subresources

@@ -25,7 +25,8 @@ def columns(resource: ResourceType) -> list[dict[str, Any]]:
             return described
     else:
         described += [_definition(name, kind) for name, kind, _ in _BUILTIN.get(resource.kind, ())]
-    return [*described, _definition("Age", "string")]
+    wide = [_definition(name, kind, priority=1) for name, kind, _ in _wide(resource)]
+    return [*described, _definition("Age", "string"), *wide]
 
 
 def row(resource: ResourceType, obj: Object) -> list[Any]:
@@ -40,7 +41,12 @@ def row(resource: ResourceType, obj: Object) -> list[Any]:
             return cells
     else:
         cells += [cell(obj) for _, _, cell in _BUILTIN.get(resource.kind, ())]
-    return [*cells, age]
+    return [*cells, age, *(cell(obj) for _, _, cell in _wide(resource))]
+
+
+def _wide(resource: ResourceType) -> tuple[_Column, ...]:
+    """The columns of `kubectl get -o wide`."""
+    return () if resource.columns else _WIDE.get(resource.kind, ())
 
 
 def _definition(name: str, kind: str, form: str = "", priority: int = 0) -> dict[str, Any]:
@@ -104,9 +110,9 @@ def _pod_status(obj: Object) -> str:
     return str(status.get("reason") or status.get("phase") or "Unknown")
 
 
-def _pod_restarts(obj: Object) -> int:
+def _pod_restarts(obj: Object) -> str:
     statuses = (obj.get("status") or {}).get("containerStatuses") or []
-    return sum(int(status.get("restartCount") or 0) for status in statuses)
+    return str(sum(int(status.get("restartCount") or 0) for status in statuses))
 
 
 def _node_status(obj: Object) -> str:
@@ -131,7 +137,7 @@ def _ports(obj: Object) -> str:
 
 
 _BUILTIN: dict[str, tuple[_Column, ...]] = {
-    "ConfigMap": (("Data", "integer", _size("data")),),
+    "ConfigMap": (("Data", "string", _size("data")),),
     "Deployment": (
         ("Ready", "string", _deployment_ready),
         ("Up-to-date", "integer", _get("status", "updatedReplicas", default=0)),
@@ -157,7 +163,7 @@ _BUILTIN: dict[str, tuple[_Column, ...]] = {
     "Pod": (
         ("Ready", "string", _pod_ready),
         ("Status", "string", _pod_status),
-        ("Restarts", "integer", _pod_restarts),
+        ("Restarts", "string", _pod_restarts),
     ),
     "ReplicaSet": (
         ("Desired", "integer", _get("spec", "replicas", default=1)),
@@ -171,4 +177,13 @@ _BUILTIN: dict[str, tuple[_Column, ...]] = {
         ("Port(s)", "string", _ports),
     ),
     "StatefulSet": (("Ready", "string", _deployment_ready),),
+}
+
+_WIDE: dict[str, tuple[_Column, ...]] = {
+    "Pod": (
+        ("IP", "string", _get("status", "podIP")),
+        ("Node", "string", _get("spec", "nodeName")),
+        ("Nominated Node", "string", _get("status", "nominatedNodeName")),
+        ("Readiness Gates", "string", lambda obj: "<none>"),
+    ),
 }

@@ -55,7 +55,7 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
     One that does not say its kind is taken, but for a custom resource if `strict`.
 
     Raises:
-        StatusError: 400.
+        StatusError: 400, or 422 for the kind of a custom resource.
     """
     kind, api_version = obj.get("kind"), obj.get("apiVersion")
     if strict and resource.custom:
@@ -64,6 +64,10 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
                 f"the object provided is unrecognized (must be of type {resource.kind}): Object 'Kind' is missing"
             )
         api_version = api_version or ""
+        if kind != resource.kind:
+            name = (obj.get("metadata") or {}).get("name", "")
+            causes = [_invalid_value("kind", kind, f"must be {resource.kind}")]
+            raise invalid(str(kind), resource.group, name, causes)
     if kind and kind != resource.kind:
         internal = resource.group.split(".")[0] or "core"
         raise bad_request(
@@ -104,8 +108,11 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     Raises:
         StatusError: 422, naming every cause.
     """
-    name = metadata.get("name", "")
+    name, base = metadata.get("name", ""), metadata.get("generateName", "")
     causes: list[dict[str, str]] = []
+    # Something follows a generateName, so that it may end with a dash.
+    if base and (fault := _name_fault(resource, re.sub(r"(?<=.)-$", "a", base))):
+        causes.append(_invalid_value("metadata.generateName", base, fault))
     if not name:
         causes.append(
             cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
@@ -113,8 +120,7 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     elif fault := _name_fault(resource, name):
         causes.append(_invalid_value("metadata.name", name, fault))
     for key, value in (metadata.get("labels") or {}).items():
-        if fault := _key_fault(key):
-            causes.append(_invalid_value("metadata.labels", key, fault))
+        causes += [_invalid_value("metadata.labels", key, fault) for fault in _key_faults(key)]
         if len(value) > 63:
             causes.append(_invalid_value("metadata.labels", value, "must be no more than 63 bytes"))
         elif not _QUALIFIED.fullmatch(value):
@@ -122,7 +128,7 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     causes += [
         _invalid_value("metadata.annotations", key, fault)
         for key in metadata.get("annotations") or {}
-        if (fault := _key_fault(key.lower()))
+        for fault in _key_faults(key.lower())
     ]
     causes += _owner_faults(metadata.get("ownerReferences") or [])
     causes += _finalizer_faults(resource, metadata.get("finalizers") or [])
@@ -164,16 +170,24 @@ def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
         raise invalid(resource.kind, resource.group, old["name"], [entry])
 
 
-def _key_fault(key: str) -> str | None:
+def _key_faults(key: str) -> list[str]:
     """What is wrong with the key of a label, of an annotation, or with a finalizer."""
     prefix, slash, name = key.rpartition("/")
-    if slash and (not prefix or not _SUBDOMAIN.fullmatch(prefix)):
-        return f"prefix part {_SUBDOMAIN_RULE}" if prefix else "prefix part must be non-empty"
+    if "/" in prefix:
+        optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_KEY_RULE} {optional}"]
+    faults = []
+    if slash and not prefix:
+        faults.append("prefix part must be non-empty")
+    elif slash and not _SUBDOMAIN.fullmatch(prefix):
+        faults.append(f"prefix part {_SUBDOMAIN_RULE}")
     if not name:
-        return f"name part must be non-empty; name part {_KEY_RULE}"
-    if len(name) > 63:
-        return "name part must be no more than 63 bytes"
-    return None if _QUALIFIED.fullmatch(name) else f"name part {_KEY_RULE}"
+        faults.append("name part must be non-empty")
+    elif len(name) > 63:
+        faults.append("name part must be no more than 63 bytes")
+    if not name or not _QUALIFIED.fullmatch(name):
+        faults.append(f"name part {_KEY_RULE}")
+    return faults
 
 
 def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
@@ -188,8 +202,8 @@ def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
 def _finalizer_faults(resource: ResourceType, finalizers: list[Any]) -> list[dict[str, str]]:
     causes = []
     for index, finalizer in enumerate(finalizers):
-        if fault := _key_fault(str(finalizer)):
-            causes.append(_invalid_value("metadata.finalizers", finalizer, fault))
+        if faults := _key_faults(str(finalizer)):
+            causes += [_invalid_value("metadata.finalizers", finalizer, fault) for fault in faults]
         elif "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS and not resource.custom:
             why = "name is neither a standard finalizer name nor is it fully qualified"
             causes.append(_invalid_value(f"metadata.finalizers[{index}]", finalizer, why))
@@ -206,7 +220,7 @@ def _name_fault(resource: ResourceType, name: str) -> str | None:
             return "must not contain dots"
         return None if _LABEL.fullmatch(name) else _LABEL_RULE
     if len(name) > 253:
-        return "must be no more than 253 bytes"
+        return "must be no more than 253 characters"
     return None if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
 
 

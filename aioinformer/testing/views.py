@@ -55,10 +55,16 @@ class MetadataView:
 
 
 class TableView:
-    """`Table`: what `kubectl get` asks for. In a watch only the first table names the columns."""
+    """`Table`: what `kubectl get` asks for. In a watch only the first table names the columns.
 
-    def __init__(self, resource: ResourceType) -> None:
+    Args:
+        resource: What the rows are.
+        include: What of its object comes with a row: `"None"`, `"Object"`, or else its metadata.
+    """
+
+    def __init__(self, resource: ResourceType, include: str = "") -> None:
         self._resource = resource
+        self._include = include
         self._named = False
 
     def one(self, stored: StoredObject) -> bytes:
@@ -91,7 +97,10 @@ class TableView:
         rows = []
         for stored in items:
             obj = load(self._resource, stored)
-            rows.append({"cells": row(self._resource, obj), "object": partial_metadata(obj)})
+            shown: dict[str, Any] = {"cells": row(self._resource, obj)}
+            if self._include != "None":
+                shown["object"] = obj if self._include == "Object" else partial_metadata(obj)
+            rows.append(shown)
         return {
             "kind": "Table",
             "apiVersion": _META,
@@ -115,8 +124,8 @@ def _list_metadata(version: str, token: str, remaining: int | None) -> dict[str,
     return metadata
 
 
-def negotiate(accept: str, resource: ResourceType) -> PlainView | MetadataView | TableView:
-    """The view that an Accept header asks for.
+def negotiate(accept: str, resource: ResourceType, include: str = "") -> PlainView | MetadataView | TableView:
+    """The view that an Accept header asks for, with the parameter `includeObject`.
 
     Raises:
         StatusError: 406 if nothing in it can be served.
@@ -131,7 +140,7 @@ def negotiate(accept: str, resource: ResourceType) -> PlainView | MetadataView |
             continue
         shape = _shape(parameters)
         if shape == "Table":
-            return TableView(resource)
+            return TableView(resource, include)
         if shape in ("PartialObjectMetadata", "PartialObjectMetadataList"):
             return MetadataView(resource)
     raise StatusError(

@@ -63,8 +63,8 @@ class WatchOptions:
             if match != "NotOlderThan":
                 why = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
                 causes.append(cause("FieldValueNotSupported", why, path))
-            if self.continue_token:
-                causes.append(_forbidden(path, f"{path} is forbidden when continue is provided"))
+        if self.continue_token:
+            causes.append(_forbidden(path, f"{path} is forbidden when continue is provided"))
         if causes:
             raise invalid("ListOptions", "meta.k8s.io", "", causes)
 

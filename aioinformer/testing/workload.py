@@ -130,7 +130,8 @@ class Troubles:
         return kind
 
     async def run(self, every: float, tell: Callable[[str], object] = lambda kind: None) -> None:
-        """Let things go wrong, on average each so many seconds, until cancelled."""
+        """Let things go wrong, the first after a second, then on average each so many seconds, until cancelled."""
+        await asyncio.sleep(1)
         while True:
-            await asyncio.sleep(every * (0.5 + self._random.random()))
             tell(self.step())
+            await asyncio.sleep(every * (0.5 + self._random.random()))

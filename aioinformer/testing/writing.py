@@ -49,6 +49,14 @@ _RETURNS_DELETED = frozenset(
 )
 
 
+_OPTIONS = {
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+    "PATCH": "PatchOptions",
+    "DELETE": "DeleteOptions",
+}
+
+
 class Writer:
     """Answers the requests that change something.
 
@@ -232,7 +240,12 @@ def _bound(resource: ResourceType, pod: Object, node: str) -> Object:
 
 
 def _dry_run(request: Request) -> bool:
-    return request.query.get("dryRun", "") == "All"
+    asked = request.query.get("dryRun", "")
+    if asked not in ("", "All"):
+        why = f'Unsupported value: ["{asked}"]: supported values: "All"'
+        causes = [errors.cause("FieldValueNotSupported", why, "dryRun")]
+        raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
+    return asked == "All"
 
 
 def _options(http: web.BaseRequest, request: Request) -> WriteOptions:

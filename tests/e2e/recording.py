@@ -60,7 +60,8 @@ class Recorder:
         answer = await self._api.ask(
             method, self._own(path), body, query, content_type=content_type, accept=accept
         )
-        self._record(f"{method} {self._text(path)}", query, body, answer)
+        shown = f" ({accept})" if accept != JSON else ""
+        self._record(f"{method} {self._text(path)}{shown}", query, body, answer)
         return answer
 
     async def watch(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
@@ -89,7 +90,7 @@ class Recorder:
         sent = (
             "" if body is None else body.decode() if isinstance(body, bytes) else json.dumps(self._mask(body))
         )
-        base = body["metadata"].get("generateName") if isinstance(body, dict) and "metadata" in body else None
+        base = (body.get("metadata") or {}).get("generateName") if isinstance(body, dict) else None
         if base:
             self._bases.append(re.compile(f"{re.escape(base[:58])}[a-z0-9]{{5}}"))
         self.recorded.append(Recorded(request, sent, answer.status, self._mask(answer.body)))

@@ -14,7 +14,9 @@ from aioinformer import (
     ApiError,
     Client,
     ConfigError,
+    InformerError,
     KubeObject,
+    ResourceEventHandlerFuncs,
     SharedInformerFactory,
     StoppedError,
     SyncTimeout,
@@ -258,3 +260,37 @@ class TestLifecycle:
                 await settled()
         assert caught.group_contains(ZeroDivisionError)
         assert "failed" in caplog.text
+
+
+class TestMistakes:
+    @virtual_time
+    async def test_a_string_is_no_list_of_namespaces(self) -> None:
+        subject = factory(FakeTransport())
+        with pytest.raises(ConfigError, match="list of names"):
+            subject.for_resource("v1", "pods", namespaces="dev")
+        with pytest.raises(ConfigError, match="exclude each other"):
+            subject.for_resource("v1", "pods", namespace="a", namespaces=["b"])
+
+    @virtual_time
+    async def test_an_informer_that_was_never_started_is_told_of(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        subject = factory(FakeTransport())
+        subject.for_resource("v1", "pods")
+        await subject.wait_for_cache_sync(timeout=1)
+        assert caplog.messages == ["not waiting for pods, which was never started: call start()"]
+
+    @virtual_time
+    async def test_stopping_from_inside_a_handler_is_refused_rather_than_hang(self) -> None:
+        subject = factory(FakeTransport())
+        refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def stop(obj: KubeObject, is_in_initial_list: bool) -> None:
+            try:
+                await subject.shutdown()
+            except InformerError as error:
+                refused.set_result(str(error))
+
+        subject.for_resource("v1", "pods").add_event_handler(ResourceEventHandlerFuncs(on_add=stop))
+        async with subject:
+            assert "inside its own handler" in await refused

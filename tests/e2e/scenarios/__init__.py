@@ -6,8 +6,9 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
-from .custom import custom_resources
+from .custom import custom_resources, pruning
 from .deleting import deletions, namespaces
+from .discovering import discovery
 from .patching import applied, containers, patches, status
 from .reading import pages, selectors, views
 from .schemas import schemas
@@ -31,5 +32,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     deletions,
     namespaces,
     custom_resources,
+    pruning,
     schemas,
+    discovery,
 )

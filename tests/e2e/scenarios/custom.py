@@ -26,10 +26,6 @@ async def custom_resources(server: Recorder) -> None:
     await server.ask("POST", relics, {"metadata": {"name": "b"}})
     await server.ask("POST", relics, relic | {"kind": "Cave"})
     await server.ask("POST", relics, relic | {"metadata": {"name": "UPPER"}})
-    await server.ask(
-        "POST", relics, relic | {"metadata": {"name": "pruned"}, "unknown": 1, "status": {"s": 1}}
-    )
-    await server.ask("POST", relics, relic | {"metadata": {"name": "bad"}, "spec": 7})
     await server.ask("PUT", f"{relics}/a", relic | {"spec": {"z": 2}})
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 2}})
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 3}})
@@ -55,3 +51,13 @@ async def custom_resources(server: Recorder) -> None:
     await server.watch(relics, stream | {"allowWatchBookmarks": "true"})
     await server.ask("DELETE", f"{relics}/a")
     await server.ask("DELETE", relics)
+
+
+async def pruning(server: Recorder) -> None:
+    """What a CustomResourceDefinition's schema refuses or drops."""
+    group = f"pruning.{server.namespace}.example.com"
+    relics = f"/apis/{group}/v1/namespaces/NS/relics"
+    await server.define(definition(group, "Relic"))
+    relic: Object = {"apiVersion": f"{group}/v1", "kind": "Relic", "spec": {"z": 1}}
+    await server.ask("POST", relics, relic | {"metadata": {"name": "pruned"}, "unknown": 1})
+    await server.ask("POST", relics, relic | {"metadata": {"name": "bad"}, "spec": 7})

@@ -10,13 +10,15 @@ from .common import CONFIGMAPS, PODS
 
 async def schemas(server: Recorder) -> None:
     """Fields of the wrong type, unknown and missing ones."""
-    await server.ask("POST", CONFIGMAPS, configmap("number") | {"data": 7})
-    await server.ask("POST", CONFIGMAPS, configmap("unknown") | {"nonsense": {"a": 1}})
-    await server.ask("POST", CONFIGMAPS, configmap("strict") | {"nonsense": 1}, {"fieldValidation": "Strict"})
-    await server.ask("POST", PODS, {"metadata": {"name": "empty"}, "spec": {}})
-    await server.ask("POST", CONFIGMAPS, configmap("a"))
-    await server.ask("PATCH", f"{CONFIGMAPS}/a", {"data": 7}, content_type=MERGE)
-    await server.ask("PATCH", f"{CONFIGMAPS}/a", {"data": 7}, content_type=STRATEGIC)
-    await server.ask("POST", PODS, pod("web"))
-    await server.ask("PATCH", f"{PODS}/web", {"spec": {"containers": [{"name": "main"}]}}, content_type=MERGE)
-    await server.ask("PATCH", f"{PODS}/web", {"spec": {"nodeName": "node-1"}}, content_type=MERGE)
+    await server.ask("POST", CONFIGMAPS, configmap("unchecked-number") | {"data": 7})
+    await server.ask("POST", CONFIGMAPS, configmap("unchecked-unknown") | {"nonsense": {"a": 1}})
+    strict = {"fieldValidation": "Strict"}
+    await server.ask("POST", CONFIGMAPS, configmap("unchecked-strict") | {"nonsense": 1}, strict)
+    await server.ask("POST", PODS, {"metadata": {"name": "unchecked-empty"}, "spec": {}})
+    await server.ask("POST", CONFIGMAPS, configmap("unchecked"))
+    await server.ask("PATCH", f"{CONFIGMAPS}/unchecked", {"data": 7}, content_type=MERGE)
+    await server.ask("PATCH", f"{CONFIGMAPS}/unchecked", {"data": 7}, content_type=STRATEGIC)
+    await server.ask("POST", PODS, pod("unchecked-web"))
+    incomplete = {"spec": {"containers": [{"name": "main"}]}}
+    await server.ask("PATCH", f"{PODS}/unchecked-web", incomplete, content_type=MERGE)
+    await server.ask("PATCH", f"{PODS}/unchecked-web", {"spec": {"nodeName": "node-1"}}, content_type=MERGE)
