@@ -206,7 +206,9 @@ def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
 
 
 def _verbs_of(subresource: str) -> tuple[str, ...]:
-    return ("create",) if subresource in ("binding", "eviction") else ("get", "patch", "update")
+    if subresource in ("binding", "eviction"):
+        return ("create",)
+    return ("update",) if subresource == "finalize" else ("get", "patch", "update")
 
 
 def _group_version(parts: list[str]) -> tuple[str, str]:

@@ -115,6 +115,10 @@ _NO_CONCERN = frozenset(
         "description",  # of a table's column
         "storageVersionHash",  # of a resource
         "serverAddressByClientCIDRs",  # where else the server could be
+        "compiler",  # this and the rest: of /version
+        "gitCommit",
+        "goVersion",
+        "platform",
     ]
 )
 

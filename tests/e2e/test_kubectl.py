@@ -97,6 +97,7 @@ async def test_pods_and_deployments(kubectl: Kubectl, secure: EmbeddedCluster) -
     header, row = (await kubectl("get", "pods", "-o", "wide")).splitlines()
     assert header.split()[:5] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     assert row.split()[:3] == ["web", "0/1", "Pending"]
+    assert row.split()[6] == "node-1"
     assert await kubectl("label", "pod", "web", "tier=front") == "pod/web labeled"
     assert await kubectl("annotate", "pod", "web", "note=yes") == "pod/web annotated"
     described = await kubectl("describe", "pod", "web")
