@@ -43,10 +43,10 @@ async def _clean_loop() -> AsyncIterator[None]:
     unseen: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: unseen.append(context))
     yield
-    for _ in range(10):  # what was closed may need a moment to be gone
+    for _ in range(200):  # what was closed, a TLS connection above all, may need a moment to be gone
         if not _leaked(loop):
             break
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
     assert not _leaked(loop)
     gc.collect()
     assert not unseen

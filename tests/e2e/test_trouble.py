@@ -142,7 +142,7 @@ async def test_a_server_that_fails(
         await informer.wait_synced(20)
         failing = server.faults.fail(status, times=2, resource="configmaps")
         server.faults.watch_error(code=status)
-        await log.until("WARNING", f"at {informer.last_sync_resource_version}: {status} ")
+        await log.until(f"at {informer.last_sync_resource_version}: {status} ")
         after = change(cluster)
         await witness.until_shadow(after)
         assert failing.hits == 2
@@ -216,7 +216,8 @@ async def test_a_server_that_refuses_connections(
     async with informed(list_watch, KubeObject, logged=True) as (informer, witness):
         before = cached(informer)
         server.faults.refuse(cut=True)
-        line = await log.until("WARNING", "watch configmaps", "cannot connect", server.url)
+        await log.until("WARNING", "watch configmaps", "broke off")
+        line = await log.until("watch configmaps", "cannot connect", server.url)
         assert f"at {informer.last_sync_resource_version}" in line
         assert informer.state.phase is Phase.BACKING_OFF
         assert isinstance(informer.state.last_error, TransportError)

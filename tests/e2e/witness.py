@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 from aioinformer import (
@@ -108,13 +108,15 @@ class Witness(ResourceEventHandler[Any]):
         return [told.kind for told in self.of(key)]
 
     async def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> None:
-        """Wait until a condition holds; it is looked at again after every call and every error."""
+        """Wait until a condition holds; it is looked at again after every call and every error, and now and then."""
         __tracebackhide__ = True
         try:
             async with asyncio.timeout(timeout):
                 while not condition():
                     self._news.clear()
-                    await self._news.wait()
+                    with suppress(TimeoutError):  # the condition may be about others too
+                        async with asyncio.timeout(0.05):
+                            await self._news.wait()
         except TimeoutError:
             raise AssertionError(
                 f"still not so after {timeout:g} s: told {dict(self.counts)}, errors {self.errors[-3:]}"
