@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from aioinformer import ApiError, KubeObject
+from aioinformer.reflector import backoff
 
 from .api import CONFIGMAPS
-from .clusters import Cluster, configmap
+from .clusters import Cluster, EmbeddedCluster, configmap
 from .gate import Gate
 from .witness import Witness, cached, informed, versions
 
@@ -91,3 +94,24 @@ async def test_history_that_is_still_there_is_told_as_it_was(cluster: Cluster) -
             "again": ["add", "delete", "add"],
             "brief": ["add", "delete"],
         }
+
+
+async def test_history_that_has_expired_meanwhile_is_no_reason_to_wait_again(
+    embedded: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else, after a long outage, the longest wait would come twice: until the server is found well, and then again."""
+    for name in ("INITIAL", "CAP"):
+        monkeypatch.setattr(backoff, name, 1.5)
+    async with (
+        Gate(embedded.api.url) as gate,
+        embedded.client_through(gate.url) as client,
+        informed(embedded.list_watch(client, CONFIGMAPS), KubeObject) as (_, witness),
+    ):
+        await cut_off(embedded, gate, witness)
+        await embedded.delete(CONFIGMAPS, "seen")
+        await embedded.expire_history()
+        await gate.open()
+        await witness.until(lambda: any(isinstance(error, ApiError) for error in witness.errors))
+        found_well = asyncio.get_running_loop().time()
+        await witness.until_shadow({})
+        assert asyncio.get_running_loop().time() - found_well < 1

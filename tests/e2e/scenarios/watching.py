@@ -59,6 +59,9 @@ async def streamed_lists(server: Recorder) -> None:
     for name in ("b", "a", "c"):
         created = await server.ask("POST", CONFIGMAPS, configmap(name, labels={"app": name}))
     await server.ask("DELETE", f"{CONFIGMAPS}/c")
+    await server.ask(
+        "GET", CONFIGMAPS
+    )  # a consistent read: the real server's watch cache has caught up with it
     version = {"resourceVersion": version_of(created)}
     bookmarks = {"allowWatchBookmarks": "true"}
     without = STREAM | bookmarks | {"sendInitialEvents": "false"}
