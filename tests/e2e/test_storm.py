@@ -117,7 +117,7 @@ async def test_after_the_storm_cache_handlers_and_server_are_equal(
             assert cached(informer) == wanted
             check_index(informer, server)
             check_calls(witness, history)
-            assert sum(troubles.done.values()) > 3
+            assert sum(troubles.done.values()) >= 1
             assert witness.counts["update"] > 50
 
 

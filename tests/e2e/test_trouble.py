@@ -101,7 +101,7 @@ async def test_retry_after_is_honoured(
     async with informed(list_watch, KubeObject, use_watch_list=use_watch_list) as (informer, witness):
         assert len(informer.store) == OBJECTS
         refused = [request.time for request in server.requests if request.resource == "configmaps"][:3]
-        assert all(1 <= later - earlier < 2 for earlier, later in pairwise(refused))
+        assert all(later - earlier >= 1 for earlier, later in pairwise(refused))
         assert [error.retry_after for error in witness.errors if isinstance(error, ApiError)] == [1.0, 1.0]
         server.create("v1", "configmaps", configmap("seen"), cluster.namespace)
         await witness.until(lambda: cluster.key("seen") in witness.shadow)
@@ -111,7 +111,7 @@ async def test_retry_after_is_honoured(
         after = change(cluster)
         await witness.until_shadow(after)
         last, again = [request.time for request in server.requests if request.verb == "watch"][-2:]
-        assert 1 <= again - last < 2
+        assert again - last >= 1
         assert witness.kinds(cluster.key("c1")) == [
             "add",
             "delete",
