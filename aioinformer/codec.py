@@ -27,12 +27,10 @@ class Codec(Generic[T]):
 
     Attributes:
         object_type: The type, or None for a codec that passes everything through.
-        is_mutable: Whether a handler could change a cached object in place.
     """
 
-    def __init__(self, object_type: type[T] | None, from_bytes: FromBytes | None, is_mutable: bool) -> None:
+    def __init__(self, object_type: type[T] | None, from_bytes: FromBytes | None) -> None:
         self.object_type = object_type
-        self.is_mutable = is_mutable
         self._from_bytes = from_bytes
 
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
@@ -93,18 +91,18 @@ def codec_for(object_type: type[T] | None) -> Codec[T]:
 @lru_cache(maxsize=256)
 def _codec_for(wanted: Any) -> Codec[Any]:
     if wanted is None:
-        return Codec(None, None, is_mutable=True)
+        return Codec(None, None)
     object_type = get_origin(wanted) or wanted  # dict for dict[str, Any]
     if issubclass(object_type, KubeObject):
-        return Codec(object_type, object_type.from_bytes, is_mutable=False)
+        return Codec(object_type, object_type.from_bytes)
     if object_type is dict or is_typeddict(object_type):
-        return Codec(dict, _dict_from_bytes, is_mutable=True)
+        return Codec(dict, _dict_from_bytes)
     if issubclass(object_type, msgspec.Struct):
-        return Codec(object_type, _guarded(_struct_decoder(wanted), object_type), is_mutable=True)
+        return Codec(object_type, _guarded(_struct_decoder(wanted), object_type))
     if hasattr(object_type, "model_validate"):  # asked first: kubernetes.aio's models have openapi_types too
-        return Codec(object_type, _guarded(_pydantic_decoder(object_type), object_type), is_mutable=True)
+        return Codec(object_type, _guarded(_pydantic_decoder(object_type), object_type))
     if hasattr(object_type, "openapi_types"):
-        return Codec(object_type, _guarded(_openapi_decoder(object_type), object_type), is_mutable=True)
+        return Codec(object_type, _guarded(_openapi_decoder(object_type), object_type))
     raise ConfigError(
         f"{object_type.__name__} is no object type: use KubeObject, dict, a msgspec.Struct or a model class"
     )

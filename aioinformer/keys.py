@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, TypeGuard
 
 import msgspec
@@ -36,10 +38,13 @@ def meta_namespace_key_func(obj: Any) -> str:
         return key
     if isinstance(obj, ExplicitKey):
         return str(obj)
-    name = _meta(obj, "name", "name")
+    read = _names_reader(type(obj)) if isinstance(obj, msgspec.Struct) else None
+    if read is not None:
+        name, namespace = read(obj)
+    else:
+        name, namespace = _meta(obj, "name", "name"), _meta(obj, "namespace", "namespace")
     if not isinstance(name, str) or not name:
         raise KeyFuncError(obj, ValueError("it has no metadata.name"))
-    namespace = _meta(obj, "namespace", "namespace")
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -94,7 +99,9 @@ def resource_version_of(obj: Any) -> str:
     """metadata.resourceVersion of an object or of a tombstone's last state; ``""`` where there is none."""
     if isinstance(obj, KubeObject):
         return obj.resource_version
-    return str(_meta(obj, "resource_version", "resourceVersion") or "")
+    read = _version_reader(type(obj)) if isinstance(obj, msgspec.Struct) else None
+    version = _meta(obj, "resource_version", "resourceVersion") if read is None else read(obj)
+    return str(version or "")
 
 
 def same_version(old: Any, new: Any) -> bool:
@@ -134,6 +141,28 @@ def _meta(obj: Any, attribute: str, field: str) -> Any:
     if _is_mapping(metadata):
         return metadata.get(field)
     return getattr(metadata, attribute, None) or getattr(metadata, field, None)
+
+
+@lru_cache(maxsize=256)
+def _names_reader(struct: type[msgspec.Struct]) -> Callable[[Any], tuple[Any, Any]] | None:
+    """Reads metadata's name and namespace in one step, where the Struct's type says that they are there."""
+    names = _metadata_fields(struct)
+    return attrgetter("metadata.name", "metadata.namespace") if {"name", "namespace"} <= names else None
+
+
+@lru_cache(maxsize=256)
+def _version_reader(struct: type[msgspec.Struct]) -> Callable[[Any], Any] | None:
+    """Reads metadata's resourceVersion in one step."""
+    names = _metadata_fields(struct) & {"resource_version", "resourceVersion"}
+    return attrgetter(f"metadata.{names.pop()}") if len(names) == 1 else None
+
+
+def _metadata_fields(struct: type[msgspec.Struct]) -> set[str]:
+    """The attributes of the Struct that ``metadata`` must be; none where it may be something else."""
+    for field in msgspec.structs.fields(struct):
+        if field.name == "metadata" and isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+            return set(field.type.__struct_fields__)
+    return set()
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:

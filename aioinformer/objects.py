@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -156,13 +156,13 @@ class ObjectMeta:
         return self._more
 
 
-class KubeObject(Mapping[str, Any]):
-    """A Kubernetes object of any kind, kept as its JSON bytes. Immutable.
+class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A Kubernetes object of any kind, kept as its JSON bytes. Immutable, and a Mapping of its fields.
 
     ``key``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are read once; ``metadata`` gives the rest
     of the metadata typed; ``obj["spec"]`` decodes that field, anew at each use, so what a reader does to the
     result never reaches the cache or another reader. To read many fields use ``to_dict()``, or name them in a
-    ``msgspec.Struct`` and use ``decode``.
+    ``msgspec.Struct`` and use ``decode``. Made by ``from_bytes`` and ``from_dict``.
 
     How an object arrived makes no difference: the items of a built-in LIST carry no apiVersion and kind, watch
     objects do, and both give the same ``to_dict()`` and are equal.
@@ -170,20 +170,19 @@ class KubeObject(Mapping[str, Any]):
     Attributes:
         raw: The object's JSON, as the server sent it.
         key: ``"namespace/name"``, or ``"name"`` for cluster-scoped objects.
+        uid: ``""`` where the server gave none.
+        resource_version: As uid.
     """
 
-    __slots__ = ("_type_meta", "key", "raw", "resource_version", "uid")
-
-    def __init__(self, raw: bytes, head: _Head, type_meta: TypeMeta | None) -> None:
-        self.raw = raw
-        name = head.name or ""
-        self.key = f"{head.namespace}/{name}" if head.namespace else name
-        self.uid = head.uid or ""
-        self.resource_version = head.resourceVersion or ""
-        self._type_meta = type_meta
+    # A Struct that the garbage collector does not track: a million of them cost its passes nothing.
+    raw: bytes
+    key: str
+    uid: str
+    resource_version: str
+    _type_meta: TypeMeta | None
 
     @classmethod
-    def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> KubeObject:
+    def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
         """The object that these JSON bytes say.
 
         Args:
@@ -196,12 +195,15 @@ class KubeObject(Mapping[str, Any]):
         if type(raw) is not bytes:
             raw = bytes(raw)  # of a buffer that its owner may go on writing to
         try:
-            return cls(raw, _decode_head(raw).metadata, type_meta)
+            head = _decode_head(raw).metadata
         except DECODE_ERRORS as error:
             raise DecodeError(f"not a Kubernetes object: {error}; it begins {raw[:80]!r}") from error
+        name = head.name or ""
+        key = f"{head.namespace}/{name}" if head.namespace else name
+        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta)
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> KubeObject:
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The object that this dict says.
 
         Raises:
@@ -264,6 +266,28 @@ class KubeObject(Mapping[str, Any]):
             return self._type_meta.api_version if field == "apiVersion" else self._type_meta.kind
         raise KeyError(field)
 
+    def __contains__(self, field: object) -> bool:
+        return self.get(field, msgspec.UNSET) is not msgspec.UNSET
+
+    def get(self, field: Any, default: Any = None) -> Any:
+        """The decoded field, or the default where there is none."""
+        try:
+            return self[field]
+        except KeyError:
+            return default
+
+    def keys(self) -> KeysView[str]:
+        """The names of the top-level fields."""
+        return self.to_dict().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The top-level fields, decoded."""
+        return self.to_dict().values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """The top-level fields by name, decoded."""
+        return self.to_dict().items()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.to_dict())
 
@@ -308,3 +332,6 @@ class KubeObject(Mapping[str, Any]):
             raise DecodeError(
                 f"{self.key} at {self.resource_version or 'no version'}: {what} cannot be read: {error}"
             ) from error
+
+
+Mapping.register(KubeObject)  # pyright: ignore[reportAttributeAccessIssue]

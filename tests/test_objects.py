@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import pickle
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -219,8 +221,8 @@ class TestCopies:
         assert copy.deepcopy([obj])[0] is obj
 
     def test_a_subclass_stays_one(self) -> None:
-        class Cave(KubeObject):
-            __slots__ = ()
+        class Cave(KubeObject, frozen=True):
+            pass
 
         cave = Cave.from_bytes(pod().raw)
         assert type(cave) is Cave
@@ -277,3 +279,25 @@ def test_what_goes_in_comes_out(name: str, fields: dict[str, Any]) -> None:
     assert (obj.namespace, obj.name) == ("ns", name)
     assert all(obj[field] == value for field, value in whole.items())
     assert hash(obj) == hash(pickle.loads(pickle.dumps(obj)))
+
+
+class TestGarbage:
+    def test_the_collector_does_not_track_objects(self) -> None:
+        assert not gc.is_tracked(pod())
+
+    def test_what_is_kept_is_read_only(self) -> None:
+        with pytest.raises(AttributeError):
+            pod().raw = b""  # type: ignore[misc]
+
+
+def test_it_is_a_mapping_of_its_fields() -> None:
+    obj = pod()
+    assert isinstance(obj, Mapping)
+    assert dict(obj) == obj.to_dict() == {**obj}
+    assert list(obj.keys()) == list(obj)
+    assert list(obj.values()) == [obj[field] for field in obj]
+    assert dict(obj.items()) == obj.to_dict()
+    assert "metadata" in obj
+    assert "status" not in obj
+    assert 1 not in obj
+    assert obj.get("status", "none") == "none"
