@@ -1,8 +1,8 @@
-"""What can happen to an object, as the queue records it (client-go ``tools/cache/delta_fifo.go``)."""
+"""What can happen, as a queue records it (client-go ``tools/cache/delta_fifo.go``, ``the_real_fifo.go``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -22,14 +22,25 @@ class DeltaType(StrEnum):
     """Seen in a (re)list: the object may or may not have changed."""
     SYNC = "Sync"
     """Nothing changed: a resync, or a Replace on a queue that does not emit Replaced."""
+    REPLACED_ALL = "ReplacedAll"
+    """The whole collection as it was listed, in one: its object is a ReplacedAllInfo."""
+    SYNC_ALL = "SyncAll"
+    """Nothing changed in the whole collection: its object is a SyncAllInfo."""
+    BOOKMARK = "Bookmark"
+    """Up to this version nothing else has happened: its object is a BookmarkInfo."""
 
 
 DELETED = DeltaType.DELETED
-"""Before Python 3.12 an enum's member is looked up slowly; this one is asked for at every event."""
+REPLACED_ALL = DeltaType.REPLACED_ALL
+SYNC_ALL = DeltaType.SYNC_ALL
+BOOKMARK = DeltaType.BOOKMARK
+"""Before Python 3.12 an enum's member is looked up slowly; these are asked for at every event."""
 
 
 class Delta(msgspec.Struct, frozen=True, gc=False):
     """One change: what happened, and the object's state after it (before it, for a deletion).
+
+    What is about the whole collection (ReplacedAll, SyncAll, Bookmark) has an info instead of an object.
 
     Unpacks as ``delta_type, obj = delta``.
     """
@@ -39,6 +50,36 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.type, self.object))
+
+
+class ReplacedAllInfo(msgspec.Struct, frozen=True):
+    """A whole collection.
+
+    Args:
+        resource_version: The list's.
+        objects: The objects in the list's order, transformed. An ExplicitKey among them stands for an object that
+            is there and of which no more is known.
+    """
+
+    resource_version: str
+    objects: Sequence[Any]
+
+    def __repr__(self) -> str:
+        return f"ReplacedAllInfo(resource_version={self.resource_version!r}, {len(self.objects)} objects)"
+
+
+class SyncAllInfo(msgspec.Struct, frozen=True):
+    """A resync of everything."""
+
+
+class BookmarkInfo(msgspec.Struct, frozen=True):
+    """A bookmark of the server's.
+
+    Args:
+        resource_version: Everything up to it was sent.
+    """
+
+    resource_version: str
 
 
 @dataclass(frozen=True)  # slots and type arguments do not go together before Python 3.12

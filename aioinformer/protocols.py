@@ -17,14 +17,34 @@ T_co = TypeVar("T_co", covariant=True)
 
 Transformer = Callable[[Any], Any]
 Process = Callable[[list[Delta], bool], Awaitable[None] | None]
-"""``process(deltas, is_in_initial_list)``: works off one key's deltas, oldest first; plain or async."""
+"""``process(deltas, is_in_initial_list)``: works off deltas, oldest first; plain or async."""
 
 WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
 """A watch: events, or lists of events where many arrived at once. Closed with ``aclose()`` where it has one."""
 
 
+class Health(Protocol):
+    """What those who read from one server share, so that one of them asks whether it is back."""
+
+    def concerns(self, error: Exception) -> bool:
+        """Whether an error may be the server's trouble, not only that of who has it."""
+        ...
+
+    def is_news(self, error: Exception) -> bool:
+        """Whether an error is to be told: of those that all have at once only the first is."""
+        ...
+
+    async def until_reachable(self) -> None:
+        """Return once the server answers: at once if it does. May be cancelled at any time."""
+        ...
+
+
 class ListerWatcher(Protocol):
-    """What a Reflector reads from (client-go ``ListerWatcher``)."""
+    """What a Reflector reads from (client-go ``ListerWatcher``).
+
+    One that reads from a server may have an attribute ``health``, a Health. Its readers then wait out an
+    outage together.
+    """
 
     @property
     def watch_list_semantics(self) -> bool:
@@ -70,8 +90,22 @@ class ReflectorStore(Protocol):
     def resync(self) -> Awaitable[None] | None: ...
 
 
+@runtime_checkable
+class ReflectorBookmarkStore(Protocol):
+    """A ReflectorStore that is told of bookmarks, too (client-go ``ReflectorBookmarkStore``)."""
+
+    def bookmark(self, resource_version: str, /) -> Awaitable[None] | None:
+        """Everything up to this version was given."""
+        ...
+
+
 class Queue(Protocol):
     """A ReflectorStore that hands its changes out again (client-go ``Queue``)."""
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether what is put back is the first to be popped again."""
+        ...
 
     async def add(self, obj: Any, /) -> None: ...
 
@@ -87,16 +121,15 @@ class Queue(Protocol):
         """Take many changes at once."""
         ...
 
-    async def add_if_not_present(self, deltas: list[Delta], /) -> None:
-        """Put popped deltas back unless something newer is queued for their key."""
-        ...
-
     async def pop(self, process: Process, /) -> list[Delta]:
         """Wait for the oldest item and work it off with ``process``."""
         ...
 
-    async def pop_batch(self, process: Process, /) -> int:
-        """Wait for an item, work off what is there within one turn of the loop, and say how many."""
+    async def pop_batch(self, process: Process, process_batch: Process | None = None, /) -> int:
+        """Wait for an item, work off what is there within one turn of the loop, and say how many.
+
+        ``process_batch`` is for queues that can hand out several deltas at once.
+        """
         ...
 
     def has_synced(self) -> bool:
@@ -113,5 +146,10 @@ class Queue(Protocol):
 
     @property
     def is_closed(self) -> bool: ...
+
+    @property
+    def unfinished(self) -> int:
+        """How many items wait, or were taken by a pop that has not returned yet."""
+        ...
 
     def __len__(self) -> int: ...

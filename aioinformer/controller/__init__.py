@@ -1,7 +1,17 @@
 """Controller: a reflector, a queue, and the loop that works the queue off."""
 
 from .controller import Config, Controller
-from .deltas import apply_deltas
+from .deltas import apply_deltas, apply_in_turns
 from .new_informer import new_informer
+from .queues import QueueName, make_queue, require_queue
 
-__all__ = ["Config", "Controller", "apply_deltas", "new_informer"]
+__all__ = [
+    "Config",
+    "Controller",
+    "QueueName",
+    "apply_deltas",
+    "apply_in_turns",
+    "make_queue",
+    "new_informer",
+    "require_queue",
+]

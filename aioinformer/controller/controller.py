@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,9 @@ from ..errors import FIFOClosedError, RejectedObjectError, RequeueError
 from ..keys import key_and_version
 from ..protocols import ListerWatcher, Process, Queue
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
-from ..reflector.reflector import WatchErrorHandler
+from ..reflector.options import WatchErrorHandler
 from ..tasks import Running, first_of, is_cancelled, settle
+from ..turns import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,10 @@ class Config:
         retry_on_error: Put an item back whose processing raised, rather than drop it.
         watch_error_handler: Told of every error of a list or watch; None logs.
         reflector_options: The rest of the Reflector's options.
+        room: Asked before each pop. What it gives is awaited, so that whoever ``process`` hands on to can make
+            the queue wait; None where there is room.
+        process_batch: As ``process``, given two or more deltas of different keys where the queue has them so
+            (RealFIFO); None has them given to ``process``, one by one.
     """
 
     queue: Queue
@@ -47,6 +52,8 @@ class Config:
     retry_on_error: bool = False
     watch_error_handler: WatchErrorHandler | None = None
     reflector_options: ReflectorOptions = field(default_factory=ReflectorOptions)
+    room: Callable[[], Awaitable[None] | None] = lambda: None
+    process_batch: Process | None = None
 
 
 class Controller(Running):
@@ -64,9 +71,13 @@ class Controller(Running):
             config.full_resync_period,
             **_reflector_options(config),
         )
+        self._process = self._guarded(config.process)
+        self._process_batch = None if config.process_batch is None else self._guarded(config.process_batch)
         self._failed = 0
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
+        self._worked_off = 0
+        self._on_progress: Callable[[], None] | None = None
 
     def __repr__(self) -> str:
         return f"<Controller {self._reflector.name}>"
@@ -81,15 +92,21 @@ class Controller(Running):
     async def process_loop(self) -> None:
         """Work the queue off until it is closed and empty."""
         queue = self._config.queue
+        turn = Turn()
         try:
             while True:
-                await queue.pop_batch(self._process)
+                if (room := self._config.room()) is not None:
+                    await room
+                self._worked_off += await queue.pop_batch(self._process, self._process_batch)
+                if self._on_progress is not None:
+                    self._on_progress()
                 # With items left the next pop would not wait: let others run.
                 if depth := len(queue):
-                    nothing_else = self._requeued >= depth
-                    await asyncio.sleep(self._retry_delay if nothing_else else 0)
-                    if nothing_else:
+                    if self._requeued >= (1 if queue.keeps_order else depth):  # and so there is nothing else
+                        await asyncio.sleep(self._retry_delay)
                         self._requeued = 0
+                    elif turn.is_over():
+                        await turn.pause()
         except FIFOClosedError:
             return
 
@@ -100,6 +117,20 @@ class Controller(Running):
     async def wait_synced(self) -> None:
         """Wait for ``has_synced``."""
         await self._config.queue.wait_synced()
+
+    def watch_progress(self, on_progress: Callable[[], None] | None) -> None:
+        """Have a function called whenever it has read or worked off something; None for nobody any more."""
+        self._on_progress = self._reflector.on_progress = on_progress
+
+    @property
+    def worked_off(self) -> int:
+        """How many items were worked off, those that were put back counted each time."""
+        return self._worked_off
+
+    @property
+    def unfinished(self) -> int:
+        """How many items are still to be worked off and counted so."""
+        return self._config.queue.unfinished
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -113,7 +144,7 @@ class Controller(Running):
 
     @property
     def failed(self) -> int:
-        """How many items' processing has raised."""
+        """How often processing has raised; where it told of several objects, once for each."""
         return self._failed
 
     @property
@@ -121,17 +152,22 @@ class Controller(Running):
         """How many items wait."""
         return len(self._config.queue)
 
-    def _process(self, deltas: list[Delta], is_in_initial_list: bool) -> Any:
-        """``config.process``, with its errors dealt with; awaits only what must be awaited."""
-        try:
-            result = self._config.process(deltas, is_in_initial_list)
-        except Exception as error:
-            return self._note_failure(deltas, error)
-        if result is None:
-            if self._retry_delay:
-                self._note_success()
-            return None
-        return self._finish(result, deltas)
+    def _guarded(self, process: Process) -> Process:
+        """A process function with its errors dealt with; awaits only what must be awaited."""
+
+        def guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
+            try:
+                result = process(deltas, is_in_initial_list)
+            except Exception as error:
+                self._note_failure(deltas, error)
+                return None
+            if result is None:
+                if self._retry_delay:
+                    self._note_success()
+                return None
+            return self._finish(result, deltas)
+
+        return guarded
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:
@@ -150,12 +186,12 @@ class Controller(Running):
         self._retry_delay = 0.0
 
     def _note_failure(self, deltas: list[Delta], error: BaseException) -> None:
-        """Log and count what ``config.process`` raised; a RequeueError without a cause is no failure."""
+        """Log and count what processing raised; a RequeueError without a cause is no failure."""
         requeue = isinstance(error, RequeueError)
         cause = error.cause if isinstance(error, RequeueError) else error
         if cause is not None:
-            self._failed += 1
             rejected = cause.all() if isinstance(cause, RejectedObjectError) else ()
+            self._failed += len(rejected) or 1
             key, version = key_and_version(deltas[-1].object)
             for each in rejected or (cause,):
                 logger.error(

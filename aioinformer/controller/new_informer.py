@@ -6,16 +6,17 @@ import asyncio
 import logging
 from typing import TypeVar, Unpack
 
-from ..deltas import Delta
-from ..fifo import DeltaFIFO
+from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
 from ..handlers import ResourceEventHandler, handler_name
 from ..keys import deletion_handling_meta_namespace_key_func, key_and_version
+from ..notifications import Notification
 from ..protocols import ListerWatcher
 from ..reflector import ReflectorOptions
 from ..store import Store
 from ..tasks import is_cancelled, settle
 from .controller import Config, Controller
-from .deltas import apply_deltas
+from .deltas import apply_deltas, apply_in_turns
+from .queues import QueueName, make_queue, require_queue
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +28,8 @@ def new_informer(
     object_type: type[T],
     resync_period: float,
     handler: ResourceEventHandler[T],
+    *,
+    queue: QueueName = "delta",
     **options: Unpack[ReflectorOptions],
 ) -> tuple[Store[T], Controller]:
     """A store that is kept equal to a collection, and the controller to run for that.
@@ -39,20 +42,32 @@ def new_informer(
         object_type: What an object is.
         resync_period: Seconds between resyncs, which tell the handler of every object again; 0 for none.
         handler: Told of every change, after the store was changed. What it raises is logged.
+        queue: "delta" for a DeltaFIFO, "real" for a RealFIFO.
         **options: See ReflectorOptions.
+
+    Raises:
+        ConfigError: There is no such queue.
     """
+    require_queue(queue)
     store: Store[T] = Store(deletion_handling_meta_namespace_key_func)
-    queue = DeltaFIFO(known_objects=store, emit_delta_type_replaced=True)
+
+    async def tell(notification: Notification) -> None:
+        try:
+            await settle(notification.deliver(handler))
+        except (Exception, asyncio.CancelledError):
+            if is_cancelled():
+                raise
+            key, version = key_and_version(notification.obj)
+            logger.exception("%s failed on %s at %s", handler_name(handler), key, version)
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        kind = deltas[0].type
+        if kind is REPLACED_ALL or kind is SYNC_ALL:
+            await apply_in_turns(store, deltas[0], is_in_initial_list, tell)
+            return
         for notification in apply_deltas(store, deltas, is_in_initial_list):
-            try:
-                await settle(notification.deliver(handler))
-            except (Exception, asyncio.CancelledError):
-                if is_cancelled():
-                    raise
-                key, version = key_and_version(notification.obj)
-                logger.exception("%s failed on %s at %s", handler_name(handler), key, version)
+            await tell(notification)
 
-    config = Config(queue, list_watch, process, object_type, resync_period, reflector_options=options)
+    chosen = make_queue(queue, deletion_handling_meta_namespace_key_func, store)
+    config = Config(chosen, list_watch, process, object_type, resync_period, reflector_options=options)
     return store, Controller(config)

@@ -1,5 +1,6 @@
-"""DeltaFIFO: what has happened to each object since it was last processed."""
+"""DeltaFIFO and RealFIFO: what has happened since it was last processed, by object or event by event."""
 
 from .delta_fifo import DeltaFIFO
+from .real_fifo import RealFIFO
 
-__all__ = ["DeltaFIFO"]
+__all__ = ["DeltaFIFO", "RealFIFO"]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..deltas import DELETED, DeletedFinalStateUnknown, Delta, DeltaType
-from ..errors import KeyFuncError, RejectedObjectError, TransformError
-from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
+from ..errors import RejectedObjectError, TransformError
+from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
+from .callouts import Known, key_of_newest, transformed
 from .queue import FIFO, Item
-
-logger = logging.getLogger(__name__)
 
 
 class DeltaFIFO(FIFO):
@@ -43,6 +41,16 @@ class DeltaFIFO(FIFO):
     def list_keys(self) -> list[str]:
         """The queued keys, oldest first."""
         return list(self._deltas.queue)
+
+    async def add_if_not_present(self, deltas: list[Delta]) -> None:
+        """Put popped deltas back, unless something newer is queued for their key.
+
+        Raises:
+            KeyFuncError: There are no deltas, or their object has no key.
+            QueueHeldError: Called from inside this queue's own process function.
+        """
+        async with self._held():
+            self._deltas.add_if_not_present(deltas)
 
     def get_by_key(self, key: str) -> list[Delta] | None:
         """A copy of what is queued for a key, or None."""
@@ -81,16 +89,12 @@ class DeltaState:
         self.populated = False
         self.initial_population: set[str] = set()
         self._key_func = keyed_by(key_func)
-        self._known_objects = known_objects
+        self._known = Known(known_objects)
         self._replace_type = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
         self._transformer = transformer
 
     def key_of(self, obj: Any) -> str:
-        if isinstance(obj, list):
-            if not obj:
-                raise KeyFuncError(obj, ValueError("there are no deltas"))
-            obj = obj[-1].object
-        return self._key_func(obj)
+        return key_of_newest(self._key_func, obj)
 
     def enqueue(self, delta: Delta) -> None:
         """Record that an object was Added, Updated or Deleted.
@@ -101,14 +105,14 @@ class DeltaState:
         self.populated = True
         deltas = self.items.get(key)
         is_deletion = delta.type is DELETED
-        if is_deletion and deltas is None and not self._is_known(key):
+        if is_deletion and deltas is None and not self._known.has(key):
             return
         if is_deletion and isinstance(delta.object, DeletedFinalStateUnknown) and delta.object.obj is None:
             delta = Delta(DELETED, DeletedFinalStateUnknown(key, self._last_state(key)))
         failure: TransformError | None = None
         if self._transformer is not None:
             try:
-                delta = Delta(delta.type, self._transform(key, delta.object))
+                delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
             except TransformError as error:
                 if not is_deletion:
                     raise
@@ -134,7 +138,7 @@ class DeltaState:
                 key = self.key_of(obj)
                 listed.add(key)
                 if not isinstance(obj, ExplicitKey):
-                    delta = Delta(self._replace_type, self._transform(key, obj))
+                    delta = Delta(self._replace_type, transformed(self._transformer, key, obj))
                     staged[key] = _appended(staged.get(key) or self.items.get(key), delta)
             except RejectedObjectError as error:
                 rejected.append(error)
@@ -153,11 +157,9 @@ class DeltaState:
 
     def resync(self) -> Iterator[None]:
         """Record a Sync of each known object that has nothing queued: a Sync never follows newer news."""
-        if self._known_objects is None:
-            return
         staged: dict[str, list[Delta]] = {}
-        for key in self._known_objects.list_keys():
-            if key not in self.items and (obj := self._known_state(key)) is not None:
+        for key in self._known.list_keys():
+            if key not in self.items and (obj := self._known.state(key)) is not None:
                 staged[key] = [Delta(DeltaType.SYNC, obj)]
             yield
         self.queue.extend(staged)
@@ -187,22 +189,11 @@ class DeltaState:
             self.queue.append(key)
             self.items[key] = list(deltas)
 
-    def _transform(self, key: str, obj: Any) -> Any:
-        if self._transformer is None or isinstance(obj, DeletedFinalStateUnknown):
-            return obj
-        try:
-            changed = self._transformer(obj)
-            if changed is None:
-                raise TypeError("it returned None; it must return the object")
-            return changed
-        except Exception as error:
-            raise TransformError(key, resource_version_of(obj), error) from error
-
     def _missing(self, listed: set[str]) -> Iterator[str | None]:
         """The keys that were not listed, queued ones first; None stands for one that was."""
         for key in self.items:
             yield None if key in listed else key
-        for key in self._known_objects.list_keys() if self._known_objects is not None else ():
+        for key in self._known.list_keys():
             yield None if key in listed or key in self.items else key
 
     def _last_state(self, key: str) -> Any:
@@ -210,23 +201,7 @@ class DeltaState:
         if key in self.items:
             newest = self.items[key][-1].object
             return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
-        return self._known_state(key)
-
-    def _is_known(self, key: str) -> bool:
-        """Whether the consumer has an object; where it cannot say, a deletion too many is better than one lost."""
-        try:
-            return self._known_objects is not None and self._known_objects.get_by_key(key) is not None
-        except Exception:
-            return True
-
-    def _known_state(self, key: str) -> Any:
-        """The consumer's state of a key that it listed, or None."""
-        assert self._known_objects is not None
-        try:
-            return self._known_objects.get_by_key(key)
-        except Exception:
-            logger.exception("known objects failed on %s", key)
-            return None
+        return self._known.state(key)
 
 
 def _appended(deltas: list[Delta] | None, delta: Delta) -> list[Delta]:

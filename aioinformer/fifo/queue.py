@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence, Sized
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import asynccontextmanager
 from inspect import isawaitable
 from time import perf_counter
@@ -14,13 +14,15 @@ import msgspec
 
 from ..deltas import Delta, DeltaType
 from ..errors import FIFOClosedError, QueueHeldError, RejectedObjectError, RequeueError
+from ..keys import key_and_version
 from ..protocols import Process
 from ..turns import Turn, in_turns
 
 logger = logging.getLogger(__name__)
 
 SLOW_POP = 0.1
-"""Seconds of one pop over which a queue with more than ``SLOW_POP_DEPTH`` waiting warns."""
+"""Seconds of one pop (for each delta, if it is a batch, and ten times this at most) over which a queue with more
+than ``SLOW_POP_DEPTH`` waiting warns."""
 SLOW_POP_DEPTH = 10
 
 LONGEST_BATCH = 1000
@@ -28,7 +30,11 @@ LONGEST_BATCH = 1000
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """What one pop takes out."""
+    """What one pop takes out.
+
+    Attributes:
+        key: Whose deltas they are; ``""`` in a queue that is not by key.
+    """
 
     key: str
     deltas: list[Delta]
@@ -55,16 +61,12 @@ class QueueState(Protocol):
         """Record a Sync of every known object; yields as ``replace`` does."""
         ...
 
-    def add_if_not_present(self, deltas: list[Delta]) -> None:
-        """Put deltas back unless something newer is queued."""
-        ...
-
     def take(self) -> Item:
         """Remove the oldest item."""
         ...
 
     def put_back(self, item: Item) -> None:
-        """Undo a take, unless something newer is queued."""
+        """Undo a take, so that nothing older is seen after something newer."""
         ...
 
     def done(self, item: Item) -> None:
@@ -80,13 +82,27 @@ class FIFO:
     All waiting is on one condition, and whoever held it wakes all on leaving: ``notify(1)`` would lose a
     wake-up whose waiter is cancelled (CPython before 3.13).
 
-    Cancellation: a cancelled verb has done nothing; a cancelled pop has put its item back.
+    One item is processed at a time, however many pop. The queue is held meanwhile; with ``room`` it is let go while
+    an async process function waits, and held up again for who adds once so many items are queued.
+
+    Cancellation: a cancelled verb has done nothing; a pop that is cancelled inside process has put its item back.
+
+    Args:
+        state: The rules.
+        room: Items that may be queued while one is processed; 0 holds the queue.
     """
 
-    def __init__(self, state: QueueState) -> None:
+    keeps_order = False
+    """Whether what is put back is the first to be popped again."""
+
+    def __init__(self, state: QueueState, room: int = 0) -> None:
         self._state = state
+        self._room = room
+        self._is_let_go = False
+        self._held_up = 0  # how many wait for room
         self._changed = asyncio.Condition()
         self._processing: asyncio.Task[Any] | None = None
+        self._taken: list[Item] = []  # by the pop that is processing
         self._closed = False
         self._synced = asyncio.Event()
         self._high_water = 0
@@ -119,7 +135,7 @@ class FIFO:
         """
         rejected: list[RejectedObjectError] = []
         enqueue = self._state.enqueue
-        async with self._held():
+        async with self._held_to_add():
             for delta in events:
                 try:
                     enqueue(delta)
@@ -139,7 +155,7 @@ class FIFO:
             RejectedObjectError: As ``apply``: what could be taken was.
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held():
+        async with self._held_to_add():
             await in_turns(self._state.replace(objects, resource_version))
 
     async def resync(self) -> None:
@@ -148,20 +164,11 @@ class FIFO:
         Raises:
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held():
+        async with self._held_to_add():
             await in_turns(self._state.resync())
 
-    async def add_if_not_present(self, deltas: list[Delta]) -> None:
-        """Put popped deltas back, unless something newer is queued for their key.
-
-        Raises:
-            KeyFuncError: There are no deltas, or their object has no key.
-        """
-        async with self._held():
-            self._state.add_if_not_present(deltas)
-
     async def pop(self, process: Process) -> list[Delta]:
-        """Wait for the oldest item and work it off; the queue is held meanwhile.
+        """Wait for the oldest item and work it off.
 
         Args:
             process: ``process(deltas, is_in_initial_list)``, plain or async. It may raise RequeueError to have
@@ -180,11 +187,16 @@ class FIFO:
             await self._wait_for_item()
             return (await self._work_off(process, 1))[-1].deltas
 
-    async def pop_batch(self, process: Process) -> int:
-        """Wait for an item, then work off what is there for one turn of the event loop.
+    async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
+        """Wait for an item, then work off what is there for one turn of the event loop; for longer while somebody
+        who adds is held up.
 
         ``process`` is called for one item after the other, as by ``pop``. The first that raises, RequeueError
         included, ends the batch.
+
+        Args:
+            process: As for ``pop``.
+            process_batch: For queues that hand out several deltas at once, which this one does not.
 
         Returns:
             How many items were worked off.
@@ -229,16 +241,19 @@ class FIFO:
         """The most items that ever waited at once."""
         return self._high_water
 
+    @property
+    def unfinished(self) -> int:
+        """How many items wait, or were taken by a pop that has not returned yet."""
+        return len(self._state.queue) + len(self._taken)
+
     def __len__(self) -> int:
         """How many items wait."""
         return len(self._state.queue)
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
-        if self._processing is not None and self._processing is asyncio.current_task():
-            raise QueueHeldError(
-                "the queue is held while process runs; add to it after process has returned, from another task"
-            )
+        """Hold the queue, which nobody else is then using."""
+        self._refuse_own_process()
         async with self._changed:
             try:
                 yield
@@ -247,30 +262,72 @@ class FIFO:
                 self._note_synced()
                 self._changed.notify_all()
 
+    @asynccontextmanager
+    async def _held_to_add(self) -> AsyncIterator[None]:
+        """Hold the queue once there is room to add."""
+        async with self._held():
+            while self._processing is not None and len(self._state.queue) >= self._room:
+                self._refuse_own_process()
+                self._held_up += 1
+                try:
+                    await self._changed.wait()
+                finally:
+                    self._held_up -= 1
+            yield
+
+    def _refuse_own_process(self) -> None:
+        """Find out that a process function is about to wait for its own end."""
+        if self._processing is None or self._processing is not asyncio.current_task():
+            return
+        if not self._is_let_go or len(self._state.queue) >= self._room:
+            raise QueueHeldError(
+                "the queue is held while process runs; add to it after process has returned, from another task"
+            )
+
     async def _wait_for_item(self) -> None:
-        while not len(self._state.queue):
-            if self._closed:
+        while self._processing is not None or not len(self._state.queue):
+            if self._processing is asyncio.current_task():
+                raise QueueHeldError("process popped from its own queue, which waits for process to return")
+            if self._closed and self._processing is None:
                 raise FIFOClosedError("the queue is closed")
             await self._changed.wait()
 
-    async def _work_off(self, process: Process, most: int) -> list[Item]:
-        """Process the oldest items, so many at most and for one turn of the loop; the first put back is the last."""
+    async def _work_off(
+        self, process: Process, most: int, take: Callable[[], Item] | None = None, turn: Turn | None = None
+    ) -> list[Item]:
+        """Process the oldest items, so many at most and for one turn of the loop; the first put back is the last.
+
+        While somebody is held up it goes on with another turn: between two pops they would get in.
+        """
         state = self._state
-        items: list[Item] = []
+        take = take or state.take
+        turn = turn or Turn()
+        items = self._taken = list[Item]()
         self._processing = asyncio.current_task()
-        turn = Turn()
         now = perf_counter()
         try:
-            while (depth := len(state.queue)) and len(items) < most and (now < turn.end or not items):
-                item = state.take()
+            while len(state.queue) and len(items) < most:
+                if items and now >= turn.end:
+                    if not self._held_up or len(state.queue) < self._room:
+                        break
+                    await self._pause(turn)
+                    now = perf_counter()
+                item = take()
                 items.append(item)
                 finished = True
+                interrupted: asyncio.CancelledError | None = None
                 try:
                     result = process(
                         list(item.deltas), item.is_in_initial_list
                     )  # what goes back stays as it was
                     if result is not None and isawaitable(result):
-                        await result
+                        if self._room:
+                            self._let_go()
+                        try:
+                            await result
+                        finally:
+                            if self._is_let_go:
+                                interrupted = await self._hold_again()
                 except RequeueError as error:
                     finished = False
                     if error.cause is not None:
@@ -286,14 +343,51 @@ class FIFO:
                         state.put_back(item)
                     elif item.is_in_initial_list:
                         state.done(item)
+                    if interrupted is not None:
+                        raise interrupted
                 started, now = now, perf_counter()
-                if now - started > SLOW_POP and depth - 1 > SLOW_POP_DEPTH:
-                    took = (now - started) * 1000
-                    logger.warning("processing %s took %.0f ms, with %d waiting", item.key, took, depth - 1)
+                if now - started > SLOW_POP:
+                    self._note_slow(item, now - started)
         finally:
             self._processing = None
+            self._taken = []
         return items
+
+    def _let_go(self) -> None:
+        """Let others add."""
+        self._is_let_go = True
+        self._changed.notify_all()
+        self._changed.release()
+
+    async def _pause(self, turn: Turn) -> None:
+        """Let others run, and those add that there is room for."""
+        interrupted: asyncio.CancelledError | None = None
+        self._let_go()
+        try:
+            await turn.pause()
+        finally:
+            interrupted = await self._hold_again()
+        if interrupted is not None:
+            raise interrupted
+
+    async def _hold_again(self) -> asyncio.CancelledError | None:
+        """Take the queue back, come what may; a cancellation that came meanwhile is the caller's to raise."""
+        interrupted: asyncio.CancelledError | None = None
+        while True:
+            try:
+                await self._changed.acquire()
+            except asyncio.CancelledError as error:
+                interrupted = error
+            else:
+                self._is_let_go = False
+                return interrupted
 
     def _note_synced(self) -> None:
         if not self._synced.is_set() and self._state.has_synced():
             self._synced.set()
+
+    def _note_slow(self, item: Item, seconds: float) -> None:
+        waiting, deltas = len(self._state.queue), item.deltas
+        if waiting > SLOW_POP_DEPTH and seconds > SLOW_POP * min(len(deltas), 10):
+            what = key_and_version(deltas[0].object)[0] if len(deltas) == 1 else f"{len(deltas)} deltas"
+            logger.warning("processing %s took %.0f ms, with %d waiting", what, seconds * 1000, waiting)

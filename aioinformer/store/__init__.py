@@ -2,6 +2,15 @@
 
 from .indexer import NAMESPACE_INDEX, Indexer, IndexFunc, meta_namespace_index_func
 from .lister import Lister
+from .mutation_cache import MutationCache
 from .store import Store
 
-__all__ = ["NAMESPACE_INDEX", "IndexFunc", "Indexer", "Lister", "Store", "meta_namespace_index_func"]
+__all__ = [
+    "NAMESPACE_INDEX",
+    "IndexFunc",
+    "Indexer",
+    "Lister",
+    "MutationCache",
+    "Store",
+    "meta_namespace_index_func",
+]

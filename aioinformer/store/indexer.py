@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
+from ..deltas import DeletedFinalStateUnknown
 from ..errors import IndexerConflictError, IndexFuncError, RejectedObjectError, UnknownIndexError
 from ..keys import KeyFunc, meta_namespace_key_func, namespace_of
 from .store import Store
@@ -94,20 +95,31 @@ class Indexer(Store[T]):
             raise UnknownIndexError(name, self._indexes) from None
 
     def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
-        old = self._items.get(key)
-        self._items[key] = obj
+        old = Store.put(self, key, obj, rejected)
         for index in self._indexes.values():
             rejected += index.put(key, obj)
         return old
 
-    def remove(self, key: str) -> None:
-        if self._items.pop(key, None) is not None:
-            for index in self._indexes.values():
-                index.remove(key)
+    def remove(self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None) -> T | None:
+        old = super().remove(key, obj)
+        for index in self._indexes.values():
+            index.remove(key)
+        return old
 
-    def _swap(self, items: dict[str, T]) -> builtins.list[RejectedObjectError]:
-        self._items = items
-        return [error for index in self._indexes.values() for error in index.fill(items)]
+    def fresh(self) -> Indexer[T]:
+        return Indexer(self.key_of, self.indexers)
+
+    def take_over(
+        self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
+    ) -> builtins.list[RejectedObjectError]:
+        rejected = super().take_over(fresh, resource_version, instead_of)
+        for name, index in self._indexes.items():
+            indexed = fresh._indexes.get(name) if isinstance(fresh, Indexer) else None
+            if indexed is None:  # it was added since
+                indexed = _Index(name, index.func)
+                rejected += indexed.fill(fresh._items)
+            index.take_over(indexed, fresh._items, instead_of)
+        return rejected
 
 
 class _Index:
@@ -138,6 +150,11 @@ class _Index:
         except IndexFuncError as error:
             values = ()
             rejected.append(error)
+        self.put_values(key, values)
+        return rejected
+
+    def put_values(self, key: str, values: tuple[str, ...]) -> None:
+        """List a key under these values and no other."""
         old = self._values.get(key, ())
         if values != old:
             self._unlist(key, (value for value in old if value not in values))
@@ -147,7 +164,6 @@ class _Index:
                 self._values[key] = values
             else:
                 del self._values[key]
-        return rejected
 
     def remove(self, key: str) -> None:
         self._unlist(key, self._values.pop(key, ()))
@@ -157,6 +173,16 @@ class _Index:
         self.buckets = {}
         self._values = {}
         return [error for key, obj in items.items() for error in self.put(key, obj)]
+
+    def take_over(self, other: _Index, keys: Iterable[str], instead_of: Iterable[str] | None) -> None:
+        """Have what another index has, for these keys; or all that it has, and nothing else."""
+        if instead_of is None:
+            self.buckets, self._values = other.buckets, other._values
+            return
+        for key in instead_of:
+            self.remove(key)
+        for key in keys:
+            self.put_values(key, other._values.get(key, ()))
 
     def _unlist(self, key: str, values: Iterable[str]) -> None:
         for value in values:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
-from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
+from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
+from ..objects import KubeObject
 
 T = TypeVar("T")
 
@@ -24,6 +25,18 @@ class Store(Generic[T]):
         self.key_of: KeyFunc = keyed_by(key_func)
         """Gives an object's or tombstone's key; raises KeyFuncError."""
         self._items: dict[str, T] = {}
+        self._version = ""
+
+    @property
+    def last_store_sync_resource_version(self) -> str:
+        """The version of what was stored or deleted last: an object's, a Replace's or a Bookmark's
+        (``LastStoreSyncResourceVersion``).
+
+        Fed through a RealFIFO with atomic events and bookmarks: what happened up to it is here. Through a
+        DeltaFIFO it is no more than the last object's, as the objects of a list are in no order. Tombstones and
+        objects without a version leave it as it is.
+        """
+        return self._version
 
     def add(self, obj: T) -> None:
         """Keep an object, in place of an older one of its key.
@@ -45,7 +58,7 @@ class Store(Generic[T]):
         Raises:
             KeyFuncError: The object has no key.
         """
-        self.remove(self.key_of(obj))
+        self.remove(self.key_of(obj), obj)
 
     def get(self, obj: T | DeletedFinalStateUnknown[Any]) -> T | None:
         """The stored object of this one's key, or None.
@@ -73,7 +86,7 @@ class Store(Generic[T]):
         Raises:
             RejectedObjectError: Some had no key; all others were taken, and the error's ``others`` are the rest.
         """
-        fresh: dict[str, T] = {}
+        fresh = self.fresh()
         rejected: builtins.list[RejectedObjectError] = []
         for obj in objects:
             try:
@@ -82,11 +95,15 @@ class Store(Generic[T]):
                 rejected.append(error)
                 continue
             if not isinstance(obj, ExplicitKey):
-                fresh[key] = obj
-            elif key in self._items:
-                fresh[key] = self._items[key]
-        rejected += self._swap(fresh)
+                fresh.put(key, obj, rejected)
+            elif key in self._items and key not in fresh:
+                fresh.put(key, self._items[key], rejected)
+        rejected += self.take_over(fresh, resource_version)
         RejectedObjectError.raise_first(rejected)
+
+    def bookmark(self, resource_version: str) -> None:
+        """Note that everything up to this version was given."""
+        self._version = resource_version
 
     def resync(self) -> None:
         """Nothing to do: a store is what others are synced with."""
@@ -107,12 +124,43 @@ class Store(Generic[T]):
         """
         old = self._items.get(key)
         self._items[key] = obj
+        if version := obj.resource_version if isinstance(obj, KubeObject) else resource_version_of(obj):
+            self._version = version
         return old
 
-    def remove(self, key: str) -> None:
-        """Forget the object of a key, if there is one."""
-        self._items.pop(key, None)
+    def remove(self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None) -> T | None:
+        """Forget the object of a key, if there is one; the one that was there.
 
-    def _swap(self, items: dict[str, T]) -> builtins.list[RejectedObjectError]:
-        self._items = items
+        Args:
+            key: Its key.
+            obj: Its last state, as far as it is known.
+        """
+        if not isinstance(obj, (DeletedFinalStateUnknown, ExplicitKey)):
+            self._version = resource_version_of(obj) or self._version
+        return self._items.pop(key, None)
+
+    def fresh(self) -> Store[T]:
+        """An empty store of the same kind, to be filled aside by ``put`` and then taken over."""
+        return Store(self.key_of)
+
+    def take_over(
+        self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
+    ) -> builtins.list[RejectedObjectError]:
+        """Have what a fresh store has, in one step.
+
+        Args:
+            fresh: What ``fresh`` gave; it is used up.
+            resource_version: The list's.
+            instead_of: Keys to forget; None forgets all that is not in the fresh store.
+
+        Returns:
+            The errors of indexes that could not list an object.
+        """
+        if instead_of is None:
+            self._items = fresh._items
+        else:
+            for key in instead_of:
+                self._items.pop(key, None)
+            self._items |= fresh._items
+        self._version = resource_version
         return []

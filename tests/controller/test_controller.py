@@ -16,6 +16,8 @@ from aioinformer import (
     DeltaFIFO,
     DeltaType,
     KubeObject,
+    Queue,
+    RealFIFO,
     ReflectorOptions,
     RequeueError,
     Store,
@@ -48,7 +50,7 @@ class Process:
         return [name for name, _, _ in self.popped]
 
 
-def controller(server: Scripted, process: Any, queue: DeltaFIFO | None = None, **config: Any) -> Controller:
+def controller(server: Scripted, process: Any, queue: Queue | None = None, **config: Any) -> Controller:
     options = ReflectorOptions(random=Random(0))
     options.update(config.pop("reflector_options", {}))
     chosen = DeltaFIFO() if queue is None else queue
@@ -218,6 +220,29 @@ async def test_what_always_fails_holds_nothing_else_up_for_long(caplog: pytest.L
         started = loop.time()
         await asyncio.sleep(70)
     assert times["b"] - started <= 61
+
+
+@virtual_time
+async def test_in_order_what_always_fails_holds_everything_up_and_is_not_retried_in_a_spin(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A RealFIFO keeps the order, so nothing passes what was put back."""
+    calls: list[list[str]] = []
+
+    def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        calls.append([delta.type.value for delta in deltas])
+        if len(calls) < 60:
+            raise ValueError
+
+    events = [added(str(number), 11 + number) for number in range(100)]
+    server = Scripted([page(version=10)], [[events, FOREVER]])
+    async with controller(server, process, RealFIFO(atomic_events=True), retry_on_error=True) as subject:
+        await asyncio.sleep(10)
+        assert 10 < len(calls) < 30
+        assert subject.queue_depth == 101
+        await asyncio.sleep(60)
+        assert subject.queue_depth == 0
+    assert calls == [["ReplacedAll"]] * 60 + [["Added"]] * 100
 
 
 @virtual_time

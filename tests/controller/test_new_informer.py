@@ -9,9 +9,19 @@ import pytest
 
 from aioinformer import DeletedFinalStateUnknown, KubeObject, ResourceEventHandlerFuncs, new_informer
 from aioinformer.api import WatchEvent
+from aioinformer.controller import QueueName
 
+from ..queues import QUEUES, use_queue
 from ..reflector.scripted import FOREVER, Scripted, added, deleted, error_event, modified, page, pod
 from ..virtual_time import virtual_time
+
+
+@pytest.fixture(params=QUEUES, autouse=True)
+def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> QueueName:
+    """The queue of all informers made here."""
+    name: QueueName = request.param
+    use_queue(name, monkeypatch)
+    return name
 
 
 class Told:
@@ -32,7 +42,7 @@ class Told:
 
 
 @virtual_time
-async def test_the_store_follows_and_the_handler_is_told() -> None:
+async def test_the_store_follows_and_the_handler_is_told(queue: QueueName) -> None:
     told = Told()
     server = Scripted(
         [page(pod("a", 1), pod("b", 2), version=10), page(pod("c", 11), version=20)],
@@ -44,9 +54,10 @@ async def test_the_store_follows_and_the_handler_is_told() -> None:
         assert store.list_keys() == ["default/a", "default/b"]
         await asyncio.sleep(60)
         assert store.list_keys() == ["default/c"]
+    relisted = [("update", "c", "11", "11"), ("delete", "default/a", "DeletedFinalStateUnknown")]
     assert told.calls == [
         ("add", "a", True), ("add", "b", True), ("add", "c", False), ("update", "a", "1", "12"),
-        ("delete", "b", "KubeObject"), ("update", "c", "11", "11"), ("delete", "default/a", "DeletedFinalStateUnknown"),
+        ("delete", "b", "KubeObject"), *(relisted if queue == "delta" else reversed(relisted)),
     ]  # fmt: skip
 
 
@@ -126,3 +137,28 @@ async def test_unnamed_objects_are_left_out_and_counted(caplog: pytest.LogCaptur
         await asyncio.sleep(5)
     assert told.calls == [("add", "b", False)]
     assert controller.state.rejected == 1
+
+
+@virtual_time
+async def test_a_failing_object_of_a_list_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    server = Scripted([page(pod("a", 1), b'{"metadata": {"resourceVersion": "3"}}', pod("b", 2), version=10)])
+    told = Told()
+    store, controller = new_informer(server, KubeObject, 0.0, told)
+    async with controller:
+        await controller.wait_synced()
+    assert store.list_keys() == ["default/a", "default/b"]
+    assert [call[1] for call in told.calls] == ["a", "b"]
+    assert controller.state.rejected == 1
+
+
+@virtual_time
+async def test_a_handler_sees_the_whole_list_stored(queue: QueueName) -> None:
+    """C32: with a RealFIFO the list is replaced as a whole."""
+    sizes: list[int] = []
+    handler = ResourceEventHandlerFuncs[KubeObject](on_add=lambda obj, initial: sizes.append(len(store)))
+    store, controller = new_informer(
+        Scripted([page(pod("a", 1), pod("b", 2), version=10)]), KubeObject, 0.0, handler
+    )
+    async with controller:
+        await controller.wait_synced()
+    assert sizes == ([1, 2] if queue == "delta" else [2, 2])

@@ -1,10 +1,11 @@
-"""fifo/queue.py: waiting, holding, closing and being cancelled."""
+"""fifo/queue.py: waiting, holding, closing and being cancelled, with every queue that is held while it processes."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from aioinformer import (
     DeltaType,
     FIFOClosedError,
     QueueHeldError,
+    RealFIFO,
     RequeueError,
     Store,
     TransformError,
@@ -33,17 +35,44 @@ ADDED, DELETED = DeltaType.ADDED, DeltaType.DELETED
 Deltas = list[Delta]
 
 
+Fifo = DeltaFIFO | RealFIFO
+
+KINDS: dict[str, Callable[..., Fifo]] = {
+    "delta": DeltaFIFO,
+    "real": lambda known_objects=None, **options: RealFIFO(
+        known_objects=Store() if known_objects is None else known_objects, **options
+    ),
+}
+
+new_fifo = KINDS["delta"]
+
+
+@pytest.fixture(params=[*KINDS], autouse=True)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Which queue ``new_fifo`` makes."""
+    chosen: str = request.param
+    monkeypatch.setattr(f"{__name__}.new_fifo", KINDS[chosen])
+    return chosen
+
+
+def keys(fifo: Fifo) -> list[str]:
+    """The queued keys, oldest first."""
+    if isinstance(fifo, DeltaFIFO):
+        return fifo.list_keys()
+    return [fifo.key_of(delta.object) for delta in fifo.queued]
+
+
 def ignore(deltas: Deltas, initial: bool) -> None:
     pass
 
 
-async def filled(*names: str) -> DeltaFIFO:
-    fifo = DeltaFIFO()
+async def filled(*names: str) -> Fifo:
+    fifo = new_fifo()
     await fifo.apply([Delta(ADDED, pod(name)) for name in names])
     return fifo
 
 
-async def is_free(fifo: DeltaFIFO) -> bool:
+async def is_free(fifo: Fifo) -> bool:
     """Whether nobody was left holding it: another verb gets through."""
     await fifo.apply([])
     return True
@@ -65,7 +94,7 @@ class Gate:
 
 class TestWaiting:
     async def test_pop_waits_for_an_item(self) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         popping = asyncio.create_task(fifo.pop(ignore))
         await turns(3)
         assert not popping.done()
@@ -73,7 +102,7 @@ class TestWaiting:
         assert await popping == [Delta(ADDED, pod())]
 
     async def test_every_item_goes_to_one_of_many_poppers(self) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         seen: list[str] = []
         poppers = [
             asyncio.create_task(fifo.pop(lambda deltas, initial: seen.append(deltas[0].object.name)))
@@ -88,7 +117,7 @@ class TestWaiting:
     @pytest.mark.parametrize("count", range(6))
     async def test_a_cancelled_popper_takes_no_wake_up_with_it(self, count: int) -> None:
         """Design 3: notify(1) would lose one."""
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         doomed = asyncio.create_task(fifo.pop(ignore))
         other = asyncio.create_task(fifo.pop(ignore))
         await turns(count)
@@ -102,7 +131,7 @@ class TestWaiting:
         assert await is_free(fifo)
 
     async def test_waiting_for_sync(self) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         waiting = asyncio.create_task(fifo.wait_synced())
         await fifo.replace([pod()], "1")
         await turns(3)
@@ -136,7 +165,7 @@ class TestProcess:
         gate.let_go.set()
         await popping
         await adding
-        assert fifo.list_keys() == ["ns/b"]
+        assert keys(fifo) == ["ns/b"]
 
     async def test_calling_back_into_the_queue_is_refused(self) -> None:
         fifo = await filled("a")
@@ -147,10 +176,11 @@ class TestProcess:
             lambda: fifo.apply([]),
             lambda: fifo.replace([], ""),
             fifo.resync,
-            lambda: fifo.add_if_not_present([Delta(ADDED, pod("b"))]),
             lambda: fifo.pop(ignore),
             lambda: fifo.pop_batch(ignore),
         ]
+        if isinstance(fifo, DeltaFIFO):
+            verbs.append(partial(fifo.add_if_not_present, [Delta(ADDED, pod("b"))]))
         refused = 0
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -163,21 +193,21 @@ class TestProcess:
         await fifo.pop(process)
         assert refused == len(verbs)
         await fifo.add(pod("b"))
-        assert fifo.list_keys() == ["ns/b"]
+        assert keys(fifo) == ["ns/b"]
 
     async def test_another_queue_may_be_added_to(self) -> None:
-        fifo, other = await filled("a"), DeltaFIFO()
+        fifo, other = await filled("a"), new_fifo()
 
         async def process(deltas: Deltas, initial: bool) -> None:
             await other.apply(deltas)
 
         await fifo.pop(process)
-        assert other.list_keys() == ["ns/a"]
+        assert keys(other) == ["ns/a"]
 
     async def test_reading_the_queue_is_fine(self) -> None:
         fifo = await filled("a", "b")
         seen: list[Any] = []
-        await fifo.pop(lambda deltas, initial: seen.append((fifo.list_keys(), len(fifo), fifo.is_closed)))
+        await fifo.pop(lambda deltas, initial: seen.append((keys(fifo), len(fifo), fifo.is_closed)))
         assert seen == [(["ns/b"], 1, False)]
 
     @pytest.mark.parametrize("error", [ValueError(), StopIteration(), RuntimeError()], ids=repr)
@@ -191,14 +221,14 @@ class TestProcess:
             await fifo.pop(process)
         assert await fifo.pop(ignore) == [Delta(ADDED, pod("b"))]
 
-    async def test_an_async_requeue(self) -> None:
+    async def test_an_async_requeue(self, kind: str) -> None:
         fifo = await filled("a", "b")
 
         async def process(deltas: Deltas, initial: bool) -> None:
             raise RequeueError
 
         await fifo.pop(process)
-        assert fifo.list_keys() == ["ns/b", "ns/a"]
+        assert keys(fifo) == (["ns/b", "ns/a"] if kind == "delta" else ["ns/a", "ns/b"])
 
     async def test_a_slow_pop_with_many_waiting_warns(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -233,7 +263,7 @@ class TestBatches:
         assert await fifo.pop_batch(ignore) == 1
 
     @pytest.mark.parametrize("error", [RequeueError(), RequeueError(KeyError()), KeyError()], ids=repr)
-    async def test_the_first_that_raises_ends_it(self, error: Exception) -> None:
+    async def test_the_first_that_raises_ends_it(self, error: Exception, kind: str) -> None:
         fifo = await filled("a", "b", "c")
 
         def process(deltas: Deltas, initial: bool) -> None:
@@ -245,10 +275,11 @@ class TestBatches:
         else:
             with pytest.raises(KeyError):
                 await fifo.pop_batch(process)
-        assert fifo.list_keys() == (["ns/c", "ns/b"] if isinstance(error, RequeueError) else ["ns/c"])
+        requeued = ["ns/c", "ns/b"] if kind == "delta" else ["ns/b", "ns/c"]
+        assert keys(fifo) == (requeued if isinstance(error, RequeueError) else ["ns/c"])
 
     async def test_a_batch_tells_where_the_initial_list_ends(self) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         await fifo.replace([pod("a"), pod("b")], "1")
         await fifo.add(pod("c"))
         seen: list[bool] = []
@@ -257,7 +288,7 @@ class TestBatches:
         assert fifo.has_synced()
 
     async def test_an_empty_apply(self) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         await fifo.apply([])
         assert len(fifo) == 0
         assert not fifo.has_synced()
@@ -278,7 +309,7 @@ class TestClosing:
     @pytest.mark.parametrize("count", range(4))
     async def test_c15_all_that_wait_wake(self, count: int) -> None:
         """C15 TestDeltaFIFO_PopShouldUnblockWhenClosed."""
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         verbs: list[Callable[..., Coroutine[Any, Any, Any]]] = [fifo.pop, fifo.pop_batch]
         poppers = [asyncio.create_task(verb(ignore)) for verb in verbs * 3]
         await turns(count)
@@ -330,13 +361,13 @@ class TestClosing:
         await asyncio.gather(adding, return_exceptions=True)
 
     async def test_closed_before_there_is_a_loop(self) -> None:
-        fifo = await asyncio.to_thread(DeltaFIFO)
+        fifo = await asyncio.to_thread(new_fifo)
         await asyncio.to_thread(fifo.close)
         with pytest.raises(FIFOClosedError):
             await fifo.pop(ignore)
 
     async def test_a_closed_queue_still_takes_things(self) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         fifo.close()
         await fifo.add(pod())
         assert await fifo.pop(ignore) == [Delta(ADDED, pod())]
@@ -360,7 +391,7 @@ class TestCancelling:
         await asyncio.gather(task, return_exceptions=True)
         if holding is not None:
             await holding
-        assert ("ns/b" in fifo.list_keys()) == ("ns/c" in fifo.list_keys()) == (not task.cancelled())
+        assert ("ns/b" in keys(fifo)) == ("ns/c" in keys(fifo)) == (not task.cancelled())
         assert await is_free(fifo)
 
     @pytest.mark.parametrize("count", range(12))
@@ -368,15 +399,15 @@ class TestCancelling:
         monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod("x"), pod("a")])
-        fifo = DeltaFIFO(known_objects=store)
+        fifo = new_fifo(known_objects=store)
         task = asyncio.create_task(fifo.replace([pod("a"), pod("b"), pod("c")], "1"))
         await turns(count)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         if task.cancelled():
-            assert fifo.list_keys() == []
+            assert keys(fifo) == []
         else:
-            assert fifo.list_keys() == ["ns/a", "ns/b", "ns/c", "ns/x"]
+            assert sorted(keys(fifo)) == ["ns/a", "ns/b", "ns/c", "ns/x"]
         assert not fifo.has_synced()
         await fifo.replace([pod("a")], "2")
         while len(fifo):
@@ -389,7 +420,7 @@ class TestCancelling:
         monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod(name) for name in "abc"])
-        fifo = DeltaFIFO(known_objects=store)
+        fifo = new_fifo(known_objects=store)
         task = asyncio.create_task(fifo.resync())
         await turns(count)
         task.cancel()
@@ -399,7 +430,7 @@ class TestCancelling:
     @pytest.mark.parametrize("count", range(8))
     @pytest.mark.parametrize("verb", ["pop", "pop_batch"])
     async def test_a_cancelled_pop_loses_nothing(self, verb: str, count: int) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         await fifo.replace([pod(name) for name in "abc"], "1")
         begun: list[str] = []
         ended: list[str] = []
@@ -411,7 +442,7 @@ class TestCancelling:
             ended.append(deltas[0].object.key)
 
         await cancel_after(count, getattr(fifo, verb)(process))
-        assert sorted([*fifo.list_keys(), *ended]) == ["ns/a", "ns/b", "ns/c"]
+        assert sorted([*keys(fifo), *ended]) == ["ns/a", "ns/b", "ns/c"]
         assert fifo.has_synced() is (len(ended) == 3)
         while len(fifo):
             await fifo.pop(ignore)
@@ -419,7 +450,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(4))
     async def test_a_cancelled_wait_leaves_the_queue_free(self, count: int) -> None:
-        fifo = DeltaFIFO()
+        fifo = new_fifo()
         await cancel_after(count, fifo.pop(ignore))
         await cancel_after(count, fifo.wait_synced())
         assert await is_free(fifo)
@@ -432,14 +463,14 @@ class TestCancelling:
 
         with pytest.raises(asyncio.CancelledError):
             await fifo.pop(process)
-        assert fifo.list_keys() == ["ns/a"]
+        assert keys(fifo) == ["ns/a"]
 
     async def test_a_timeout_around_pop(self) -> None:
         fifo, gate = await filled("a"), Gate()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0):
                 await fifo.pop(gate)
-        assert fifo.list_keys() == ["ns/a"]
+        assert keys(fifo) == ["ns/a"]
         gate.let_go.set()
         await fifo.pop(gate)
 
@@ -450,12 +481,12 @@ class TestCancelling:
         popping.cancel()
         await asyncio.gather(popping, return_exceptions=True)
         await fifo.add(pod("b"))
-        assert fifo.list_keys() == ["ns/a", "ns/b"]
+        assert keys(fifo) == ["ns/a", "ns/b"]
 
 
 async def test_a_list_of_a_hundred_thousand_lets_others_run() -> None:
     """Design 2: the loop is shared."""
-    fifo = DeltaFIFO()
+    fifo = new_fifo()
     objects = [{"metadata": {"name": f"p{number}"}} for number in range(100_000)]
     replacing = asyncio.create_task(fifo.replace(objects, "1"))
     rounds = 0
@@ -485,7 +516,7 @@ moves = st.lists(
 @given(moves)
 async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, int]]) -> None:
     """Many tasks at once on one queue, some of them cancelled somewhere: in the end each last state was processed."""
-    fifo = DeltaFIFO()
+    fifo = new_fifo()
     processed: dict[str, str] = {}
     queued: dict[str, str] = {}
     tasks: list[asyncio.Task[Any]] = []
@@ -535,7 +566,7 @@ async def test_an_error_of_one_object_leaves_the_queue_free() -> None:
     def transform(obj: Any) -> Any:
         raise ValueError
 
-    fifo = DeltaFIFO(transformer=transform)
+    fifo = new_fifo(transformer=transform)
     waiting = asyncio.create_task(fifo.pop(ignore))
     await turns(2)
     with pytest.raises(TransformError):

@@ -147,7 +147,7 @@ class TestC36FailingFunctions:
     def test_a_replace_takes_all(self, broken: Any) -> None:
         indexer = self.indexer(broken)
         with pytest.raises(KeyFuncError) as caught:
-            indexer.replace([painted("a", "red"), {}, painted("b", "red")])
+            indexer.replace([{}, painted("a", "red"), painted("b", "red")])
         assert [type(error) for error in caught.value.all()] == [KeyFuncError, IndexFuncError, IndexFuncError]
         assert keys(indexer, "red") == ["ns/a", "ns/b"]
 

@@ -92,6 +92,12 @@ def test_replace_with_an_explicit_key_keeps_what_is_stored(store: Store[Any]) ->
     assert store.list() == [pod("a"), pod("b")]
 
 
+def test_replace_with_an_explicit_key_of_what_is_listed(store: Store[Any]) -> None:
+    store.add(pod("a"))
+    store.replace([pod("a", version="2"), ExplicitKey("ns/a")])
+    assert store.list() == [pod("a", version="2")]
+
+
 def test_replace_takes_all_but_the_bad_ones(store: Store[Any]) -> None:
     with pytest.raises(KeyFuncError) as caught:
         store.replace([{}, pod("a"), None, pod("b")])

@@ -1,0 +1,71 @@
+"""What the queues ask their user's code, and what becomes of a failure there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import KeyFuncError, TransformError
+from ..keys import KeyFunc, resource_version_of
+from ..protocols import KnownObjects, Transformer
+
+logger = logging.getLogger(__name__)
+
+
+def key_of_newest(key_func: KeyFunc, obj: Any) -> str:
+    """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
+
+    Raises:
+        KeyFuncError: There is none.
+    """
+    if isinstance(obj, list):
+        if not obj:
+            raise KeyFuncError(obj, ValueError("there are no deltas"))
+        obj = obj[-1].object
+    return key_func(obj)
+
+
+def transformed(transformer: Transformer | None, key: str, obj: Any) -> Any:
+    """What a transformer makes of an object; a tombstone's has been through it before.
+
+    Raises:
+        TransformError: It raised, or returned None.
+    """
+    if transformer is None or isinstance(obj, DeletedFinalStateUnknown):
+        return obj
+    try:
+        changed = transformer(obj)
+        if changed is None:
+            raise TypeError("it returned None; it must return the object")
+        return changed
+    except Exception as error:
+        raise TransformError(key, resource_version_of(obj), error) from error
+
+
+class Known:
+    """The consumer's objects, where it tells of them."""
+
+    def __init__(self, objects: KnownObjects[Any] | None) -> None:
+        self._objects = objects
+
+    def list_keys(self) -> Sequence[str]:
+        """The keys of all."""
+        return () if self._objects is None else self._objects.list_keys()
+
+    def has(self, key: str) -> bool:
+        """Whether an object is known; where that cannot be said, a deletion too many is better than one lost."""
+        try:
+            return self._objects is not None and self._objects.get_by_key(key) is not None
+        except Exception:
+            return True
+
+    def state(self, key: str) -> Any:
+        """The state of an object that was listed, or None."""
+        assert self._objects is not None
+        try:
+            return self._objects.get_by_key(key)
+        except Exception:
+            logger.exception("known objects failed on %s", key)
+            return None

@@ -1,0 +1,321 @@
+"""RealFIFO: every event, in the order of its coming (client-go ``the_real_fifo.go``)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..deltas import (
+    BOOKMARK,
+    DELETED,
+    REPLACED_ALL,
+    SYNC_ALL,
+    BookmarkInfo,
+    DeletedFinalStateUnknown,
+    Delta,
+    DeltaType,
+    ReplacedAllInfo,
+    SyncAllInfo,
+)
+from ..errors import ConfigError, KeyFuncError, RejectedObjectError, TransformError
+from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
+from ..protocols import KnownObjects, Process, Transformer
+from ..turns import Turn
+from .callouts import Known, key_of_newest, transformed
+from .queue import FIFO, LONGEST_BATCH, Item
+
+BATCH_SIZE = 1000
+"""Deltas that one batch has at most, unless told otherwise."""
+
+UNBATCHABLE = (REPLACED_ALL, SYNC_ALL, BOOKMARK)
+
+
+class RealFIFO(FIFO):
+    """A queue of single deltas: nothing is merged or left out, and their order holds across keys.
+
+    Args:
+        key_func: Gives an object's key.
+        known_objects: What the consumer already has (its Store): ``replace`` finds deletions by it, ``resync``
+            repeats it. Needed without ``atomic_events``, forbidden with it.
+        transformer: Called once for each object before it is queued, never for tombstones or a resync's objects.
+        atomic_events: Make a ``replace`` one ReplacedAll and a ``resync`` one SyncAll: whoever processes them has
+            the store, and finds out there what was deleted.
+        emit_delta_type_bookmark: Queue bookmarks; only with ``atomic_events``.
+        unlock_while_processing: Let others add while an async process function waits, until twice
+            ``batch_size`` deltas are queued; only with ``atomic_events``.
+        batch_size: Deltas that a batch has at most.
+
+    Guarantees:
+        What was not worked off (RequeueError, cancellation) goes back to the front: it is seen again before
+        anything newer is.
+
+    Raises:
+        ConfigError: These options do not go together.
+    """
+
+    keeps_order = True
+
+    def __init__(
+        self,
+        key_func: KeyFunc = meta_namespace_key_func,
+        known_objects: KnownObjects[Any] | None = None,
+        transformer: Transformer | None = None,
+        *,
+        atomic_events: bool = False,
+        emit_delta_type_bookmark: bool = False,
+        unlock_while_processing: bool = False,
+        batch_size: int = BATCH_SIZE,
+    ) -> None:
+        if atomic_events and known_objects is not None:
+            raise ConfigError("RealFIFO: with atomic_events there must be no known_objects")
+        if not atomic_events and known_objects is None:
+            raise ConfigError("RealFIFO: without atomic_events there must be known_objects")
+        if unlock_while_processing and not atomic_events:
+            raise ConfigError("RealFIFO: unlock_while_processing needs atomic_events")
+        if emit_delta_type_bookmark and not atomic_events:
+            raise ConfigError("RealFIFO: emit_delta_type_bookmark needs atomic_events")
+        if batch_size < 1:
+            raise ConfigError(f"RealFIFO: batch_size must be at least 1, not {batch_size}")
+        rules = AtomicState if atomic_events else RealState
+        self._real = rules(key_func, known_objects, transformer, batch_size, emit_delta_type_bookmark)
+        super().__init__(self._real, room=2 * batch_size if unlock_while_processing else 0)
+
+    @property
+    def unfinished(self) -> int:
+        """How many deltas wait, or were taken by a pop that has not returned yet."""
+        return len(self._real.queue) + sum(len(item.deltas) for item in self._taken)
+
+    async def bookmark(self, resource_version: str) -> None:
+        """Record that everything up to this version was given; nothing happens unless bookmarks are emitted.
+
+        Raises:
+            QueueHeldError: Called from inside this queue's own process function.
+        """
+        await self.apply([Delta(BOOKMARK, BookmarkInfo(resource_version))])
+
+    async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
+        """Wait for a delta, then work off what is there.
+
+        Without ``process_batch`` one delta after the other for one turn of the event loop, as any queue does. With
+        it one batch (and more while somebody who adds is held up): the oldest deltas, no two of one key, all or
+        none of the initial list. A ReplacedAll, SyncAll or Bookmark is a batch by itself.
+
+        Args:
+            process: ``process(deltas, is_in_initial_list)``, plain or async, given one delta.
+            process_batch: The same, given two or more. All of them go back if it raises RequeueError or is
+                cancelled, so it should do all or nothing; all are gone if it raises anything else.
+
+        Returns:
+            How many deltas were worked off, those that went back among them.
+
+        Raises:
+            FIFOClosedError: The queue is closed and empty.
+        """
+        if process_batch is None:
+            return await super().pop_batch(process)
+        batched = process_batch
+
+        def process_either(deltas: list[Delta], is_in_initial_list: bool) -> Any:
+            return (process if len(deltas) == 1 else batched)(deltas, is_in_initial_list)
+
+        async with self._held():
+            await self._wait_for_item()
+            over = Turn()
+            over.end = 0.0
+            batches = await self._work_off(process_either, LONGEST_BATCH, self._real.take_batch, over)
+            return sum(len(batch.deltas) for batch in batches)
+
+    @property
+    def queued(self) -> list[Delta]:
+        """What waits to be popped, oldest first; a copy."""
+        return list(self._real.queue)
+
+    def key_of(self, obj: Any) -> str:
+        """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
+
+        Raises:
+            KeyFuncError: There is none.
+        """
+        return self._real.key_of(obj)
+
+
+class RealState:
+    """RealFIFO's rules.
+
+    Attributes:
+        queue: What waits to be popped, oldest first.
+        populated: Whether a first Replace, or any other verb about an object, has been seen.
+    """
+
+    def __init__(
+        self,
+        key_func: KeyFunc,
+        known_objects: KnownObjects[Any] | None,
+        transformer: Transformer | None,
+        batch_size: int,
+        emit_delta_type_bookmark: bool,
+    ) -> None:
+        self.queue: deque[Delta] = deque()
+        self.populated = False
+        self._key_func = keyed_by(key_func)
+        self._known = Known(known_objects)
+        self._transformer = transformer
+        self._batch_size = batch_size
+        self._emits_bookmarks = emit_delta_type_bookmark
+        # Counted from the first delta ever queued: where the initial list ends, what is taken, what is worked off
+        # (the latter only up to the end of the initial list).
+        self._initial_end = self._taken = self._done = 0
+
+    def key_of(self, obj: Any) -> str:
+        return key_of_newest(self._key_func, obj)
+
+    def enqueue(self, delta: Delta) -> None:
+        """Record that an object was Added, Updated or Deleted, known or not; or a Bookmark."""
+        if delta.type is BOOKMARK:
+            if self._emits_bookmarks:
+                self.queue.append(delta)
+            return
+        key = self._key_func(delta.object)
+        self.populated = True
+        failure: TransformError | None = None
+        if self._transformer is not None:
+            try:
+                delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
+            except TransformError as error:
+                if delta.type is not DELETED:
+                    raise
+                failure = error  # the deletion itself must not be lost
+        self.queue.append(delta)
+        if failure is not None:
+            raise failure
+
+    def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
+        """Record a tombstone for each queued or known key that is not among the objects, then the objects.
+
+        Everything is prepared aside, so that abandoning it before its end changes nothing.
+        """
+        listed: set[str] = set()
+        news: list[Delta] = []
+        rejected: list[RejectedObjectError] = []
+        for each in self._listed(objects, rejected):
+            if each is not None:
+                key, obj = each
+                listed.add(key)
+                if not isinstance(obj, ExplicitKey):
+                    news.append(Delta(DeltaType.REPLACED, obj))
+            yield
+        newest: dict[str | None, Delta] = {}
+        for delta in self.queue:
+            newest[self._key_or_none(delta)] = delta
+            yield
+        gone: list[Delta] = []
+        for queued, delta in newest.items():
+            if queued is not None and queued not in listed and delta.type is not DELETED:
+                gone.append(Delta(DELETED, DeletedFinalStateUnknown(queued, delta.object)))
+            yield
+        for key in self._known.list_keys():
+            if key not in listed and key not in newest:
+                gone.append(Delta(DELETED, DeletedFinalStateUnknown(key, self._known.state(key))))
+            yield
+        self._put_in_place([*gone, *news])
+        RejectedObjectError.raise_first(rejected)
+
+    def resync(self) -> Iterator[None]:
+        """Record a Sync of each known object that has nothing queued: a Sync never follows newer news."""
+        queued: set[str | None] = set()
+        for delta in self.queue:
+            queued.add(self._key_or_none(delta))
+            yield
+        staged: list[Delta] = []
+        for key in self._known.list_keys():
+            if key not in queued and (obj := self._known.state(key)) is not None:
+                staged.append(Delta(DeltaType.SYNC, obj))
+            yield
+        self.queue.extend(staged)
+
+    def take(self) -> Item:
+        self._taken += 1
+        return Item("", [self.queue.popleft()], self._done < self._initial_end or not self.populated)
+
+    def take_batch(self) -> Item:
+        """Remove the oldest deltas, as many as may be processed together."""
+        queue, deltas = self.queue, list[Delta]()
+        most = min(self._batch_size, len(queue))
+        if self._taken < self._initial_end:
+            most = min(most, self._initial_end - self._taken)
+        keys: set[str] = set()
+        while len(deltas) < most:
+            if queue[0].type in UNBATCHABLE:
+                if not deltas:
+                    deltas.append(queue.popleft())
+                break
+            key = self._key_or_none(queue[0])
+            if key in keys:
+                break
+            deltas.append(queue.popleft())
+            if key is None:
+                break
+            keys.add(key)
+        item = Item("", deltas, not self.has_synced())
+        self._taken += len(deltas)
+        return item
+
+    def put_back(self, item: Item) -> None:
+        """Undo a take: all that is queued is newer."""
+        self.queue.extendleft(reversed(item.deltas))
+        self._taken -= len(item.deltas)
+
+    def done(self, item: Item) -> None:
+        self._done += len(item.deltas)
+
+    def has_synced(self) -> bool:
+        return self.populated and self._done >= self._initial_end
+
+    def _listed(
+        self, objects: Sequence[Any], rejected: list[RejectedObjectError]
+    ) -> Iterator[tuple[str, Any] | None]:
+        """Each object with its key, transformed; None for one without.
+
+        Of one that cannot be transformed its key is left, so that what is known of it is not deleted.
+        """
+        for obj in objects:
+            key: str | None = None
+            try:
+                key = self._key_func(obj)
+                yield key, obj if isinstance(obj, ExplicitKey) else transformed(self._transformer, key, obj)
+            except RejectedObjectError as error:
+                rejected.append(error)
+                yield None if key is None else (key, ExplicitKey(key))
+
+    def _put_in_place(self, deltas: list[Delta]) -> None:
+        self.queue.extend(deltas)
+        if not self.populated:
+            self.populated = True
+            self._initial_end = self._taken + len(self.queue)
+
+    def _key_or_none(self, delta: Delta) -> str | None:
+        try:
+            return self._key_func(delta.object)
+        except KeyFuncError:  # the key function knew it when it was queued
+            return None
+
+
+class AtomicState(RealState):
+    """RealFIFO's rules where a list, or a resync, is one delta."""
+
+    def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
+        """Record the whole list, transformed, as one ReplacedAll."""
+        kept: list[Any] = []
+        rejected: list[RejectedObjectError] = []
+        for each in self._listed(objects, rejected):
+            if each is not None:
+                kept.append(each[1])
+            yield
+        self._put_in_place([Delta(REPLACED_ALL, ReplacedAllInfo(resource_version, kept))])
+        RejectedObjectError.raise_first(rejected)
+
+    def resync(self) -> Iterator[None]:
+        """Record a SyncAll. What is queued for an object comes before it, so nothing need be left out."""
+        yield
+        self.queue.append(Delta(SYNC_ALL, SyncAllInfo()))

@@ -1,0 +1,149 @@
+"""MutationCache: one's own writes, laid over the cache until they arrive (client-go ``mutation_cache.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ..checks import require_count, require_seconds
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import IndexFuncError
+from ..handlers import ResourceEventHandler
+from ..keys import resource_version_of
+from ..versions import NONE, number_of, require_version
+from .indexer import Indexer
+
+T = TypeVar("T")
+
+
+class _Written(NamedTuple):
+    obj: Any
+    """None: it was deleted at this version."""
+    version: int
+    expires: float
+
+
+class MutationCache(ResourceEventHandler[T], Generic[T]):
+    """Reads an indexer as if one's own writes had arrived in it already.
+
+    For who writes and reads on without waiting; who can wait does so by ``informer.wait_for``. A write is shown
+    until the indexer has something newer, for ``ttl`` at most, and only the latest ``size`` of them.
+
+    Make it a handler of the informer, too: then what was deleted meanwhile is shown no more, and does not come back
+    by an answer that was late.
+
+    Args:
+        indexer: What to read.
+        ttl: Seconds for which a write is shown at most.
+        include_adds: Whether to show also what the indexer does not have: it was created just now; or deleted, if
+            this is no handler of the informer.
+        size: How many writes are kept.
+
+    Raises:
+        ConfigError: ``ttl`` or ``size`` cannot work.
+    """
+
+    def __init__(
+        self, indexer: Indexer[T], ttl: float = 300.0, *, include_adds: bool = False, size: int = 100
+    ) -> None:
+        require_seconds("ttl", ttl)
+        require_count("size", size)
+        self._indexer = indexer
+        self._ttl = ttl
+        self._include_adds = include_adds
+        self._size = size
+        self._written: dict[str, _Written] = {}  # what was used last comes last
+
+    def __len__(self) -> int:
+        """How many writes are kept."""
+        return len(self._written)
+
+    def mutation(self, obj: T) -> None:
+        """Show what a write returned, unless something newer is known.
+
+        Raises:
+            KeyFuncError: The object has no key.
+            ConfigError: It has no resourceVersion that a server gives.
+        """
+        key = self._indexer.key_of(obj)
+        version = require_version(f"metadata.resourceVersion of {key}", resource_version_of(obj))
+        known = self._find(key)
+        if known is None or known.version < version:
+            self._keep(key, obj, version)
+
+    def get_by_key(self, key: str) -> T | None:
+        """The object of a key, as the newest write or the indexer has it, or None."""
+        stored = self._indexer.get_by_key(key)
+        written = self._newer(key, stored)
+        return stored if written is None else written
+
+    def get(self, obj: T | DeletedFinalStateUnknown[Any]) -> T | None:
+        """The object of this one's key; see ``get_by_key``. Raises KeyFuncError."""
+        return self.get_by_key(self._indexer.key_of(obj))
+
+    def by_index(self, name: str, value: str) -> list[T]:
+        """The objects that an index lists under a value, as they are after the writes.
+
+        Raises:
+            UnknownIndexError: There is no such index.
+            IndexFuncError: The index function raised for an object that was written.
+        """
+        found = {key: self._indexer.get_by_key(key) for key in self._indexer.index_keys(name, value)}
+        for key, written in self._all_newer():
+            found.pop(key, None)
+            if value in self._values(name, key, written):
+                found[key] = written
+        return [obj for obj in found.values() if obj is not None]
+
+    def on_add(self, obj: T, is_in_initial_list: bool) -> None:
+        """Forget a write that the indexer has."""
+        self._newer(self._indexer.key_of(obj), obj)
+
+    def on_update(self, old: T, new: T) -> None:
+        """Forget a write that the indexer has."""
+        self._newer(self._indexer.key_of(new), new)
+
+    def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
+        """Show no write that is older than the deletion, now and later."""
+        key, version = self._indexer.key_of(obj), number_of(resource_version_of(obj))
+        known = self._find(key)
+        if version > (NONE if known is None else known.version - 1):
+            self._keep(key, None, version)
+
+    def _all_newer(self) -> Iterator[tuple[str, T]]:
+        for key in list(self._written):
+            written = self._newer(key, self._indexer.get_by_key(key))
+            if written is not None:
+                yield key, written
+
+    def _newer(self, key: str, stored: T | None) -> T | None:
+        """What was written, if that is to be shown instead of what is stored; if never again, it is forgotten."""
+        known = self._find(key)
+        if known is None:
+            return None
+        if stored is None:
+            return known.obj if self._include_adds else None
+        if number_of(resource_version_of(stored)) >= known.version:
+            del self._written[key]
+            return None
+        return known.obj  # type: ignore[no-any-return]
+
+    def _find(self, key: str) -> _Written | None:
+        known = self._written.pop(key, None)
+        if known is None or asyncio.get_running_loop().time() >= known.expires:
+            return None
+        self._written[key] = known
+        return known
+
+    def _keep(self, key: str, obj: T | None, version: int) -> None:
+        self._written.pop(key, None)
+        self._written[key] = _Written(obj, version, asyncio.get_running_loop().time() + self._ttl)
+        while len(self._written) > self._size:
+            del self._written[next(iter(self._written))]
+
+    def _values(self, name: str, key: str, obj: T) -> list[str]:
+        try:
+            return list(self._indexer.indexers[name](obj))
+        except Exception as error:
+            raise IndexFuncError(name, key, error) from error

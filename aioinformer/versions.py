@@ -1,0 +1,26 @@
+"""resourceVersions in their order: whole numbers of any length (KEP-5504, apimachinery ``resourceversion``)."""
+
+from __future__ import annotations
+
+from .errors import ConfigError
+
+NONE = -1
+"""The number of what is no version: before all others."""
+
+
+def number_of(version: str) -> int:
+    """A resourceVersion as a number to compare; NONE for ``""`` and for what a server made up otherwise."""
+    return int(version) if version.isascii() and version.isdecimal() else NONE
+
+
+def require_version(what: str, version: object) -> int:
+    """The number of a resourceVersion that is to be waited for, or watched from.
+
+    Raises:
+        ConfigError: It is none that an object or a list could have: ``""``, ``"0"``, no string, no number.
+    """
+    if not isinstance(version, str) or number_of(version) <= 0 or version[0] == "0":
+        raise ConfigError(
+            f"{what} must be a resourceVersion that the server gave, which is a number above 0, not {version!r}"
+        )
+    return int(version)

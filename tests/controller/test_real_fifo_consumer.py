@@ -1,0 +1,167 @@
+"""RealFIFO and a store: whatever was missed, put back or cancelled, after a list they equal the truth."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import (
+    AddNotification,
+    DeleteNotification,
+    Delta,
+    DeltaType,
+    Indexer,
+    Notification,
+    RealFIFO,
+    RequeueError,
+    meta_namespace_key_func,
+)
+from aioinformer.controller import apply_deltas, apply_in_turns
+from aioinformer.keys import deletion_handling_meta_namespace_key_func
+
+from ..samples import pod
+from ..steps import cancel_after
+
+MODES: dict[str, dict[str, bool]] = {
+    "one by one": {},
+    "whole": {"atomic_events": True},
+    "whole, unlocked": {"atomic_events": True, "unlock_while_processing": True},
+    "default": {"atomic_events": True, "unlock_while_processing": True, "emit_delta_type_bookmark": True},
+}
+
+
+class Informed:
+    """A server's truth, a queue that hears of it with gaps, and a consumer that keeps a store and tells of it.
+
+    Attributes:
+        copy: What there is, as far as one knows who was told of every change.
+    """
+
+    def __init__(self, mode: str) -> None:
+        self.truth: dict[str, Any] = {}
+        self.store: Indexer[Any] = Indexer(
+            meta_namespace_key_func, {"version": lambda obj: [obj.resource_version]}
+        )
+        options: dict[str, Any] = dict(MODES[mode])
+        self.fifo = RealFIFO(known_objects=None if options else self.store, batch_size=3, **options)
+        self.version = 0
+        self.copy: dict[str, Any] = {}
+        self.wrong: list[Notification] = []
+
+    async def change(self, verb: str, name: str, is_seen: bool) -> None:
+        self.version += 1
+        new, key = pod(name, version=str(self.version)), f"ns/{name}"
+        if verb == "delete":
+            if self.truth.pop(key, None) is not None and is_seen:
+                await self.fifo.delete(new)
+            return
+        tell = self.fifo.update if key in self.truth else self.fifo.add
+        self.truth[key] = new
+        if is_seen:
+            await tell(new)
+
+    async def relist(self) -> None:
+        await self.fifo.replace(list(self.truth.values()), str(self.version))
+
+    async def process(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
+        await asyncio.sleep(0)
+        if deltas[0].type in (DeltaType.REPLACED_ALL, DeltaType.SYNC_ALL):
+            await apply_in_turns(self.store, deltas[0], is_in_initial_list, self.tell)
+            return
+        for notification in apply_deltas(self.store, deltas, is_in_initial_list):
+            self.tell(notification)
+
+    def tell(self, told: Notification) -> None:
+        key = deletion_handling_meta_namespace_key_func(told.obj)
+        if isinstance(told, DeleteNotification):
+            self.copy.pop(key, None)
+            return
+        known = self.copy.get(key)
+        if known is not (None if isinstance(told, AddNotification) else told.old):
+            self.wrong.append(told)
+        self.copy[key] = told.new
+
+    async def settle(self) -> None:
+        await self.relist()
+        while len(self.fifo):
+            await self.fifo.pop_batch(self.process, self.process)
+        assert {obj.key: obj for obj in self.store.list()} == self.truth
+        indexed = self.store.list_index_func_values("version")
+        assert sorted(indexed) == sorted(obj.resource_version for obj in self.truth.values())
+        assert self.fifo.has_synced()
+
+
+changes = st.tuples(st.sampled_from(["put", "put", "delete"]), st.sampled_from("abc"), st.booleans())
+verbs = st.tuples(
+    st.sampled_from(["relist", "resync", "bookmark", "pop", "pop_batch", "pop_batches", "requeue"])
+)
+cancelled = st.tuples(
+    st.sampled_from(["cancel pop", "cancel pop_batch", "cancel relist", "cancel resync"]), st.integers(0, 12)
+)
+
+
+async def refuse(deltas: list[Delta], is_in_initial_list: bool) -> None:
+    raise RequeueError
+
+
+async def play(informed: Informed, sequence: list[tuple[Any, ...]]) -> None:
+    fifo = informed.fifo
+    for verb, *arguments in sequence:
+        count = arguments[0] if arguments else 0
+        match verb:
+            case "put" | "delete":
+                await informed.change(verb, *arguments)
+            case "relist":
+                await informed.relist()
+            case "resync":
+                await fifo.resync()
+            case "bookmark":
+                await fifo.bookmark(str(informed.version))
+            case "cancel relist":
+                await cancel_after(count, informed.relist())
+            case "cancel resync":
+                await cancel_after(count, fifo.resync())
+            case _ if not len(fifo):
+                pass
+            case "pop":
+                await fifo.pop(informed.process)
+            case "pop_batch":
+                await fifo.pop_batch(informed.process)
+            case "pop_batches":
+                await fifo.pop_batch(informed.process, informed.process)
+            case "requeue":
+                await fifo.pop_batch(refuse, refuse)
+            case "cancel pop":
+                await cancel_after(count, fifo.pop(informed.process))
+            case "cancel pop_batch":
+                await cancel_after(count, fifo.pop_batch(informed.process, informed.process))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(st.lists(changes | changes | verbs, max_size=40))
+async def test_store_and_who_is_told_end_equal_to_the_truth(
+    mode: str, sequence: list[tuple[Any, ...]]
+) -> None:
+    """C16 to C24 and C31 to C34: and on the way nothing is told that does not follow from what was told before."""
+    informed = Informed(mode)
+    await play(informed, sequence)
+    await informed.settle()
+    assert informed.copy == informed.truth
+    assert not informed.wrong
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(st.lists(changes | changes | verbs | cancelled | cancelled, max_size=40))
+async def test_whatever_is_cancelled_the_store_ends_equal_to_the_truth(
+    mode: str, sequence: list[tuple[Any, ...]]
+) -> None:
+    """At every await of every verb: it has happened as a whole or not at all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        informed = Informed(mode)
+        await play(informed, sequence)
+        await informed.settle()

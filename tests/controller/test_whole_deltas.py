@@ -1,0 +1,254 @@
+"""apply_deltas and apply_in_turns: deltas about the whole collection, and several keys' at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    AddNotification,
+    BookmarkInfo,
+    DeletedFinalStateUnknown,
+    DeleteNotification,
+    Delta,
+    DeltaType,
+    ExplicitKey,
+    Indexer,
+    IndexFuncError,
+    KeyFuncError,
+    ReplacedAllInfo,
+    Store,
+    SyncAllInfo,
+    UpdateNotification,
+)
+from aioinformer.controller import apply_deltas, apply_in_turns
+from aioinformer.notifications import Notification
+
+from ..samples import pod
+from ..steps import turns
+
+SYNC_ALL = Delta(DeltaType.SYNC_ALL, SyncAllInfo())
+
+
+def replaced_all(*objects: Any, version: str = "10") -> Delta:
+    return Delta(DeltaType.REPLACED_ALL, ReplacedAllInfo(version, objects))
+
+
+def stored(*objects: Any) -> Indexer[Any]:
+    store: Indexer[Any] = Indexer(indexers={"version": lambda obj: [obj.resource_version]})
+    store.replace(objects, "1")
+    return store
+
+
+def tombstone(obj: Any) -> DeleteNotification:
+    return DeleteNotification(DeletedFinalStateUnknown(obj.key, obj))
+
+
+def at_once(store: Store[Any], delta: Delta, tell: Callable[[Notification], None]) -> None:
+    for notification in apply_deltas(store, [delta], False):
+        tell(notification)
+
+
+def in_turns(store: Store[Any], delta: Delta, tell: Callable[[Notification], None]) -> None:
+    asyncio.run(apply_in_turns(store, delta, False, tell))
+
+
+@pytest.fixture(params=[at_once, in_turns], ids=["at once", "in turns"])
+def apply(request: pytest.FixtureRequest) -> Callable[..., list[Notification]]:
+    """Applies one delta and gives what was told."""
+
+    def apply(store: Store[Any], delta: Delta) -> list[Notification]:
+        told: list[Notification] = []
+        request.param(store, delta, told.append)
+        return told
+
+    return apply
+
+
+Apply = Callable[[Store[Any], Delta], list[Notification]]
+
+A1, A2, B1, C1, D1 = pod("a"), pod("a", version="2"), pod("b"), pod("c"), pod("d")
+
+
+class TestReplacedAll:
+    def test_c32_deletions_first_then_the_list_in_its_order(self, apply: Apply) -> None:
+        """C32 TestReplaceEvents; C31: what is new is decided by the store."""
+        store = stored(A1, B1, C1)
+        assert apply(store, replaced_all(D1, A2, C1)) == [
+            tombstone(B1),
+            AddNotification(D1),
+            UpdateNotification(A1, A2),
+            UpdateNotification(C1, C1),
+        ]
+        assert store.list() == [D1, A2, C1]
+        assert store.last_store_sync_resource_version == "10"
+        assert store.index_keys("version", "2") == ["ns/a"]
+        assert store.index_keys("version", "1") == ["ns/c", "ns/d"]
+
+    @pytest.mark.parametrize("how", [at_once, in_turns])
+    def test_c32_the_whole_store_is_replaced_before_anything_is_told(self, how: Callable[..., None]) -> None:
+        """C32 TestReplaceEvents, which looks at the store's version at each call."""
+        store = stored(A1, B1)
+        seen: list[tuple[list[Any], str]] = []
+        how(
+            store,
+            replaced_all(C1, D1),
+            lambda _: seen.append((store.list(), store.last_store_sync_resource_version)),
+        )
+        assert seen == [([C1, D1], "10")] * 4
+
+    def test_an_object_listed_twice(self, apply: Apply) -> None:
+        store = stored()
+        assert apply(store, replaced_all(A1, A2)) == [AddNotification(A1), UpdateNotification(A1, A2)]
+        assert store.list() == [A2]
+
+    def test_an_explicit_key_keeps_what_is_stored_without_news(self, apply: Apply) -> None:
+        store = stored(A1, B1)
+        delta = replaced_all(ExplicitKey("ns/a"), ExplicitKey("ns/unknown"), C1)
+        assert apply(store, delta) == [tombstone(B1), AddNotification(C1)]
+        assert store.list() == [A1, C1]
+        assert store.index_keys("version", "1") == ["ns/a", "ns/c"]
+
+    def test_an_explicit_key_does_not_stand_in_for_what_is_listed(self, apply: Apply) -> None:
+        store = stored(A1)
+        assert apply(store, replaced_all(A2, ExplicitKey("ns/a"))) == [UpdateNotification(A1, A2)]
+        assert store.list() == [A2]
+
+    def test_what_cannot_be_taken_stops_no_other(self, apply: Apply) -> None:
+        store = stored(A1)
+
+        def fails(obj: Any) -> list[str]:
+            raise ZeroDivisionError
+
+        store.add_indexers({"fails": lambda obj: ["x"] if obj is A1 else fails(obj)})
+        with pytest.raises(KeyFuncError) as caught:
+            apply(store, replaced_all({}, A1, B1))
+        assert [type(error) for error in caught.value.all()] == [KeyFuncError, IndexFuncError]
+        assert store.list() == [A1, B1]
+        assert store.index_keys("fails", "x") == ["ns/a"]
+
+    def test_of_the_initial_list(self) -> None:
+        (told,) = apply_deltas(stored(), [replaced_all(A1)], True)
+        assert told == AddNotification(A1, True)
+
+
+class TestTheRest:
+    def test_a_sync_all_repeats_what_is_stored(self, apply: Apply) -> None:
+        store = stored(A1, B1)
+        assert apply(store, SYNC_ALL) == [UpdateNotification(A1, A1), UpdateNotification(B1, B1)]
+
+    def test_a_bookmark_is_the_stores_version_and_no_news(self) -> None:
+        store = stored(A1)
+        assert list(apply_deltas(store, [Delta(DeltaType.BOOKMARK, BookmarkInfo("77"))], False)) == []
+        assert store.last_store_sync_resource_version == "77"
+
+    def test_c34_of_several_keys_only_what_was_stored_is_told(self) -> None:
+        """C34 TestProcessDeltasInBatch; C35: one after the other."""
+        store = stored(A1)
+        deltas = [
+            Delta(DeltaType.UPDATED, A2),
+            Delta(DeltaType.ADDED, {}),
+            Delta(DeltaType.ADDED, B1),
+            Delta(DeltaType.DELETED, None),
+            Delta(DeltaType.DELETED, C1),
+        ]
+        told: list[Notification] = []
+        with pytest.raises(KeyFuncError) as caught:
+            for each in apply_deltas(store, deltas, False):
+                told.append(each)  # noqa: PERF402 - until it raises
+        assert told == [UpdateNotification(A1, A2), AddNotification(B1), DeleteNotification(C1)]
+        assert len(caught.value.all()) == 2
+
+    def test_a_tombstone_without_a_state_gets_the_stored_one(self) -> None:
+        unread = Delta(DeltaType.DELETED, DeletedFinalStateUnknown("ns/a", None))
+        store = stored(A1)
+        assert list(apply_deltas(store, [unread, unread], False)) == [
+            tombstone(A1),
+            DeleteNotification(unread.object),
+        ]
+
+
+class Part:
+    """What some namespaces of a store have."""
+
+    def __init__(self, store: Store[Any], *namespaces: str) -> None:
+        self._store = store
+        self._namespaces = namespaces
+
+    def list_keys(self) -> list[str]:
+        return [key for key in self._store.list_keys() if key.split("/")[0] in self._namespaces]
+
+    def get_by_key(self, key: str) -> Any:
+        return self._store.get_by_key(key)
+
+
+class TestInTurns:
+    async def test_a_part_of_the_store(self) -> None:
+        red, blue = pod("a", "red"), pod("a", "blue")
+        store = stored(red, blue)
+        told: list[Notification] = []
+        known = Part(store, "red")
+        newer = pod("b", "red", version="2")
+        await apply_in_turns(store, replaced_all(newer), False, told.append, known)
+        assert told == [tombstone(red), AddNotification(newer)]
+        assert sorted(store.list_keys()) == ["blue/a", "red/b"]
+        assert store.index_keys("version", "1") == ["blue/a"]
+        assert store.index_keys("version", "2") == ["red/b"]
+        told.clear()
+        await apply_in_turns(store, SYNC_ALL, False, told.append, known)
+        assert told == [UpdateNotification(newer, newer)]
+
+    async def test_tell_may_be_async(self) -> None:
+        told: list[Notification] = []
+
+        async def tell(notification: Notification) -> None:
+            await asyncio.sleep(0)
+            told.append(notification)
+
+        await apply_in_turns(stored(A1), replaced_all(B1), False, tell)
+        assert told == [tombstone(A1), AddNotification(B1)]
+
+    @pytest.mark.parametrize("count", range(16))
+    async def test_cancelled_before_it_tells_it_has_changed_nothing(
+        self, count: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        store = stored(A1, B1)
+        told: list[Notification] = []
+        task = asyncio.create_task(apply_in_turns(store, replaced_all(B1, C1, D1), False, told.append))
+        await turns(count)
+        task.cancel()
+        await asyncio.wait({task})
+        assert store.list() == ([B1, C1, D1] if told else [A1, B1])
+        assert store.index_keys("version", "1") == sorted(store.list_keys())
+        assert store.last_store_sync_resource_version == ("10" if told else "1")
+
+    async def test_an_index_that_is_added_meanwhile_is_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        for count in range(12):
+            store = stored(A1, B1)
+            known = Part(store, "ns") if count % 2 else None
+            task = asyncio.create_task(
+                apply_in_turns(store, replaced_all(B1, C1), False, lambda notification: None, known)
+            )
+            await turns(count)
+            store.add_indexers({"name": lambda obj: [obj.name]})
+            await task
+            assert sorted(store.list_index_func_values("name")) == ["b", "c"]
+
+    async def test_it_does_not_hold_the_loop(self) -> None:
+        store: Store[Any] = Store()
+        objects = [pod(f"p{number}") for number in range(20_000)]
+        told: list[Notification] = []
+        for delta in (replaced_all(*objects), SYNC_ALL):
+            task = asyncio.create_task(apply_in_turns(store, delta, False, told.append))
+            rounds = 0
+            while not task.done():
+                await asyncio.sleep(0)
+                rounds += 1
+            await task
+            assert rounds > 2
+        assert len(told) == 40_000

@@ -1,0 +1,84 @@
+"""Objects and ways to use a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aioinformer import (
+    BookmarkInfo,
+    DeletedFinalStateUnknown,
+    Delta,
+    DeltaFIFO,
+    DeltaType,
+    ExplicitKey,
+    RealFIFO,
+    ReplacedAllInfo,
+    Store,
+    SyncAllInfo,
+    meta_namespace_key_func,
+)
+
+from ..samples import pod
+
+ADDED, UPDATED, DELETED, REPLACED, SYNC, REPLACED_ALL, SYNC_ALL, BOOKMARK = DeltaType
+
+Deltas = list[Delta]
+
+
+def obj(name: str, version: int | str = 1) -> Any:
+    return pod(name, version=str(version))
+
+
+def known(*objects: Any) -> Store[Any]:
+    store: Store[Any] = Store(meta_namespace_key_func)
+    store.replace(objects)
+    return store
+
+
+def tombstone(name: str, last: Any) -> DeletedFinalStateUnknown[Any]:
+    return DeletedFinalStateUnknown(f"ns/{name}", last)
+
+
+async def drained(fifo: DeltaFIFO | RealFIFO) -> list[Deltas]:
+    return [await fifo.pop(lambda deltas, initial: None) for _ in range(len(fifo))]
+
+
+async def replacing(*objects: Any, known_objects: Any = None) -> DeltaFIFO:
+    fifo = DeltaFIFO(known_objects=known_objects, emit_delta_type_replaced=True)
+    await fifo.replace(list(objects), "1")
+    return fifo
+
+
+def raising(error: BaseException) -> Callable[[Deltas, bool], None]:
+    def process(deltas: Deltas, initial: bool) -> None:
+        raise error
+
+    return process
+
+
+def real(known_objects: Store[Any] | None = None, **options: Any) -> RealFIFO:
+    """A RealFIFO that asks its consumer's store, or one with atomic events."""
+    return RealFIFO(known_objects=known_objects, atomic_events=known_objects is None, **options)
+
+
+def by_default(**options: Any) -> RealFIFO:
+    """A RealFIFO as informers have it."""
+    return real(emit_delta_type_bookmark=True, unlock_while_processing=True, **options)
+
+
+def told(deltas: Deltas) -> list[str]:
+    """``"Added a 1"``: what deltas say, in short."""
+    return [f"{delta.type} {_told(delta.object)}" for delta in deltas]
+
+
+def _told(what: Any) -> str:
+    if isinstance(what, DeletedFinalStateUnknown):
+        return f"tombstone {_told(what.obj) if what.obj is not None else what.key}"
+    if isinstance(what, ReplacedAllInfo):
+        return f"{what.resource_version} [{', '.join(map(_told, what.objects))}]"
+    if isinstance(what, BookmarkInfo):
+        return what.resource_version
+    if isinstance(what, ExplicitKey):
+        return f"key {what}"
+    return "everything" if isinstance(what, SyncAllInfo) else f"{what.name} {what.resource_version}"

@@ -1,0 +1,109 @@
+"""fifo/delta_fifo.py: what happened to a key is one item, in the order of the keys. Corner C11."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer import Delta, DeltaFIFO, ExplicitKey, KeyFuncError
+
+from .samples import ADDED, DELETED, UPDATED, Deltas, drained, obj, tombstone
+
+
+async def test_all_that_happened_to_a_key_is_one_item() -> None:
+    fifo = DeltaFIFO()
+    await fifo.add(obj("a", 1))
+    await fifo.add(obj("b", 1))
+    await fifo.update(obj("a", 2))
+    await fifo.delete(obj("a", 3))
+    assert len(fifo) == 2
+    assert await drained(fifo) == [
+        [Delta(ADDED, obj("a", 1)), Delta(UPDATED, obj("a", 2)), Delta(DELETED, obj("a", 3))],
+        [Delta(ADDED, obj("b", 1))],
+    ]
+
+
+async def test_c11_a_popped_key_goes_to_the_back_and_a_queued_one_keeps_its_place() -> None:
+    """C11 TestDeltaFIFO_detectLineJumpers."""
+    fifo = DeltaFIFO()
+    for name in ("a", "b", "c"):
+        await fifo.add(obj(name))
+    (popped,) = [await fifo.pop(lambda deltas, initial: None)]
+    assert popped[0].object == obj("a")
+    await fifo.update(obj("a", 2))
+    await fifo.update(obj("b", 2))
+    assert fifo.list_keys() == ["ns/b", "ns/c", "ns/a"]
+
+
+async def test_process_is_given_what_pop_returns() -> None:
+    fifo = DeltaFIFO()
+    await fifo.add(obj("a"))
+    given_to: list[tuple[Deltas, bool]] = []
+    popped = await fifo.pop(lambda deltas, initial: given_to.append((deltas, initial)))
+    assert given_to == [(popped, False)]
+
+
+async def test_reading_does_not_change_it() -> None:
+    fifo = DeltaFIFO()
+    await fifo.add(obj("a"))
+    deltas = fifo.get_by_key("ns/a")
+    assert deltas is not None
+    assert deltas == [Delta(ADDED, obj("a"))]
+    deltas.clear()
+    fifo.list_keys().clear()
+    assert fifo.get_by_key("ns/a") == [Delta(ADDED, obj("a"))]
+    assert fifo.get_by_key("ns/b") is None
+
+
+async def test_high_water() -> None:
+    fifo = DeltaFIFO()
+    assert fifo.high_water == 0
+    for name in "abc":
+        await fifo.add(obj(name))
+    await drained(fifo)
+    assert (len(fifo), fifo.high_water) == (0, 3)
+
+
+def test_keys_of_everything_that_is_queued() -> None:
+    fifo = DeltaFIFO()
+    for what in (
+        obj("a"),
+        tombstone("a", None),
+        ExplicitKey("ns/a"),
+        [Delta(ADDED, obj("b")), Delta(DELETED, tombstone("a", None))],
+    ):
+        assert fifo.key_of(what) == "ns/a"
+    keyless: list[Any] = [[], None, {}, [Delta(ADDED, {})]]
+    for wrong in keyless:
+        with pytest.raises(KeyFuncError):
+            fifo.key_of(wrong)
+
+
+async def test_many_deltas_of_one_key_cost_no_more_each() -> None:
+    fifo = DeltaFIFO()
+    await fifo.apply([Delta(UPDATED, obj("a"))] * 100_000)
+    assert len(await fifo.pop(lambda deltas, initial: None)) == 100_000
+
+
+async def test_one_that_fails_stops_no_other() -> None:
+    def key_func(what: Any) -> Any:
+        if what.name == "bad":
+            raise ZeroDivisionError
+        return None if what.name == "keyless" else what.key
+
+    fifo = DeltaFIFO(key_func)
+    with pytest.raises(KeyFuncError) as caught:
+        await fifo.apply([Delta(ADDED, obj(name)) for name in ("bad", "a", "keyless", "b")])
+    assert len(caught.value.all()) == 2
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert fifo.list_keys() == ["ns/a", "ns/b"]
+
+
+async def test_odd_keys() -> None:
+    fifo = DeltaFIFO(lambda what: what["id"])
+    keys = ["", "a/b/c", "\ud800", "é", "e\u0301", "x" * 100_000]
+    await fifo.apply([Delta(ADDED, {"id": key}) for key in keys])
+    assert fifo.list_keys() == keys
+    await fifo.replace([], "1")
+    assert [deltas[-1].object.key for deltas in await drained(fifo)] == keys

@@ -1,0 +1,147 @@
+"""fifo/delta_fifo.py: lists and resyncs. Corners C5 to C10."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer import Delta, DeltaFIFO, ExplicitKey, KeyFuncError, Store
+
+from .samples import DELETED, REPLACED, SYNC, UPDATED, drained, known, obj, replacing, tombstone
+
+
+async def test_replaced_or_sync() -> None:
+    for emit, expected in ((True, REPLACED), (False, SYNC)):
+        fifo = DeltaFIFO(emit_delta_type_replaced=emit)
+        await fifo.replace([obj("a")], "1")
+        assert await drained(fifo) == [[Delta(expected, obj("a"))]]
+
+
+async def test_c5_after_a_queued_deletion_the_object_is_queued_again() -> None:
+    """C5 TestDeltaFIFO_replaceWithDeleteDeltaIn (kubernetes #83810)."""
+    fifo = DeltaFIFO(known_objects=known(obj("a")), emit_delta_type_replaced=True)
+    await fifo.delete(obj("a", 2))
+    await fifo.replace([obj("a", 3)], "3")
+    assert await drained(fifo) == [[Delta(DELETED, obj("a", 2)), Delta(REPLACED, obj("a", 3))]]
+
+
+@pytest.mark.parametrize("known_objects", [None, known()], ids=["alone", "with known objects"])
+async def test_c6_what_is_only_queued_gets_a_tombstone_of_its_newest_state(known_objects: Any) -> None:
+    """C6 TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue."""
+    fifo = DeltaFIFO(known_objects=known_objects)
+    await fifo.add(obj("a", 1))
+    await fifo.update(obj("a", 2))
+    await fifo.replace([], "3")
+    assert (await drained(fifo))[0][-1] == Delta(DELETED, tombstone("a", obj("a", 2)))
+
+
+async def test_c6_a_tombstone_is_never_nested() -> None:
+    fifo = DeltaFIFO(known_objects=known(obj("a")))
+    for version in ("2", "3", "4"):
+        await fifo.replace([], version)
+    assert await drained(fifo) == [[Delta(DELETED, tombstone("a", obj("a")))]]
+
+
+async def test_c6_a_real_deletion_that_is_queued_stays() -> None:
+    fifo = DeltaFIFO(known_objects=known(obj("a")))
+    await fifo.delete(obj("a", 2))
+    await fifo.replace([], "3")
+    assert await drained(fifo) == [[Delta(DELETED, obj("a", 2))]]
+
+
+async def test_c7_a_tombstone_prefers_the_queue_to_known_objects() -> None:
+    """C7 TestDeltaFIFO_ReplaceMakesDeletions."""
+    fifo = DeltaFIFO(known_objects=known(obj("a", 1), obj("b", 1)))
+    await fifo.update(obj("a", 2))
+    await fifo.replace([], "3")
+    assert await drained(fifo) == [
+        [Delta(UPDATED, obj("a", 2)), Delta(DELETED, tombstone("a", obj("a", 2)))],
+        [Delta(DELETED, tombstone("b", obj("b", 1)))],
+    ]
+
+
+@pytest.mark.parametrize("error", [None, ConnectionError()], ids=["misses", "raises"])
+async def test_c8_where_known_objects_cannot_say_the_tombstone_is_empty(error: Any) -> None:
+    class Forgetful(Store[Any]):
+        def get_by_key(self, key: str) -> Any:
+            if error is not None:
+                raise error
+
+    store = Forgetful()
+    store.add(obj("a"))
+    fifo = await replacing(known_objects=store)
+    assert await drained(fifo) == [[Delta(DELETED, tombstone("a", None))]]
+
+
+async def test_c9_what_is_new_comes_first_and_then_deletions() -> None:
+    """C9 TestDeltaFIFO_ReplaceMakesDeletionsReplaced."""
+    fifo = await replacing(obj("c"), obj("b"), known_objects=known(obj("a"), obj("b")))
+    assert await drained(fifo) == [
+        [Delta(REPLACED, obj("c"))],
+        [Delta(REPLACED, obj("b"))],
+        [Delta(DELETED, tombstone("a", obj("a")))],
+    ]
+
+
+async def test_an_object_listed_twice_is_one_item() -> None:
+    fifo = await replacing(obj("a", 1), obj("a", 2))
+    assert await drained(fifo) == [[Delta(REPLACED, obj("a", 1)), Delta(REPLACED, obj("a", 2))]]
+    assert fifo.has_synced()
+
+
+async def test_an_explicit_key_is_there_without_news() -> None:
+    fifo = await replacing(ExplicitKey("ns/a"), obj("b"), known_objects=known(obj("a"), obj("c")))
+    assert fifo.list_keys() == ["ns/b", "ns/c"]
+
+
+async def test_what_has_no_key_does_not_stop_the_others() -> None:
+    fifo = DeltaFIFO(known_objects=known(obj("x")))
+    with pytest.raises(KeyFuncError) as caught:
+        await fifo.replace([{}, obj("a"), None, obj("b")], "1")
+    assert len(caught.value.all()) == 2
+    assert fifo.list_keys() == ["ns/a", "ns/b", "ns/x"]
+    await drained(fifo)
+    assert fifo.has_synced()
+
+
+async def test_known_objects_are_repeated() -> None:
+    fifo = DeltaFIFO(known_objects=known(obj("a"), obj("b")))
+    await fifo.resync()
+    assert await drained(fifo) == [[Delta(SYNC, obj("a"))], [Delta(SYNC, obj("b"))]]
+
+
+async def test_without_known_objects_there_is_nothing_to_repeat() -> None:
+    fifo = DeltaFIFO()
+    await fifo.resync()
+    assert len(fifo) == 0
+    assert not fifo.has_synced()
+
+
+async def test_c10_what_has_anything_queued_is_skipped() -> None:
+    """C10 TestDeltaFIFO_UpdateResyncRace, TestDeltaFIFO_ResyncNonExisting."""
+    fifo = DeltaFIFO(known_objects=known(obj("a"), obj("b"), obj("c")))
+    await fifo.update(obj("a", 2))
+    await fifo.delete(obj("b", 2))
+    await fifo.resync()
+    await fifo.resync()
+    assert await drained(fifo) == [
+        [Delta(UPDATED, obj("a", 2))],
+        [Delta(DELETED, obj("b", 2))],
+        [Delta(SYNC, obj("c"))],
+    ]
+
+
+async def test_a_known_object_that_fails_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Store[Any]):
+        def get_by_key(self, key: str) -> Any:
+            if key == "ns/a":
+                raise ConnectionError
+            return None if key == "ns/b" else super().get_by_key(key)
+
+    store = Broken()
+    store.replace([obj("a"), obj("b"), obj("c")])
+    fifo = DeltaFIFO(known_objects=store)
+    await fifo.resync()
+    assert fifo.list_keys() == ["ns/c"]
+    assert "known objects failed on ns/a" in caplog.text

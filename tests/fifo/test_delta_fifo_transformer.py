@@ -1,0 +1,72 @@
+"""fifo/delta_fifo.py: what is transformed, and what becomes of what cannot be. Corner C14."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer import Delta, DeltaFIFO, TransformError
+
+from ..samples import pod
+from .samples import ADDED, DELETED, REPLACED, UPDATED, drained, known, obj, tombstone
+
+
+async def test_c14_what_is_transformed_and_what_is_not() -> None:
+    """C14 TestDeltaFIFO_transformer."""
+    calls: list[str] = []
+
+    def transform(what: Any) -> Any:
+        calls.append(what.key)
+        return pod(what.name, version="transformed")
+
+    fifo = DeltaFIFO(
+        known_objects=known(obj("gone"), obj("deleted"), obj("synced")),
+        emit_delta_type_replaced=True,
+        transformer=transform,
+    )
+    await fifo.replace([obj("listed"), obj("deleted"), obj("synced")], "1")
+    assert calls == ["ns/listed", "ns/deleted", "ns/synced"]
+    popped = await drained(fifo)
+    assert popped[0] == [Delta(REPLACED, obj("listed", "transformed"))]
+    assert popped[3] == [Delta(DELETED, tombstone("gone", obj("gone")))]
+    await fifo.add(obj("a"))
+    await fifo.update(obj("a"))
+    await fifo.delete(obj("a"))
+    await fifo.delete(tombstone("gone", obj("gone")))
+    assert calls[3:] == ["ns/a"] * 3
+    assert [delta.object.resource_version for delta in (await drained(fifo))[0]] == ["transformed"] * 3
+    await fifo.resync()
+    assert len(calls) == 6
+
+
+@pytest.mark.parametrize("wrong", ["raises", "None"])
+async def test_one_that_fails_loses_neither_deletions_nor_others(wrong: str) -> None:
+    def transform(what: Any) -> Any:
+        if what.name != "bad":
+            return what
+        if wrong == "raises":
+            raise ValueError("no")
+        return None
+
+    fifo = DeltaFIFO(known_objects=known(obj("bad")), transformer=transform)
+    with pytest.raises(TransformError, match="transforming ns/bad at 2 failed") as caught:
+        await fifo.apply(
+            [Delta(UPDATED, obj("bad", 2)), Delta(ADDED, obj("a")), Delta(DELETED, obj("bad", 3))]
+        )
+    assert len(caught.value.all()) == 2
+    assert await drained(fifo) == [[Delta(ADDED, obj("a"))], [Delta(DELETED, obj("bad", 3))]]
+
+
+async def test_one_that_fails_on_a_list_takes_the_others_and_deletes_nothing() -> None:
+    def transform(what: Any) -> Any:
+        if what.name == "bad":
+            raise ValueError("no")
+        return what
+
+    fifo = DeltaFIFO(known_objects=known(obj("bad"), obj("gone")), transformer=transform)
+    with pytest.raises(TransformError):
+        await fifo.replace([obj("a"), obj("bad", 2), obj("b")], "2")
+    assert fifo.list_keys() == ["ns/a", "ns/b", "ns/gone"]
+    await drained(fifo)
+    assert fifo.has_synced()

@@ -1,0 +1,224 @@
+"""fifo/real_fifo.py: what is processed together. Corners C25 to C27."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from aioinformer import Delta, FIFOClosedError, RealFIFO, RequeueError
+from aioinformer.fifo import queue as queue_module
+
+from ..steps import cancel_after, turns
+from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, known, obj, real, told
+
+
+class Processed:
+    """Two process functions that remember what they were given."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[str], bool]] = []
+
+    def single(self, deltas: Deltas, initial: bool) -> None:
+        self.calls.append(("single", told(deltas), initial))
+
+    def batch(self, deltas: Deltas, initial: bool) -> None:
+        self.calls.append(("batch", told(deltas), initial))
+
+    async def all_of(self, fifo: RealFIFO) -> list[tuple[str, list[str], bool]]:
+        while len(fifo):
+            before = len(fifo)
+            assert await fifo.pop_batch(self.single, self.batch) == before - len(fifo)
+        return self.calls
+
+
+async def filled(*names: str, **options: Any) -> RealFIFO:
+    fifo = by_default(**options)
+    await fifo.apply([Delta(ADDED, obj(name)) for name in names])
+    return fifo
+
+
+class TestWhatGoesTogether:
+    """C25 TestRealFIFO_PopMultipleDeltaInBatch."""
+
+    async def test_c25_never_more_than_the_batch_size(self) -> None:
+        fifo = await filled(*"abcdefg", batch_size=3)
+        calls = await Processed().all_of(fifo)
+        assert [(kind, len(deltas)) for kind, deltas, _ in calls] == [
+            ("batch", 3),
+            ("batch", 3),
+            ("single", 1),
+        ]
+
+    async def test_c25_no_key_twice(self) -> None:
+        fifo = await filled("a", "b")
+        await fifo.apply(
+            [Delta(UPDATED, obj("a", 2)), Delta(DELETED, obj("b", 3)), Delta(UPDATED, obj("b", 4))]
+        )
+        assert await Processed().all_of(fifo) == [
+            ("batch", ["Added a 1", "Added b 1"], False),
+            ("batch", ["Updated a 2", "Deleted b 3"], False),
+            ("single", ["Updated b 4"], False),
+        ]
+
+    async def test_c25_not_beyond_the_initial_list(self) -> None:
+        fifo = real(known(obj("x")))
+        await fifo.replace([obj("a"), obj("b")], "1")
+        await fifo.add(obj("c"))
+        await fifo.add(obj("d"))
+        assert await Processed().all_of(fifo) == [
+            ("batch", ["Deleted tombstone x 1", "Replaced a 1", "Replaced b 1"], True),
+            ("batch", ["Added c 1", "Added d 1"], False),
+        ]
+        assert fifo.has_synced()
+
+    async def test_c25_nor_when_some_of_it_was_put_back(self) -> None:
+        fifo = real(known(), batch_size=2)
+        await fifo.replace([obj("a"), obj("b"), obj("c")], "1")
+        await fifo.add(obj("d"))
+
+        def refuse(deltas: Deltas, initial: bool) -> None:
+            raise RequeueError
+
+        await fifo.pop_batch(refuse, refuse)
+        await fifo.pop(refuse)
+        assert await Processed().all_of(fifo) == [
+            ("batch", ["Replaced a 1", "Replaced b 1"], True),
+            ("single", ["Replaced c 1"], True),
+            ("single", ["Added d 1"], False),
+        ]
+
+    async def test_c25_what_is_about_everything_is_alone(self) -> None:
+        fifo = await filled("a", "b")
+        await fifo.replace([obj("c")], "5")
+        await fifo.resync()
+        await fifo.bookmark("7")
+        await fifo.add(obj("d"))
+        await fifo.add(obj("e"))
+        assert await Processed().all_of(fifo) == [
+            ("batch", ["Added a 1", "Added b 1"], False),
+            ("single", ["ReplacedAll 5 [c 1]"], False),
+            ("single", ["SyncAll everything"], False),
+            ("single", ["Bookmark 7"], False),
+            ("batch", ["Added d 1", "Added e 1"], False),
+        ]
+
+    async def test_c26_one_whose_key_function_fails_is_the_last_of_its_batch(self) -> None:
+        """C26 TestRealFIFO_PopBrokenItemsInBatch: the function knew the key when it was queued."""
+        forgotten: set[str] = set()
+
+        def key_func(what: Any) -> str:
+            if what.name in forgotten:
+                raise ValueError
+            return str(what.key)
+
+        fifo = RealFIFO(key_func, atomic_events=True)
+        await fifo.apply([Delta(ADDED, obj(name)) for name in "abcde"])
+        forgotten.update("bc")
+        assert await Processed().all_of(fifo) == [
+            ("batch", ["Added a 1", "Added b 1"], False),
+            ("single", ["Added c 1"], False),
+            ("batch", ["Added d 1", "Added e 1"], False),
+        ]
+
+    async def test_c27_one_alone_is_no_batch(self) -> None:
+        fifo = await filled("a")
+        assert await Processed().all_of(fifo) == [("single", ["Added a 1"], False)]
+
+    async def test_without_a_process_function_for_batches_they_come_one_by_one(self) -> None:
+        fifo = await filled("a", "b", "a")
+        processed = Processed()
+        assert await fifo.pop_batch(processed.single) == 3
+        assert [deltas for _, deltas, _ in processed.calls] == [["Added a 1"], ["Added b 1"], ["Added a 1"]]
+
+
+class TestWorkingOff:
+    async def test_all_go_back_in_their_order(self) -> None:
+        fifo = await filled("a", "b", "c")
+
+        async def refuse(deltas: Deltas, initial: bool) -> None:
+            deltas.clear()
+            await fifo.add(obj("d"))
+            raise RequeueError(KeyError())
+
+        with pytest.raises(KeyError):
+            await fifo.pop_batch(refuse, refuse)
+        assert told(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1", "Added d 1"]
+
+    async def test_all_are_gone_after_an_error(self) -> None:
+        fifo = real(known())
+        await fifo.replace([obj("a"), obj("b")], "1")
+
+        def fail(deltas: Deltas, initial: bool) -> None:
+            raise ValueError
+
+        with pytest.raises(ValueError):
+            await fifo.pop_batch(fail, fail)
+        assert len(fifo) == 0
+        assert fifo.has_synced()
+
+    async def test_synced_only_after_the_whole_batch(self) -> None:
+        fifo = real(known())
+        await fifo.replace([obj("a"), obj("b")], "1")
+        seen: list[bool] = []
+
+        async def process(deltas: Deltas, initial: bool) -> None:
+            await asyncio.sleep(0)
+            seen.append(fifo.has_synced())
+
+        await fifo.pop_batch(process, process)
+        assert seen == [False]
+        assert fifo.has_synced()
+
+    @pytest.mark.parametrize("count", range(10))
+    @pytest.mark.parametrize("unlocked", [False, True])
+    async def test_cancelled_in_the_middle_all_go_back(self, count: int, unlocked: bool) -> None:
+        fifo = real(unlock_while_processing=unlocked)
+        await fifo.apply([Delta(ADDED, obj(name)) for name in "abc"])
+        done: list[str] = []
+
+        async def process(deltas: Deltas, initial: bool) -> None:
+            await turns(3)
+            done.extend(told(deltas))
+
+        await cancel_after(count, fifo.pop_batch(process, process))
+        assert done + told(fifo.queued) == ["Added a 1", "Added b 1", "Added c 1"]
+        assert len(done) in (0, 3)
+        await fifo.add(obj("free"))
+
+    async def test_what_is_being_worked_off_is_unfinished(self) -> None:
+        fifo = await filled("a", "b", "a")
+        seen: list[tuple[int, int]] = []
+
+        def process(deltas: Deltas, initial: bool) -> None:
+            seen.append((len(fifo), fifo.unfinished))
+
+        await fifo.pop_batch(process, process)
+        assert seen == [(1, 3)]
+        assert fifo.unfinished == 1
+
+    async def test_closed_and_empty(self) -> None:
+        fifo = await filled("a", "b")
+        fifo.close()
+        processed = Processed()
+        assert await fifo.pop_batch(processed.single, processed.batch) == 2
+        with pytest.raises(FIFOClosedError):
+            await fifo.pop_batch(processed.single, processed.batch)
+
+    @pytest.mark.parametrize(("seconds", "warns"), [(0.25, False), (0.35, True)])
+    async def test_a_slow_batch_warns(
+        self, seconds: float, warns: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Section 1.1: 100 ms for each, with more than ten waiting."""
+        clock = [0.0]
+        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
+
+        def slow(deltas: Deltas, initial: bool) -> None:
+            clock[0] += seconds
+
+        fifo = await filled(*(f"p{number}" for number in range(14)), batch_size=3)
+        with caplog.at_level(logging.WARNING):
+            await fifo.pop_batch(slow, slow)
+        assert caplog.messages == (["processing 3 deltas took 350 ms, with 11 waiting"] if warns else [])

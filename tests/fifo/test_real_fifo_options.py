@@ -1,0 +1,50 @@
+"""fifo/real_fifo.py: which options go together. Corner C23."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from aioinformer import ConfigError, RealFIFO
+
+from .samples import by_default, known, obj, real
+
+
+@pytest.mark.parametrize(
+    ("with_known", "atomic", "bookmarks", "unlocked"), [*product([False, True], repeat=4)]
+)
+def test_c23_forbidden_combinations(with_known: bool, atomic: bool, bookmarks: bool, unlocked: bool) -> None:
+    """Upstream panics."""
+    allowed = not with_known if atomic else with_known and not bookmarks and not unlocked
+
+    def make() -> RealFIFO:
+        return RealFIFO(
+            known_objects=known() if with_known else None,
+            atomic_events=atomic,
+            emit_delta_type_bookmark=bookmarks,
+            unlock_while_processing=unlocked,
+        )
+
+    if allowed:
+        assert len(make()) == 0
+    else:
+        with pytest.raises(ConfigError, match=r"RealFIFO: .*(atomic_events|known_objects)"):
+            make()
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_has_at_least_one(size: int) -> None:
+    with pytest.raises(ConfigError, match="batch_size"):
+        real(batch_size=size)
+
+
+async def test_c23_bookmarks_are_left_out_unless_asked_for() -> None:
+    """TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue, "Bookmark object should not be added ..."."""
+    fifos: list[tuple[Any, int]] = [(real(known()), 0), (real(), 0), (by_default(), 1)]
+    for fifo, expected in fifos:
+        await fifo.bookmark("7")
+        assert len(fifo) == expected
+        await fifo.add(obj("a"))
+        assert len(fifo) == expected + 1

@@ -1,0 +1,194 @@
+"""fifo/real_fifo.py: when the first list counts as worked off. Corners C21, C22 and C28."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioinformer import RealFIFO, RequeueError
+
+from ..steps import turns
+from .samples import Deltas, by_default, known, obj, raising, real
+
+KINDS: dict[str, Callable[[], RealFIFO]] = {
+    "one by one": lambda: real(known()),
+    "whole": real,
+    "default": by_default,
+}
+
+
+@pytest.fixture(params=[*KINDS.values()], ids=[*KINDS])
+def fifo(request: pytest.FixtureRequest) -> RealFIFO:
+    made: RealFIFO = request.param()
+    return made
+
+
+async def popped(fifo: RealFIFO) -> bool:
+    """Whether what was popped was of the initial list."""
+    initial: list[bool] = []
+    await fifo.pop(lambda deltas, is_initial: initial.append(is_initial))
+    return initial[0]
+
+
+async def test_not_before_anything_has_happened(fifo: RealFIFO) -> None:
+    assert not fifo.has_synced()
+    await fifo.resync()
+    assert not fifo.has_synced()
+
+
+@pytest.mark.parametrize("verb", ["add", "update", "delete"])
+async def test_any_other_first_verb_is_synced(fifo: RealFIFO, verb: str) -> None:
+    """TestRealFIFO_HasSynced."""
+    await getattr(fifo, verb)(obj("a"))
+    assert fifo.has_synced()
+    await fifo.replace([obj("a")], "1")
+    assert fifo.has_synced()
+    assert [await popped(fifo) for _ in range(len(fifo))] == [False] * 2
+
+
+async def test_c21_an_empty_list_one_by_one_is_synced_at_once() -> None:
+    """C21 TestRealFIFO_HasSynced."""
+    fifo = real(known())
+    await fifo.replace([], "1")
+    assert fifo.has_synced()
+
+
+@pytest.mark.parametrize("make", [real, by_default])
+async def test_c21_an_empty_list_as_a_whole_is_synced_once_it_was_worked_off(
+    make: Callable[[], RealFIFO],
+) -> None:
+    """C21."""
+    fifo = make()
+    await fifo.replace([], "1")
+    assert not fifo.has_synced()
+    assert await popped(fifo)
+    assert fifo.has_synced()
+    await fifo.wait_synced()
+
+
+async def test_a_deletion_counts_too() -> None:
+    """TestRealFIFO_HasSyncedCorrectOnDeletion."""
+    fifo = real(known(obj("x")))
+    await fifo.replace([obj("a")], "1")
+    for _ in range(2):
+        assert not fifo.has_synced()
+        assert await popped(fifo)
+    assert fifo.has_synced()
+
+
+async def test_an_object_listed_twice_is_two_deltas() -> None:
+    """TestRealFIFO_HasSynced: difference from DeltaFIFO."""
+    fifo = real(known())
+    await fifo.replace([obj("a", 1), obj("a", 2)], "1")
+    assert [await popped(fifo) for _ in range(2)] == [True, True]
+    assert fifo.has_synced()
+
+
+async def test_c22_a_bookmark_before_the_first_list_belongs_to_it() -> None:
+    """C22: it populates nothing, and is counted."""
+    fifo = by_default()
+    await fifo.bookmark("1")
+    assert not fifo.has_synced()
+    await fifo.replace([obj("a")], "2")
+    await fifo.bookmark("3")
+    for _ in range(2):
+        assert not fifo.has_synced()
+        assert await popped(fifo)
+    assert fifo.has_synced()
+    assert not await popped(fifo)
+
+
+async def test_c22_a_bookmark_that_is_worked_off_before_the_first_list() -> None:
+    fifo = by_default()
+    await fifo.bookmark("1")
+    assert await popped(fifo)
+    assert not fifo.has_synced()
+    await fifo.replace([], "2")
+    assert not fifo.has_synced()
+    assert await popped(fifo)
+    assert fifo.has_synced()
+
+
+async def test_c22_the_first_list_comes_while_a_bookmark_is_being_worked_off() -> None:
+    fifo = by_default()
+    await fifo.bookmark("1")
+
+    async def process(deltas: Deltas, initial: bool) -> None:
+        assert initial
+        await fifo.replace([obj("a")], "2")
+
+    await fifo.pop(process)
+    assert not fifo.has_synced()
+    assert await popped(fifo)
+    assert fifo.has_synced()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_c28_not_before_process_has_returned(fifo: RealFIFO, is_async: bool) -> None:
+    """C28 TestRealFIFO_HasSynced."""
+    seen: list[bool] = []
+
+    def process(deltas: Deltas, initial: bool) -> None:
+        seen.extend((initial, fifo.has_synced()))
+
+    async def process_later(deltas: Deltas, initial: bool) -> None:
+        process(deltas, initial)
+        await asyncio.sleep(0)
+        process(deltas, initial)
+
+    await fifo.replace([obj("a")], "1")
+    waiting = asyncio.create_task(fifo.wait_synced())
+    await fifo.pop(process_later if is_async else process)
+    assert seen == [True, False] * (2 if is_async else 1)
+    assert fifo.has_synced()
+    await waiting
+
+
+async def test_c28_what_comes_meanwhile_is_not_of_the_initial_list() -> None:
+    fifo = by_default()
+    await fifo.replace([obj("a")], "1")
+
+    async def process(deltas: Deltas, initial: bool) -> None:
+        await fifo.add(obj("b"))
+        await fifo.replace([obj("c")], "2")
+
+    await fifo.pop(process)
+    assert fifo.has_synced()
+    assert [await popped(fifo) for _ in range(2)] == [False, False]
+
+
+async def test_what_was_put_back_is_still_awaited(fifo: RealFIFO) -> None:
+    await fifo.replace([obj("a")], "1")
+    await fifo.add(obj("b"))
+    for error in (RequeueError(), RequeueError(ValueError())):
+        try:
+            await fifo.pop(raising(error))
+        except ValueError:
+            assert error.cause is not None
+        assert not fifo.has_synced()
+    popping = asyncio.create_task(fifo.pop(lambda deltas, initial: asyncio.sleep(1)))
+    await turns(3)
+    popping.cancel()
+    await asyncio.wait({popping})
+    assert not fifo.has_synced()
+    assert await popped(fifo)
+    assert fifo.has_synced()
+
+
+async def test_what_failed_counts_as_worked_off(fifo: RealFIFO) -> None:
+    await fifo.replace([obj("a")], "1")
+    with pytest.raises(ValueError):
+        await fifo.pop(raising(ValueError()))
+    assert fifo.has_synced()
+
+
+async def test_later_lists_change_nothing(fifo: RealFIFO) -> None:
+    await fifo.replace([obj("a")], "1")
+    assert await popped(fifo)
+    await fifo.replace([obj("a"), obj("b")], "2")
+    assert fifo.has_synced()
+    initial: list[Any] = [await popped(fifo) for _ in range(len(fifo))]
+    assert not any(initial)
