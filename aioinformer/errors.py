@@ -5,6 +5,7 @@ AioInformerError
 ├── TransportError              no usable answer: refused, reset, cut, timed out
 │   └── IdleTimeoutError        a connection that stayed open and silent for too long
 ├── ConfigError                 kubeconfig, in-cluster files or arguments that cannot work
+│   └── ClientClosedError       a request through a client that was closed
 ├── SelectorError               a label selector that cannot be parsed
 ├── DecodeError                 bytes or a value that cannot become the asked-for object
 ├── RejectedObjectError         one object that could not be taken; the others were
@@ -17,11 +18,16 @@ AioInformerError
 ├── UnknownIndexError           reading an index that was never added
 ├── IndexerConflictError        adding an index whose name is taken
 ├── NotFoundError               a Lister has no such object
+├── UntilError                  what until() waited for has not come
+│   ├── WatchClosedError        the events ended before
+│   └── UntilTimeout            not in the given time
 ├── CacheMutatedError           somebody changed an object of the cache in place
+├── WrongEventLoopError         used from another event loop or thread than the one that it runs in
 └── InformerError               lifecycle
     ├── AlreadyStartedError
     ├── StoppedError
     └── SyncTimeout             still not synced after the given time
+        └── VersionTimeout      still not at a version after the given time
 """
 
 from __future__ import annotations
@@ -34,6 +40,7 @@ __all__ = [
     "AlreadyStartedError",
     "ApiError",
     "CacheMutatedError",
+    "ClientClosedError",
     "ConfigError",
     "DecodeError",
     "FIFOClosedError",
@@ -52,7 +59,37 @@ __all__ = [
     "TransformError",
     "TransportError",
     "UnknownIndexError",
+    "UntilError",
+    "UntilTimeout",
+    "VersionTimeout",
+    "WatchClosedError",
+    "WrongEventLoopError",
 ]
+
+
+LONGEST_RETRY_AFTER = 600.0
+"""Seconds: a server that asks for more is asked again after this."""
+
+KNOWN_REASONS = frozenset(
+    (
+        *(
+            "AlreadyExists",
+            "BadRequest",
+            "Conflict",
+            "Expired",
+            "Forbidden",
+            "Gone",
+            "InternalError",
+            "Invalid",
+        ),
+        *("MethodNotAllowed", "NotAcceptable", "NotFound", "RequestEntityTooLarge", "ServerTimeout"),
+        *("ServiceUnavailable", "Timeout", "TooManyRequests", "Unauthorized", "UnsupportedMediaType"),
+    )
+)
+"""The reasons that say more than the status code does (apierrors ``knownReasons``)."""
+
+LONGEST_TEXT = 2000
+"""Characters of a server's message that are repeated to people; ``message`` has all of it."""
 
 
 class AioInformerError(Exception):
@@ -82,7 +119,8 @@ class ApiError(AioInformerError):
 
     def __str__(self) -> str:
         asked = f"{self.context}: " if self.context else ""
-        return f"{asked}{self.status} {self.reason or 'Unknown'}: {self.message or 'no message'}"
+        said = f"{self.reason or 'Unknown'}: {self.message or 'no message'}"
+        return f"{asked}{self.status} {said if len(said) <= LONGEST_TEXT else said[:LONGEST_TEXT] + '…'}"
 
     @classmethod
     def from_status(cls, status: Mapping[str, Any]) -> ApiError:
@@ -90,7 +128,7 @@ class ApiError(AioInformerError):
         code = status.get("code")
         details = status.get("details")
         return cls(
-            code if isinstance(code, int) else 500,
+            code if isinstance(code, int) and 0 < code < 1000 else 500,
             str(status.get("reason") or ""),
             str(status.get("message") or ""),
             details if isinstance(details, Mapping) else None,
@@ -99,7 +137,7 @@ class ApiError(AioInformerError):
     @property
     def is_expired(self) -> bool:
         """The resourceVersion or continue token is too old (410; apierrors ``IsResourceExpired``, ``IsGone``)."""
-        return self.reason in ("Expired", "Gone") or (self.status == 410 and not self.reason)
+        return self.reason == "Expired" or self._says("Gone", 410)
 
     @property
     def is_too_large_resource_version(self) -> bool:
@@ -109,12 +147,13 @@ class ApiError(AioInformerError):
             if isinstance(cause, Mapping) and cause.get("reason") == "ResourceVersionTooLarge":
                 return True
             if (
-                self.reason == "Timeout"
+                self._says("Timeout", 504)
                 and isinstance(cause, Mapping)
                 and cause.get("message") == "Too large resource version"
             ):
                 return True
-        return self.reason == "Timeout" and "Too large resource version" in self.message
+        in_words = "Too large resource version" in self.message and bool(self.details)
+        return in_words and self._says("Timeout", 504)
 
     @property
     def is_too_many_requests(self) -> bool:
@@ -124,13 +163,19 @@ class ApiError(AioInformerError):
     @property
     def is_internal_error(self) -> bool:
         """The server failed inside (``IsInternalError``)."""
-        return self.reason == "InternalError" or (self.status == 500 and not self.reason)
+        return self._says("InternalError", 500)
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the server asks to wait before the next try, or None."""
+        """Seconds that the server asks to wait before the next try, at most LONGEST_RETRY_AFTER; or None."""
         seconds = self.details.get("retryAfterSeconds")
-        return float(seconds) if isinstance(seconds, (int, float)) and seconds > 0 else None
+        if not isinstance(seconds, (int, float)) or not seconds > 0:
+            return None
+        return float(min(seconds, LONGEST_RETRY_AFTER))
+
+    def _says(self, reason: str, status: int) -> bool:
+        """Whether this is the reason, or the status code of one that names none of Kubernetes' reasons."""
+        return self.reason == reason or (self.status == status and self.reason not in KNOWN_REASONS)
 
 
 class TransportError(AioInformerError):
@@ -143,6 +188,10 @@ class IdleTimeoutError(TransportError):
 
 class ConfigError(AioInformerError):
     """The configuration cannot work: a kubeconfig, context, in-cluster file or argument."""
+
+
+class ClientClosedError(ConfigError):
+    """The client was closed. It is not tried again: what asks through it ends with this error."""
 
 
 class SelectorError(AioInformerError):
@@ -257,6 +306,31 @@ class NotFoundError(AioInformerError):
         return f"{self.resource} {self.key!r} not found"
 
 
+class UntilError(AioInformerError):
+    """What ``until`` waited for has not come.
+
+    Args:
+        message: On whom it waited, and for what.
+        event: The last event; None if there was none.
+    """
+
+    def __init__(self, message: str, event: Any = None) -> None:
+        super().__init__(message, event)
+        self.message = message
+        self.event = event
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class WatchClosedError(UntilError):
+    """The events ended before (client-go ``ErrWatchClosed``)."""
+
+
+class UntilTimeout(UntilError, TimeoutError):  # noqa: N818 - as SyncTimeout
+    """It has not come in the given time."""
+
+
 class CacheMutatedError(AioInformerError):
     """An object of the cache was changed in place, which every other reader of it sees."""
 
@@ -273,6 +347,10 @@ class CacheMutatedError(AioInformerError):
         return f"{self.name}: cached object {self.key} was modified{where}: was {shortened(was)}, is {shortened(now)}"
 
 
+class WrongEventLoopError(AioInformerError):
+    """Something was used from another event loop, or thread, than the one that it runs in."""
+
+
 class InformerError(AioInformerError):
     """An informer was used in a state that does not allow it."""
 
@@ -287,6 +365,45 @@ class StoppedError(InformerError):
 
 class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the public contract
     """The cache, or a handler, is still not synced. The message says who and what it is waiting for."""
+
+
+class VersionTimeout(SyncTimeout):
+    """The cache has still not reached a version.
+
+    Args:
+        name: The informer's.
+        wanted: The version.
+        reached: The version that was read so far.
+        key: The object that was waited for; None for the collection as a whole.
+        timeout: Seconds.
+        state: What the informer is doing.
+    """
+
+    def __init__(
+        self, name: str, wanted: str, reached: str, key: str | None, timeout: float, state: str
+    ) -> None:
+        super().__init__(name, wanted, reached, key, timeout, state)
+        self.name = name
+        self.wanted = wanted
+        self.reached = reached
+        self.key = key
+        self.timeout = timeout
+        self.state = state
+
+    def __str__(self) -> str:
+        what = f"the collection at {self.wanted}" if self.key is None else f"{self.key} at {self.wanted}"
+        return (
+            f"{self.name}: not {what} after {self.timeout:g} s: reached {self.reached}; {self.state}. Where nothing "
+            "changes, a server says only every minute or two which version that is"
+        )
+
+
+def said(error: BaseException) -> str:
+    """What an error says, for logs; never an error of its own."""
+    try:
+        return str(error) or repr(error)
+    except Exception:
+        return type(error).__name__
 
 
 def shortened(value: Any, limit: int = 120) -> str:

@@ -89,9 +89,15 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
     Args:
         filter_func: Whether an object passes. On deletions it may be given a DeletedFinalStateUnknown.
         handler: The handler behind it.
+
+    Raises:
+        ConfigError: It is no handler, or the filter is no plain function of one argument.
     """
 
     def __init__(self, filter_func: Callable[[Any], bool], handler: ResourceEventHandler[T]) -> None:
+        require_callback("filter_func", filter_func)
+        require_plain("filter_func", filter_func)
+        require_handler(handler)
         self._passes = filter_func
         self._handler = handler
 
@@ -116,12 +122,14 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
 ARGUMENTS = {"on_add": ("obj", "is_in_initial_list"), "on_update": ("old", "new"), "on_delete": ("obj",)}
 """What a handler's methods are called with."""
 
+_ARGUMENTS = {**ARGUMENTS, "filter_func": ("obj",)}
+
 
 def require_handler(handler: object) -> None:
     """Find out at registration, not at the first event, that something is no handler.
 
     Raises:
-        ConfigError: It lacks a method, has one that takes other arguments, or is a class.
+        ConfigError: It lacks a method, has one that takes other arguments or is a generator, or is a class.
     """
     if isinstance(handler, type):
         raise ConfigError(f"{handler.__qualname__} is a class; register an instance of it")
@@ -136,21 +144,45 @@ def require_callback(name: str, function: object) -> None:
     """Find out that a function cannot be called as a handler's method of this name is.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: It cannot, or it is a generator, which a call does not run.
     """
-    wanted = ", ".join(ARGUMENTS[name])
+    wanted = ", ".join(_ARGUMENTS[name])
     if not callable(function):
         raise ConfigError(f"{name} must be a function of ({wanted}), not {function!r}")
+    if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
+        raise ConfigError(
+            f"{name} is called, not iterated over: {callable_name(function)} has a yield in it and would never run"
+        )
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins do not say
         return
     try:
-        signature.bind(*ARGUMENTS[name])
+        signature.bind(*_ARGUMENTS[name])
     except TypeError as error:
         raise ConfigError(
             f"{name} is called with ({wanted}); {callable_name(function)} takes {signature}"
         ) from error
+
+
+def require_plain(name: str, function: object) -> None:
+    """Find out that a function whose result is wanted at once is a coroutine function or a generator.
+
+    Raises:
+        ConfigError: It is.
+    """
+    if any(_is(kind, function) for kind in _NOT_PLAIN):
+        raise ConfigError(
+            f"{name} must be a plain function, without async or yield: {callable_name(function)}"
+        )
+
+
+_NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
+def _is(kind: Callable[[Any], bool], function: Any) -> bool:
+    """Whether a function, or what is called of an object that can be, is of a kind."""
+    return kind(function) or kind(type(function).__call__)
 
 
 def callable_name(function: object) -> str:

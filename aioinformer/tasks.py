@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self
 
-from .errors import AlreadyStartedError
+from .errors import AlreadyStartedError, WrongEventLoopError
 
 logger = logging.getLogger(__name__)
 
@@ -32,17 +32,19 @@ async def finish(*tasks: asyncio.Task[Any]) -> None:
 async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
     """Run coroutines together until one ends, cancel the others, and end as that one did.
 
-    Of several that ended at once the first one given counts.
+    Of several that ended at once the first one given counts. Cancelled after one has failed, it ends by that
+    failure, which would be lost otherwise.
     """
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    ended: set[asyncio.Task[None]] = set()
     try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await finish(*tasks)
-    for task in tasks:
-        if task in ended:
-            task.result()
+        ended = [task for task in tasks if task.done()]
+        try:
+            await finish(*tasks)
+        finally:
+            for task in ended:
+                task.result()
 
 
 def is_cancelled() -> bool:
@@ -71,6 +73,25 @@ class Running(ABC):
     """
 
     _task: asyncio.Task[None] | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def require_own_loop(self) -> None:
+        """Find out that another event loop or thread calls; the first one that does owns this.
+
+        Raises:
+            WrongEventLoopError: It is another one's.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        if self._loop is None:
+            self._loop = loop
+        if loop is None or self._loop is not loop:
+            raise WrongEventLoopError(
+                f"{self!r} runs in another event loop; from other threads, hand what is to be done to that "
+                "loop by asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe"
+            )
 
     @abstractmethod
     async def run(self) -> None:
@@ -84,6 +105,7 @@ class Running(ABC):
         """
         if self._task is not None:
             raise AlreadyStartedError(f"{self!r} was started before")
+        self.require_own_loop()
         self._task = asyncio.create_task(self.run(), name=repr(self))
         self._task.add_done_callback(_log_failure)
         return self._task
@@ -96,6 +118,7 @@ class Running(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._task is not None
+        self.require_own_loop()
         await finish(self._task)
         if not self._task.cancelled() and (failure := self._task.exception()) is not None:
             raise failure

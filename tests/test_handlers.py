@@ -18,7 +18,7 @@ from aioinformer import (
     ResourceEventHandlerFuncs,
     UpdateNotification,
 )
-from aioinformer.handlers import handler_name
+from aioinformer.handlers import handler_name, require_handler
 
 from .samples import pod
 
@@ -148,3 +148,72 @@ def test_what_cannot_be_called_is_found_out_where_it_is_written(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         ResourceEventHandlerFuncs(**{name: function})
+
+
+class TestGenerators:
+    """A call of one runs nothing of it: they are refused, not forgotten."""
+
+    def test_functions_with_a_yield(self) -> None:
+        def plain(obj: Any) -> Any:
+            yield obj
+
+        async def later(obj: Any) -> Any:
+            yield obj
+
+        class Callable:
+            def __call__(self, obj: Any) -> Any:
+                yield obj
+
+        function: Any
+        for function in (plain, later, partial(plain), Callable(), Callable().__call__):
+            with pytest.raises(
+                ConfigError, match=r"on_delete is called, not iterated over: .* would never run"
+            ):
+                ResourceEventHandlerFuncs(on_delete=function)
+
+    def test_methods_with_a_yield(self) -> None:
+        class Handler(Recorder):
+            def on_update(self, old: KubeObject, new: KubeObject) -> Any:
+                yield new
+
+        async def in_steps(old: KubeObject, new: KubeObject) -> Any:
+            yield new
+
+        later = Recorder()
+        later.on_update = in_steps  # type: ignore[method-assign]
+        for handler in (Handler(), later):
+            with pytest.raises(ConfigError, match=r"on_update is called, not iterated over"):
+                require_handler(handler)
+            with pytest.raises(ConfigError, match=r"on_update is called, not iterated over"):
+                FilteringResourceEventHandler(lambda obj: True, handler)
+
+    def test_callable_objects_and_lambdas_pass(self) -> None:
+        class Callable:
+            async def __call__(self, obj: Any) -> None: ...
+
+        ResourceEventHandlerFuncs(on_add=lambda obj, initial: None, on_delete=Callable())
+        require_handler(Recorder())
+
+
+class TestFilters:
+    def test_an_async_filter_would_pass_everything(self) -> None:
+        async def passes(obj: KubeObject) -> bool:
+            return False
+
+        def passes_in_steps(obj: KubeObject) -> Any:
+            yield False
+
+        with pytest.raises(
+            ConfigError, match=r"filter_func must be a plain function, without async or yield"
+        ):
+            FilteringResourceEventHandler(passes, Recorder())  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match=r"filter_func"):
+            FilteringResourceEventHandler(passes_in_steps, Recorder())
+
+    def test_a_filter_of_other_arguments(self) -> None:
+        with pytest.raises(ConfigError, match=r"filter_func is called with \(obj\)"):
+            FilteringResourceEventHandler(lambda old, new: True, Recorder())  # type: ignore[misc,arg-type]
+
+    def test_a_handler_that_is_none(self) -> None:
+        with pytest.raises(ConfigError, match=r"is no event handler"):
+            FilteringResourceEventHandler(bool, object())  # type: ignore[arg-type]

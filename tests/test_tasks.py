@@ -8,7 +8,7 @@ from time import perf_counter
 
 import pytest
 
-from aioinformer import AlreadyStartedError
+from aioinformer import AlreadyStartedError, WrongEventLoopError
 from aioinformer.tasks import Running, finish, first_of, settle
 from aioinformer.turns import TURN, Turn, in_turns
 
@@ -113,6 +113,22 @@ class TestFirstOf:
         await cancel_after(count, both())
         assert started == ended
 
+    @pytest.mark.parametrize("count", range(6))
+    async def test_cancelled_after_one_has_failed_it_ends_by_that_failure(self, count: int) -> None:
+        stubborn = Stubborn()
+
+        async def fail() -> None:
+            raise ValueError
+
+        task = asyncio.create_task(first_of(stubborn.run(), fail()))
+        await until(lambda: stubborn.started)
+        await turns(count)
+        task.cancel()
+        await turns(5)
+        stubborn.let_go.set()
+        await asyncio.wait({task})
+        assert isinstance(task.exception(), ValueError)
+
     async def test_of_two_that_ended_at_once_the_first_given_counts(self) -> None:
         async def fail() -> None:
             raise ValueError
@@ -208,6 +224,25 @@ class TestRunning:
             service = Service()
             await cancel_after(count, use())
             assert service.ended is service.started.is_set()
+
+    async def test_another_event_loop_is_refused(self) -> None:
+        async def enter_and_leave() -> None:
+            async with service:
+                pass
+
+        async def leave() -> None:
+            await service.__aexit__(None, None, None)
+
+        service = Service()
+        async with service:
+            with pytest.raises(WrongEventLoopError, match="runs in another event loop"):
+                await asyncio.to_thread(lambda: asyncio.run(leave()))
+            with pytest.raises(WrongEventLoopError):
+                await asyncio.to_thread(service.require_own_loop)
+        service = Service()
+        service.require_own_loop()
+        with pytest.raises(WrongEventLoopError):
+            await asyncio.to_thread(lambda: asyncio.run(enter_and_leave()))
 
 
 class TestTurns:

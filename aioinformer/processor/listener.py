@@ -3,7 +3,8 @@
     add ─► pending deque ─► pop task ─► bounded channel ─► run task ─► handler
 
 The deque takes whatever comes at once, so a slow handler delays neither the store nor other handlers; the channel
-holds one batch, so that what waits waits in the deque, where it is counted.
+holds one batch, so that what waits waits in the deque, where it is counted. Where the user chose another policy than
+to keep everything, the deque is one of ``backlog.py``, and a batch is taken from it piece by piece.
 """
 
 from __future__ import annotations
@@ -11,11 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from inspect import isawaitable
-from itertools import islice
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
@@ -23,9 +22,12 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from ..handlers import ResourceEventHandler, handler_name, require_handler
-from ..keys import key_and_version
+from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
 from ..turns import Turn
+from .backlog import BACKLOG_LIMIT, Backlog, NewestOnly, NewestPerKey, Pending, check_backlog
+from .state import ListenerState
+from .steps import StepTimer
 
 logger = logging.getLogger(__name__)
 
@@ -38,41 +40,11 @@ TIMER_SLACK = 0.01
 """Seconds: what a timer may ring early (uvloop's by 1 ms) must not cost a whole resync period."""
 
 SLOW_CALL = 0.1
-"""Seconds of one handler call over which a handler with more than ``SLOW_CALL_DEPTH`` waiting warns."""
+"""Seconds of one call over which a handler is logged that held the event loop, or has too many waiting."""
 SLOW_CALL_DEPTH = 1024
+"""Notifications that may wait without a warning."""
 WARN_EVERY = 10.0
-"""Seconds between such warnings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerState:
-    """A snapshot of a listener.
-
-    Attributes:
-        name: The handler's.
-        depth: Notifications that wait, the one being handled among them.
-        high_water: The most that ever waited.
-        delivered: Calls that have returned or raised.
-        failed: Calls that raised.
-        handling: The key being handled, or None.
-        handling_seconds: For how long.
-    """
-
-    name: str
-    depth: int
-    high_water: int
-    delivered: int
-    failed: int
-    handling: str | None
-    handling_seconds: float
-
-    def __str__(self) -> str:
-        text = f"{self.name}: {self.depth} waiting (at most {self.high_water}), {self.delivered} delivered"
-        if self.failed:
-            text += f", {self.failed} failed"
-        return (
-            text if self.handling is None else f"{text}; at {self.handling} for {self.handling_seconds:.1f} s"
-        )
+"""Seconds between warnings about one handler."""
 
 
 class ProcessorListener(Generic[T]):
@@ -84,6 +56,12 @@ class ProcessorListener(Generic[T]):
         resync_period: Seconds between resyncs that it gets.
         upstream_synced: Whether everything of the initial list has been added here.
         name: What logs call the handler.
+        backlog: What to do with notifications that the handler is too slow for.
+        backlog_limit: Notifications that wait before "block" and "drop_oldest" do what they are named for.
+        key_func: Tells objects apart, for "coalesce".
+
+    Raises:
+        ConfigError: It is no handler, or there is no such backlog.
     """
 
     def __init__(
@@ -94,25 +72,42 @@ class ProcessorListener(Generic[T]):
         *,
         upstream_synced: Callable[[], bool] = lambda: True,
         name: str = "",
+        backlog: Backlog = "unbounded",
+        backlog_limit: int = BACKLOG_LIMIT,
+        key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
     ) -> None:
         require_handler(handler)
+        check_backlog(backlog, backlog_limit)
         self.handler = handler
         self.name = name or handler_name(handler)
         self.requested_resync_period = requested_resync_period
         self.resync_period = resync_period
         self._upstream_synced = upstream_synced
-        self._next_resync = 0.0
-        self._pending: deque[Notification] = deque()
+        self._next_resync: float | None = None
+        self.backlog: Backlog = backlog
+        self._limit = backlog_limit if backlog == "block" else None
+        self._pending: Pending = deque()
+        if backlog == "coalesce":
+            self._pending = NewestPerKey(key_func, self._note_lost)
+        elif backlog == "drop_oldest":
+            self._pending = NewestOnly(backlog_limit, self._note_lost)
+        self._room = asyncio.Event()
         self._wake = asyncio.Event()
         self._initial_delivered = asyncio.Event()
         self._initial_delivered.set()
         self._initial_pending = 0
         self._stopping = False
-        self._added = self._delivered = self._failed = self._high_water = 0
+        self._left_early = False
+        self._added = self._delivered = self._failed = self._high_water = 0  # what is lost was never added
+        self._lost = 0
         self._handling: Notification | None = None
         self._handling_since = 0.0
         self._next_warning = 0.0
+        self._depth_at_last_look = 0
+        self._steps: StepTimer | None = None  # once a call of an async handler was slow
         self._run_task: asyncio.Task[Any] | None = None
+        self._ended = asyncio.Event()
+        self._ended.set()
 
     def __repr__(self) -> str:
         return f"<ProcessorListener {self.name}>"
@@ -138,9 +133,12 @@ class ProcessorListener(Generic[T]):
 
     def stop(self) -> None:
         """Drop what waits and take nothing more; a call that is running goes on, and ``run`` then returns."""
-        self._stopping = True
+        if not self._stopping:
+            self._stopping = True
+            self._left_early = not self._upstream_synced()
         self._pending.clear()
         self._wake.set()
+        self._room.set()
         self._initial_delivered.set()  # what was dropped is not to be waited for
 
     @property
@@ -165,15 +163,34 @@ class ProcessorListener(Generic[T]):
             failed=self._failed,
             handling=None if handling is None else key_and_version(handling.obj)[0],
             handling_seconds=0.0 if handling is None else perf_counter() - self._handling_since,
+            backlog=self.backlog,
+            coalesced=self._lost if self.backlog == "coalesce" else 0,
+            dropped=self._lost if self.backlog == "drop_oldest" else 0,
         )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the store is to wait for this handler."""
+        return self._limit is not None and self.depth >= self._limit
+
+    async def wait_for_room(self) -> None:
+        """Wait until the handler has worked off enough, or is stopped."""
+        while self.is_full:
+            self._room.clear()
+            await self._room.wait()
+
+    async def wait_ended(self) -> None:
+        """Wait until no call is running any more, nor will be; at once where ``run`` has not begun."""
+        await self._ended.wait()
 
     def is_inside_handler(self) -> bool:
         """Whether the running task is the one that calls the handler."""
         return self._run_task is not None and self._run_task is asyncio.current_task()
 
     def has_synced(self) -> bool:
-        """Whether the handler has returned from the last add of the initial list."""
-        return self._upstream_synced() and self._initial_pending == 0
+        """Whether the handler has returned from the last add of the initial list; never, if it was stopped before
+        that had been added."""
+        return self._upstream_synced() and not self._left_early and self._initial_pending == 0
 
     async def wait_initial_delivered(self) -> None:
         """Wait until no add of an initial list waits any more: all delivered, or dropped by ``stop``."""
@@ -181,7 +198,13 @@ class ProcessorListener(Generic[T]):
 
     def should_resync(self, now: float) -> bool:
         """Whether its resync is due at a loop time."""
-        return self.resync_period > 0 and now >= self._next_resync - TIMER_SLACK
+        due = self._next_resync
+        return self.resync_period > 0 and due is not None and now >= due - TIMER_SLACK
+
+    @property
+    def counts_resyncs(self) -> bool:
+        """Whether its resync period has begun to count."""
+        return self._next_resync is not None
 
     def determine_next_resync(self, now: float) -> None:
         """Count its resync period from a loop time."""
@@ -189,27 +212,40 @@ class ProcessorListener(Generic[T]):
 
     async def run(self) -> None:
         """Deliver until stopped or cancelled; what still waits then is dropped."""
-        channel_in, channel_out = anyio.create_memory_object_stream[list[Notification]](1)
+        channel_in, channel_out = anyio.create_memory_object_stream[Iterable[Notification]](1)
+        self._ended.clear()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._pop(channel_in), name=f"{self!r} pop")
                 tasks.create_task(self._run(channel_out), name=f"{self!r} run")
         finally:
             self.stop()
+            self._ended.set()
 
-    async def _pop(self, channel: MemoryObjectSendStream[list[Notification]]) -> None:
+    async def _pop(self, channel: MemoryObjectSendStream[Iterable[Notification]]) -> None:
         with channel, suppress(anyio.BrokenResourceError):  # the run task ended first: stopped
             while not self._stopping:
                 if not self._pending:
                     self._wake.clear()
                     await self._wake.wait()
                     continue
-                batch = list(islice(self._pending, BATCH))
-                for _ in batch:
-                    self._pending.popleft()
-                await channel.send(batch)
+                await channel.send(self._take())
 
-    async def _run(self, channel: MemoryObjectReceiveStream[list[Notification]]) -> None:
+    def _take(self) -> Iterable[Notification]:
+        """The next batch."""
+        pending = self._pending
+        if self.backlog != "unbounded":
+            return self._take_one_by_one()
+        return [pending.popleft() for _ in range(min(len(pending), BATCH))]
+
+    def _take_one_by_one(self) -> Iterator[Notification]:
+        """What waits, each when the handler is ready for it: until then it may yet be coalesced or dropped."""
+        while self._pending:
+            yield self._pending.popleft()
+            if self._limit is not None and self.depth < self._limit:
+                self._room.set()
+
+    async def _run(self, channel: MemoryObjectReceiveStream[Iterable[Notification]]) -> None:
         task = self._run_task = asyncio.current_task()
         assert task is not None
         with channel:
@@ -221,10 +257,11 @@ class ProcessorListener(Generic[T]):
                         return
                     self._handling = notification
                     self._handling_since = started = now
+                    result: object = None
                     try:
                         result = notification.deliver(self.handler)
                         if result is not None and isawaitable(result):
-                            await result
+                            await (result if self._steps is None else self._steps.timing(result))
                             if task.cancelling():  # which the handler has swallowed
                                 return
                     except Exception as error:
@@ -240,7 +277,7 @@ class ProcessorListener(Generic[T]):
                         self._note_initial_delivered()
                     now = perf_counter()
                     if now - started > SLOW_CALL:
-                        self._note_slow(notification, now - started)
+                        self._note_slow(notification, now - started, isawaitable(result))
                     if now >= turn.end:
                         await turn.pause()
                         now = perf_counter()
@@ -250,13 +287,44 @@ class ProcessorListener(Generic[T]):
         if not self._initial_pending:
             self._initial_delivered.set()
 
-    def _note_slow(self, notification: Notification, took: float) -> None:
-        """Warn of a call that took long while many wait; while that goes on, now and then."""
+    def _note_lost(self, notification: Notification) -> None:
+        self._lost += 1
+        self._added -= 1
+        if notification.is_in_initial_list:
+            self._note_initial_delivered()
+
+    def _note_slow(self, notification: Notification, took: float, is_async: bool) -> None:
+        """A call took long: warn if nothing else could run meanwhile, or many wait."""
+        held = took
+        if is_async:
+            held = 0.0 if self._steps is None else self._steps.longest
+            self._steps = self._steps or StepTimer()
+        key, _ = key_and_version(notification.obj)
+        waiting = f"with {self.depth} waiting"
+        if held > SLOW_CALL:
+            self._warn(f"held the event loop for {held * 1000:.0f} ms on {key}, {waiting}")
+        elif self.depth > SLOW_CALL_DEPTH:
+            self._warn(f"took {took * 1000:.0f} ms on {key}, {waiting}")
+
+    def look(self) -> None:
+        """Warn if many wait for a call that does not end, or ever more for calls that do. To be called now and then."""
+        depth, before = self.depth, self._depth_at_last_look
+        self._depth_at_last_look = depth
+        if depth <= SLOW_CALL_DEPTH:
+            return
+        state = self.state
+        if state.handling is not None and state.handling_seconds > SLOW_CALL:
+            self._warn(
+                f"has been at {state.handling} for {state.handling_seconds:.1f} s, with {depth} waiting"
+            )
+        elif depth > before > SLOW_CALL_DEPTH:
+            self._warn(f"falls behind: {depth} waiting, {before} at the last look")
+
+    def _warn(self, what: str) -> None:
         now = perf_counter()
-        if self.depth > SLOW_CALL_DEPTH and now >= self._next_warning:
+        if now >= self._next_warning:
             self._next_warning = now + WARN_EVERY
-            key, _ = key_and_version(notification.obj)
-            logger.warning("%s took %.0f ms on %s, with %d waiting", self.name, took * 1000, key, self.depth)
+            logger.warning("%s %s", self.name, what)
 
     def _note_failure(self, notification: Notification, error: BaseException) -> None:
         self._failed += 1

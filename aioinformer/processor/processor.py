@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 from ..notifications import Notification
 from ..tasks import Running
 from .listener import ProcessorListener
+
+LOOK_EVERY = 10.0
+"""Seconds between looks for handlers that are stuck or fall behind."""
 
 
 class Processor(Running):
@@ -19,6 +23,7 @@ class Processor(Running):
     def __init__(self) -> None:
         # Whether a listener's resync is due: as of the last should_resync().
         self._syncing: dict[ProcessorListener[Any], bool] = {}
+        self._running: set[ProcessorListener[Any]] = set()  # those among them that were removed, too
         self._tasks: asyncio.TaskGroup | None = None
 
     @property
@@ -30,7 +35,7 @@ class Processor(Running):
         """Add a listener; while running, it runs at once."""
         self._syncing[listener] = False
         if self._tasks is not None:
-            self._tasks.create_task(listener.run(), name=repr(listener))
+            self._tasks.create_task(self._run_listener(listener), name=repr(listener))
 
     def remove_listener(self, listener: ProcessorListener[Any]) -> bool:
         """Stop a listener, dropping what waits in it; whether it was one of these."""
@@ -41,7 +46,7 @@ class Processor(Running):
 
     def is_inside_handler(self) -> bool:
         """Whether the running task is one that calls a handler."""
-        return any(listener.is_inside_handler() for listener in self._syncing)
+        return any(listener.is_inside_handler() for listener in self._running)
 
     def distribute(self, notification: Notification, is_sync: bool) -> None:
         """Queue a notification: one that is news with every listener, one that is not (a resync, an unchanged
@@ -49,6 +54,25 @@ class Processor(Running):
         for listener, syncing in self._syncing.items():
             if syncing or not is_sync:
                 listener.add(notification)
+
+    def distribute_among(
+        self, listeners: Iterable[ProcessorListener[Any]], notification: Notification, is_sync: bool
+    ) -> None:
+        """As ``distribute``, but with these listeners only; those that were removed meanwhile take nothing."""
+        for listener in listeners:
+            if not is_sync or self._syncing.get(listener):
+                listener.add(notification)
+
+    def room(self) -> Awaitable[None] | None:
+        """To be awaited before more is distributed: until no listener that blocks is full. None if none is."""
+        for listener in self._syncing:
+            if listener.is_full:
+                return self._wait_for_room()
+        return None
+
+    async def _wait_for_room(self) -> None:
+        while full := next((listener for listener in self._syncing if listener.is_full), None):
+            await full.wait_for_room()
 
     def should_resync(self) -> bool:
         """Find out whose resync is due now, and whether anybody's is."""
@@ -60,9 +84,10 @@ class Processor(Running):
         return any(self._syncing.values())
 
     def count_resyncs_from(self, now: float) -> None:
-        """Count every listener's resync period from a loop time."""
+        """Count from a loop time the resync periods of the listeners that came before there was a loop."""
         for listener in self._syncing:
-            listener.determine_next_resync(now)
+            if not listener.counts_resyncs:
+                listener.determine_next_resync(now)
 
     def resync_check_period_changed(self, check_period: float) -> None:
         """The informer's check period has changed: give every listener what it asked for, as far as it can be."""
@@ -70,14 +95,25 @@ class Processor(Running):
             listener.resync_period = determine_resync_period(listener.requested_resync_period, check_period)
 
     async def run(self) -> None:
-        """Run the listeners until cancelled."""
+        """Run the listeners until cancelled; meanwhile look for those that are stuck or fall behind."""
+        async with asyncio.TaskGroup() as tasks:
+            for listener in self._syncing:
+                tasks.create_task(self._run_listener(listener), name=repr(listener))
+            self._tasks = tasks
+            try:
+                while True:
+                    await asyncio.sleep(LOOK_EVERY)
+                    for listener in self._syncing:
+                        listener.look()
+            finally:
+                self._tasks = None
+
+    async def _run_listener(self, listener: ProcessorListener[Any]) -> None:
+        self._running.add(listener)
         try:
-            async with asyncio.TaskGroup() as self._tasks:
-                for listener in self._syncing:
-                    self._tasks.create_task(listener.run(), name=repr(listener))
-                await asyncio.get_running_loop().create_future()  # listeners come and go until cancelled
+            await listener.run()
         finally:
-            self._tasks = None
+            self._running.discard(listener)
 
 
 def determine_resync_period(desired: float, check_period: float) -> float:

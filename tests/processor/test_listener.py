@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -25,6 +24,7 @@ from aioinformer import (
     UpdateNotification,
 )
 from aioinformer.processor import listener as listener_module
+from aioinformer.processor import steps as steps_module
 from aioinformer.tasks import finish
 
 from ..samples import pod
@@ -176,22 +176,101 @@ class TestBuffer:
             assert str(state).startswith("mine: 2 waiting (at most 3), 1 delivered; at ns/b for 0.")
         assert "mine" in repr(listener)
 
-    async def test_a_slow_call_with_many_waiting_warns(
-        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+
+class TestWarnings:
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        clock = [0.0]
+        for module in (listener_module, steps_module):
+            monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
+        return clock
+
+    async def test_a_slow_call_with_many_waiting(
+        self, caplog: pytest.LogCaptureFixture, clock: list[float]
     ) -> None:
         """Section 1.1: more than 1024 pending and a call over 100 ms."""
-        clock = [0.0]
-        monkeypatch.setattr(listener_module, "perf_counter", lambda: clock[0])
 
-        def on_add(obj: Any) -> None:
-            clock[0] += 0.2
+        async def on_add(obj: Any) -> None:
+            await asyncio.sleep(0)
+            if obj.name == "a":
+                clock[0] += 0.2 - 0.1 * (listener.state.delivered > 0)
+                await asyncio.sleep(0)
+                clock[0] += 0.1 * (listener.state.delivered > 0)
 
         listener = ProcessorListener(calling(on_add), name="slow")
-        listener.add_all(added("a") * 1026)
-        with caplog.at_level(logging.WARNING):
-            async with running(listener.run()):
-                await until(lambda: listener.depth == 0)
-        assert caplog.messages == ["slow took 200 ms on ns/a, with 1025 waiting"]
+        listener.add_all(added("a") * 3 + added("b") * 1024)
+        async with running(listener.run()):
+            await until(lambda: listener.depth == 0)
+        assert caplog.messages == ["slow took 200 ms on ns/a, with 1026 waiting"]
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    async def test_a_handler_that_holds_the_loop_is_named(
+        self, caplog: pytest.LogCaptureFixture, clock: list[float], is_async: bool
+    ) -> None:
+        """An async one at its second slow call: only then are its steps timed, so that others cost nothing."""
+
+        def plain(obj: Any) -> None:
+            clock[0] += 0.3 if obj.name == "slow" else 0.01
+
+        async def later(obj: Any) -> None:
+            await asyncio.sleep(0)
+            plain(obj)
+
+        listener = ProcessorListener(calling(later if is_async else plain), name="mine")
+        listener.add_all(added("quick", "slow", "quick", "slow", "slow"))
+        async with running(listener.run()):
+            await until(lambda: listener.depth == 0)
+        waiting = 1 if is_async else 3
+        assert caplog.messages == [f"mine held the event loop for 300 ms on ns/slow, with {waiting} waiting"]
+        assert listener.state.failed == 0
+
+    async def test_one_that_waits_for_long_holds_nobody_up(
+        self, caplog: pytest.LogCaptureFixture, clock: list[float]
+    ) -> None:
+        async def on_add(obj: Any) -> None:
+            clock[0] += 0.05
+            for _ in range(10):
+                await asyncio.sleep(0)
+                clock[0] += 0.05
+
+        listener = ProcessorListener(calling(on_add))
+        listener.add_all(added("a") * 5)
+        async with running(listener.run()):
+            await until(lambda: listener.depth == 0)
+        assert not caplog.messages
+
+    async def test_warnings_are_rare(self, caplog: pytest.LogCaptureFixture, clock: list[float]) -> None:
+        def on_add(obj: Any) -> None:
+            clock[0] += 1.0
+
+        listener = ProcessorListener(calling(on_add))
+        listener.add_all(added("a") * 100)
+        async with running(listener.run()):
+            await until(lambda: listener.depth == 0)
+        assert len(caplog.messages) == 100 / listener_module.WARN_EVERY
+
+    async def test_one_that_is_timed_can_fail_and_be_cancelled(self, clock: list[float]) -> None:
+        begun = asyncio.Event()
+        ended: list[str] = []
+
+        async def on_add(obj: Any) -> None:
+            clock[0] += 1.0
+            await asyncio.sleep(0)
+            if obj.name == "fails":
+                raise ValueError
+            if obj.name == "waits":
+                begun.set()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    ended.append(obj.name)
+
+        listener = ProcessorListener(calling(on_add))
+        listener.add_all(added("slow", "fails", "waits"))
+        task = asyncio.create_task(listener.run())
+        await begun.wait()
+        await finish(task)
+        assert (listener.state.failed, ended) == (1, ["waits"])
 
 
 class TestFailures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -15,18 +15,26 @@ from aioinformer import (
     ResourceEventHandlerFuncs,
     UpdateNotification,
 )
+from aioinformer.processor import listener as listener_module
 from aioinformer.processor.processor import determine_resync_period
 from aioinformer.tasks import finish
 
 from ..samples import pod
 from ..steps import cancel_after, running, turns, until
+from ..virtual_time import virtual_time
 
 
-def listening(function: Callable[[Any], object], period: float = 0.0) -> ProcessorListener[Any]:
+def listening(
+    function: Callable[[Any], object], period: float = 0.0, **options: Any
+) -> ProcessorListener[Any]:
     handler = ResourceEventHandlerFuncs[Any](
         on_add=lambda obj, initial: function(obj.name), on_update=lambda old, new: function(new.name)
     )
-    return ProcessorListener(handler, period, period)
+    return ProcessorListener(handler, period, period, **options)
+
+
+async def wait(awaitable: Awaitable[None]) -> None:
+    await awaitable
 
 
 def news(name: str = "a") -> AddNotification:
@@ -180,6 +188,118 @@ class TestStopping:
         assert listener.depth == 0
         processor.distribute(news(), False)
         assert listener.depth == 0
+
+
+class TestLooking:
+    """Once in a while it looks for handlers that do not keep up; whether they are told costs nothing per event."""
+
+    @virtual_time
+    async def test_a_handler_that_is_stuck_is_named(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(listener_module, "perf_counter", asyncio.get_running_loop().time)
+        processor = Processor()
+        stuck = listening(lambda name: asyncio.Event().wait(), name="stuck")
+        processor.add_listener(stuck)
+        processor.add_listener(listening(lambda name: None))
+        async with running(processor.run()):
+            for _ in range(1024):
+                processor.distribute(news(), False)
+            await asyncio.sleep(55)
+            assert not caplog.messages
+            processor.distribute(news(), False)
+            await asyncio.sleep(30)
+        assert caplog.messages == [
+            f"stuck has been at ns/a for {seconds}.0 s, with 1025 waiting" for seconds in (60, 70, 80)
+        ]
+
+    @virtual_time
+    async def test_so_is_one_whose_calls_are_quick_but_too_few(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(listener_module, "perf_counter", asyncio.get_running_loop().time)
+        processor = Processor()
+        processor.add_listener(listening(lambda name: asyncio.sleep(0.05), name="slow"))
+        async with running(processor.run()):
+            for _ in range(30):
+                for _ in range(100):
+                    processor.distribute(news(), False)
+                await asyncio.sleep(1)
+            await asyncio.sleep(120)
+        assert caplog.messages == ["slow falls behind: 2400 waiting, 1700 at the last look"]
+
+
+class TestBlocking:
+    async def test_there_is_room_unless_somebody_who_blocks_is_full(self) -> None:
+        processor = Processor()
+        let_go = asyncio.Semaphore(0)
+        processor.add_listener(listening(lambda name: asyncio.Event().wait()))
+        for _ in range(2):
+            processor.add_listener(listening(lambda name: let_go.acquire(), backlog="block", backlog_limit=2))
+        async with running(processor.run()):
+            processor.distribute(news(), False)
+            assert processor.room() is None
+            processor.distribute(news(), False)
+            room = processor.room()
+            assert room is not None
+            async with running(wait(room)) as waiting:
+                for _ in range(2):
+                    await turns(10)
+                    assert not waiting.done()
+                    let_go.release()
+                await waiting
+            assert processor.room() is None
+
+    async def test_removing_who_blocks_makes_room(self) -> None:
+        processor = Processor()
+        blocking = listening(lambda name: asyncio.Event().wait(), backlog="block", backlog_limit=1)
+        processor.add_listener(blocking)
+        async with running(processor.run()):
+            processor.distribute(news(), False)
+            room = processor.room()
+            assert room is not None
+            async with running(wait(room)) as waiting:
+                await turns(10)
+                processor.remove_listener(blocking)
+                await waiting
+
+
+class TestComingAndGoing:
+    async def test_added_while_it_stops_it_just_waits(self) -> None:
+        processor = Processor()
+        late = listening(lambda name: None)
+        entered = asyncio.Event()
+
+        async def on_add(name: str) -> None:
+            entered.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                processor.add_listener(late)
+
+        processor.add_listener(listening(on_add))
+        task = asyncio.create_task(processor.run())
+        processor.distribute(news(), False)
+        await entered.wait()
+        await finish(task)
+        assert late in processor.listeners
+
+    async def test_a_removed_handler_is_inside_until_its_call_ends(self) -> None:
+        processor = Processor()
+        inside: list[bool] = []
+
+        def on_add(name: str) -> None:
+            processor.remove_listener(listener)
+            inside.append(processor.is_inside_handler())
+
+        listener = listening(on_add)
+        processor.add_listener(listener)
+        async with running(processor.run()):
+            processor.distribute(news(), False)
+            await until(lambda: inside)
+            await listener.wait_ended()
+            await until(lambda: not processor._running)
+        assert inside == [True]
 
 
 class TestResync:

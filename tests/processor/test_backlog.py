@@ -1,0 +1,314 @@
+"""processor/backlog.py: what becomes of notifications that a handler is too slow for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import (
+    AddNotification,
+    Backlog,
+    ConfigError,
+    DeletedFinalStateUnknown,
+    DeleteNotification,
+    KubeObject,
+    Notification,
+    ProcessorListener,
+    ResourceEventHandler,
+    UpdateNotification,
+)
+from aioinformer.keys import deletion_handling_meta_namespace_key_func as key_of
+from aioinformer.processor.backlog import NewestOnly, NewestPerKey, merged
+
+from ..samples import pod
+from ..steps import running, turns, until
+
+KEYS = ("a", "b", "c")
+
+
+class Store:
+    """Makes the notifications that an informer would: legal ones, by what is stored."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, KubeObject] = {}
+        self._version = 0
+
+    def change(self, name: str, dice: int) -> Notification:
+        old = self.stored.get(name)
+        self._version += 1
+        if old is None:
+            self.stored[name] = pod(name, version=str(self._version))
+            return AddNotification(self.stored[name], dice == 0)
+        if dice == 0:
+            return UpdateNotification(old, old)  # a resync
+        if dice == 1:
+            del self.stored[name]
+            return DeleteNotification(old)
+        if dice == 2:
+            del self.stored[name]
+            return DeleteNotification(DeletedFinalStateUnknown(old.key, old))
+        self.stored[name] = pod(name, version=str(self._version))
+        return UpdateNotification(old, self.stored[name])
+
+
+class Follower:
+    """What a handler knows; fails where it is told what does not follow from that."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, KubeObject] = {}
+        self.initial = 0
+
+    def take(self, notification: Notification) -> None:
+        self.initial += notification.is_in_initial_list
+        key = key_of(notification.obj)
+        match notification:
+            case AddNotification():
+                assert key not in self.known
+                self.known[key] = notification.new
+            case UpdateNotification():
+                assert self.known[key] is notification.old
+                self.known[key] = notification.new
+            case DeleteNotification():
+                del self.known[key]
+
+
+moves = st.lists(st.one_of(st.tuples(st.sampled_from(KEYS), st.integers(0, 4)), st.none()), max_size=60)
+
+
+class TestNewestPerKey:
+    @given(moves)
+    def test_the_handler_sees_a_legal_history_and_the_final_state(
+        self, moves: list[tuple[str, int] | None]
+    ) -> None:
+        """None takes one out, as the handler does when it is ready."""
+        store, follower, lost = Store(), Follower(), list[Notification]()
+        pending = NewestPerKey(key_of, lost.append)
+        sent = initial = taken = 0
+        for move in moves:
+            if move is None:
+                if pending:
+                    follower.take(pending.popleft())
+                    taken += 1
+                continue
+            notification = store.change(*move)
+            sent += 1
+            initial += notification.is_in_initial_list
+            pending.append(notification)
+            assert sent - taken - len(lost) <= 2 * len(KEYS), "as many as there are objects, whatever comes"
+        while pending:
+            follower.take(pending.popleft())
+            taken += 1
+        assert follower.known == {obj.key: obj for obj in store.stored.values()}
+        assert sent == taken + len(lost)
+        assert initial == follower.initial + sum(each.is_in_initial_list for each in lost)
+
+    def test_objects_come_in_the_order_in_which_they_began_to_wait(self) -> None:
+        store, pending = Store(), NewestPerKey(key_of, lambda lost: None)
+        for name in ("b", "a", "c", "b", "a"):
+            pending.append(store.change(name, 3))
+        assert [pending.popleft().obj.name for _ in range(3)] == ["b", "a", "c"]
+
+    def test_a_deletion_and_what_follows_it_stay_two(self) -> None:
+        old, new, newer = pod("a"), pod("a", version="2"), pod("a", version="3")
+        pending = NewestPerKey(key_of, lambda lost: None)
+        for each in (DeleteNotification(old), AddNotification(new), UpdateNotification(new, newer)):
+            pending.append(each)
+        pending.append(AddNotification(pod("b")))
+        out = [pending.popleft() for _ in range(3)]
+        assert out == [DeleteNotification(old), AddNotification(newer), AddNotification(pod("b"))]
+        assert not pending
+
+    def test_cleared_it_is_empty(self) -> None:
+        pending = NewestPerKey(key_of, lambda lost: None)
+        pending.append(AddNotification(pod("a")))
+        pending.clear()
+        assert not pending
+
+
+A, B, C = (pod("a", version=version) for version in "123")
+TOMB = DeletedFinalStateUnknown("ns/a", B)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [
+        (AddNotification(A, True), UpdateNotification(A, B), (AddNotification(B, True),)),
+        (AddNotification(A), DeleteNotification(A), ()),
+        (UpdateNotification(A, B), UpdateNotification(B, C), (UpdateNotification(A, C),)),
+        (UpdateNotification(A, B), UpdateNotification(B, B), (UpdateNotification(A, B),)),
+        (UpdateNotification(A, A), UpdateNotification(A, B), (UpdateNotification(A, B),)),
+        (UpdateNotification(A, B), DeleteNotification(TOMB), (DeleteNotification(TOMB),)),
+        (DeleteNotification(A), AddNotification(B), (DeleteNotification(A), AddNotification(B))),
+        (DeleteNotification(A), DeleteNotification(TOMB), (DeleteNotification(A),)),
+    ],
+)
+def test_two_notifications_of_one_object(
+    first: Notification, then: Notification, expected: tuple[Notification, ...]
+) -> None:
+    assert merged(first, then) == expected
+
+
+@given(st.integers(1, 5), st.lists(st.booleans(), max_size=40))
+def test_the_newest_so_many_are_kept(limit: int, moves: list[bool]) -> None:
+    lost: list[Notification] = []
+    pending = NewestOnly(limit, lost.append)
+    model: list[Notification] = []
+    for number, is_append in enumerate(moves):
+        if is_append:
+            notification = AddNotification(number)
+            pending.append(notification)
+            model = [*model, notification][-limit:]
+        elif model:
+            assert pending.popleft() == model.pop(0)
+        assert list(pending) == model
+
+
+class Slow(ResourceEventHandler[KubeObject]):
+    """Takes no call before it is let go on."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.gate = asyncio.Semaphore(0)
+
+    async def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
+        await self._note(f"add {obj.name} {obj.resource_version}")
+
+    async def on_update(self, old: KubeObject, new: KubeObject) -> None:
+        await self._note(f"update {new.name} {old.resource_version} {new.resource_version}")
+
+    async def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> None:
+        await self._note(f"delete {obj.key}")
+
+    async def _note(self, call: str) -> None:
+        await self.gate.acquire()
+        self.calls.append(call)
+
+
+def added(count: int, initial: bool = False) -> list[Notification]:
+    return [AddNotification(pod(str(number)), initial) for number in range(count)]
+
+
+class TestListener:
+    async def test_coalescing_goes_on_until_the_handler_is_ready(self) -> None:
+        handler = Slow()
+        listener = ProcessorListener(handler, backlog="coalesce", name="mine")
+        async with running(listener.run()):
+            listener.add(AddNotification(A))
+            await until(lambda: listener.state.handling)
+            for _ in range(1000):  # while the handler is at the first call
+                listener.add(UpdateNotification(A, B))
+                listener.add(UpdateNotification(B, A))
+            listener.add(UpdateNotification(A, C))
+            listener.add(AddNotification(pod("b")))
+            assert (listener.depth, listener.state.coalesced) == (3, 2000)
+            for _ in range(3):
+                handler.gate.release()
+            await until(lambda: listener.depth == 0)
+        assert handler.calls == ["add a 1", "update a 1 3", "add b 1"]
+        assert str(listener.state) == "mine: 0 waiting (at most 3), 3 delivered, 2000 coalesced"
+
+    async def test_the_oldest_are_dropped_and_counted(self) -> None:
+        handler = Slow()
+        listener = ProcessorListener(handler, backlog="drop_oldest", backlog_limit=3, name="mine")
+        async with running(listener.run()):
+            listener.add_all(added(1))
+            await until(lambda: listener.state.handling)
+            listener.add_all(added(10))
+            assert (listener.depth, listener.high_water, listener.state.dropped) == (4, 4, 7)
+            for _ in range(4):
+                handler.gate.release()
+            await until(lambda: listener.depth == 0)
+        assert handler.calls == ["add 0 1", "add 7 1", "add 8 1", "add 9 1"]
+        assert "7 dropped" in str(listener.state)
+
+    @pytest.mark.parametrize("backlog", ["coalesce", "drop_oldest"])
+    async def test_initial_adds_that_are_lost_are_not_waited_for(self, backlog: Backlog) -> None:
+        """C41: whether lost to a deletion or to newer ones."""
+        handler = Slow()
+        listener = ProcessorListener(handler, backlog=backlog, backlog_limit=4)
+        listener.add_all(added(4, initial=True))
+        listener.add_all([DeleteNotification(pod(str(number))) for number in range(4)])
+        async with running(listener.run()):
+            for _ in range(4):
+                handler.gate.release()
+            await listener.wait_initial_delivered()
+            assert listener.has_synced()
+            await until(lambda: listener.depth == 0)
+
+    async def test_whoever_blocks_says_when_there_is_room(self) -> None:
+        handler = Slow()
+        listener = ProcessorListener(handler, backlog="block", backlog_limit=3)
+        async with running(listener.run()):
+            full = []
+            for _ in range(2):
+                listener.add_all(added(2))
+                full.append(listener.is_full)
+            assert full == [False, True]
+            async with running(listener.wait_for_room()) as waiting:
+                handler.gate.release()
+                await until(lambda: listener.depth == 3)
+                assert not waiting.done()
+                handler.gate.release()
+                await waiting
+            assert listener.depth == 2
+
+    async def test_stopping_ends_waiting_for_room(self) -> None:
+        listener = ProcessorListener(Slow(), backlog="block", backlog_limit=1)
+        listener.add_all(added(2))
+        async with running(listener.wait_for_room()) as waiting:
+            await turns(3)
+            assert not waiting.done()
+            listener.stop()
+            await waiting
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"backlog": "ring"}, "no backlog named 'ring'; there are: unbounded, block"),
+            ({"backlog_limit": 0}, "1"),
+            ({"backlog_limit": None}, "whole number"),
+        ],
+    )
+    def test_what_cannot_be_is_found_out_at_once(self, options: Any, message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            ProcessorListener(Slow(), **options)
+
+
+@given(st.sampled_from(["unbounded", "block", "coalesce"]), moves)
+async def test_whatever_the_policy_the_handler_sees_a_legal_history(
+    backlog: Backlog, moves: list[tuple[str, int] | None]
+) -> None:
+    """Through the listener, with a handler that is ready at any moment: None lets it take one."""
+    store, follower, handler = Store(), Follower(), Slow()
+
+    def take(make: Callable[..., Notification]) -> Callable[..., Any]:
+        async def call(*arguments: Any) -> None:
+            await handler.gate.acquire()
+            follower.take(make(*arguments))
+
+        return call
+
+    for name, make in (
+        ("on_add", AddNotification),
+        ("on_update", UpdateNotification),
+        ("on_delete", DeleteNotification),
+    ):
+        setattr(handler, name, take(make))
+    listener = ProcessorListener(handler, backlog=backlog, backlog_limit=2)
+    async with running(listener.run()):
+        for move in moves:
+            if move is None:
+                handler.gate.release()
+                await until(lambda: handler.gate.locked() or not listener.depth)
+            else:
+                listener.add(store.change(*move))
+        for _ in moves:
+            handler.gate.release()
+        await until(lambda: listener.depth == 0)
+    assert listener.state.failed == 0
+    assert follower.known == {obj.key: obj for obj in store.stored.values()}
