@@ -8,16 +8,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .checks import require_count, require_text
+from .errors import ConfigError
+
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
 DELETED = "DELETED"
 BOOKMARK = "BOOKMARK"
 ERROR = "ERROR"
+NO_EVENT = ""
+"""The type given to a line of a watch that says no event; its object is the line."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation, value ``"true"``, of the bookmark that closes a WatchList's initial events (KEP-3157)."""
 
 NOT_OLDER_THAN = "NotOlderThan"
+
+_MATCHES = ("", NOT_OLDER_THAN, "Exact")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +42,9 @@ class ListOptions:
         allow_watch_bookmarks: Ask a watch for BOOKMARK events.
         send_initial_events: Ask a watch to begin with the collection itself (WatchList).
         timeout_seconds: Seconds after which the server ends a watch.
+
+    Raises:
+        ConfigError: A value that no request can carry.
     """
 
     resource_version: str = ""
@@ -46,6 +56,17 @@ class ListOptions:
     allow_watch_bookmarks: bool = False
     send_initial_events: bool | None = None
     timeout_seconds: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("resource_version", "continue_token", "label_selector", "field_selector"):
+            require_text(name, getattr(self, name))
+        require_count("limit", self.limit)
+        if self.timeout_seconds is not None:
+            require_count("timeout_seconds", self.timeout_seconds)
+        if self.resource_version_match not in _MATCHES:
+            raise ConfigError(
+                f"resource_version_match must be one of {_MATCHES}, not {self.resource_version_match!r}"
+            )
 
 
 class TypeMeta(NamedTuple):
@@ -75,8 +96,8 @@ class ListResult:
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """One event of a watch. Unpacks as ``type, object = event``.
 
-    ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. ``object`` is bytes, a dict or an instance of the
-    object type; an ERROR's is its Status as a dict.
+    ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, or whatever else a server said, or NO_EVENT. ``object``
+    is bytes, a dict or an instance of the object type; an ERROR's is its Status as a dict.
     """
 
     type: str

@@ -11,15 +11,22 @@ import re
 import msgspec
 
 from ..api import ListResult, TypeMeta
-from ..errors import DecodeError, TransportError
+from ..errors import ApiError, DecodeError, TransportError
 from ..objects import DECODE_ERRORS
+from .lines import LONGEST_OBJECT, Pending
 
 PIECE = 256 * 1024
 """Bytes that are taken apart at once: a quarter of a millisecond's work."""
 
+SUSPICIOUS = 4 * PIECE
+"""Bytes of what is taken for an incomplete item, from which on it may be a malformed one as well."""
+
 _ITEMS = re.compile(rb'"items"\s*:\s*\[')
 _COMMA = re.compile(rb",\s*")
+_END_OF_LIST = re.compile(rb"\s*\]")
 _END_OF_VALUE = re.compile(r"trailing characters \(byte (\d+)\)")
+_BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|"|[\[{]+|[\]}]', re.DOTALL)
+"""Whole strings, a quote that none closes, brackets."""
 
 
 class _ListMeta(msgspec.Struct):
@@ -50,33 +57,39 @@ class ListBodySplitter:
     What is complete is cut off: asked to decode what begins with an item and goes on after it, msgspec scans that
     item and says where it ends. Every byte is scanned once, at a gigabyte a second; an item that is incomplete
     once more, when twice as much has come. Should a msgspec say it in other words, or a body have its items where
-    nobody looks for them, all is parsed at the end instead: nothing gets lost but the gentleness.
+    nobody looks for them, all is parsed at the end instead: nothing gets lost but the gentleness. An item that msgspec
+    cannot parse, as it is malformed or nested too deeply, is cut off by its brackets: who decodes it will drop it, and
+    take the others.
 
     The bytes of items are copies: a cached object does not keep a body alive.
+
+    Args:
+        longest_object: Bytes that an item may have; all else must be shorter, too.
     """
 
-    def __init__(self) -> None:
-        self._chunks: list[bytes] = []
-        self._size = 0
+    def __init__(self, longest_object: int = LONGEST_OBJECT) -> None:
+        self._pending = Pending(longest_object)
         self._received = 0
         self._enough = PIECE
         self._head = b""
         self._type_meta: TypeMeta | None = None
 
     def feed(self, chunk: bytes) -> ListResult | None:
-        """Take a chunk; a piece if that completes one. Versions and tokens are on the last piece only."""
-        self._chunks.append(chunk)
-        self._size += len(chunk)
+        """Take a chunk; a piece if that completes one. Versions and tokens are on the last piece only.
+
+        Raises:
+            DecodeError: An item, or whatever else it is, does not end.
+        """
+        self._pending.add(chunk)
         self._received += len(chunk)
-        if self._size < self._enough:
+        if self._pending.size < self._enough:
             return None
-        data = b"".join(self._chunks)
+        data = self._pending.take()
         if not self._head:
             data = self._take_head(data)
-        items, end = _complete_items(data) if self._head else ([], 0)
+        items, end = _complete_items(data, by_brackets=len(data) > SUSPICIOUS) if self._head else ([], 0)
         rest = data[end:]
-        self._chunks = [rest]
-        self._size = len(rest)
+        self._pending.add(rest)
         # After a vain search twice as much must come before the next: all of them cost no more than the last.
         self._enough = len(rest) + PIECE if items else 2 * len(rest)
         return ListResult(items, type_meta=self._type_meta) if items else None
@@ -86,23 +99,34 @@ class ListBodySplitter:
 
         Raises:
             TransportError: The body breaks off.
+            ApiError: It is a Status that says what went wrong.
             DecodeError: It is not a list that can be watched.
         """
-        body = b"".join((self._head, *self._chunks))
-        self._chunks.clear()
+        rest = self._pending.take()
+        body = self._head + rest
+        items: list[bytes] = []
         try:
-            parsed = _decode_list(body)
+            try:
+                parsed = _decode_list(body)
+            except DECODE_ERRORS:
+                rest = rest if self._head else self._take_head(rest)
+                if not self._head:
+                    raise
+                items, end = _complete_items(rest, by_brackets=True)
+                parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
             if object_without_end or "truncated" in str(error):
                 raise TransportError(f"the answer breaks off after {self._received} bytes") from error
             raise DecodeError(f"the answer is not a list: {error}; it begins {body[:80]!r}") from error
+        if parsed.kind == "Status":
+            raise _status_error(body)
         if parsed.kind == "Table":
             raise DecodeError("the answer is a Table, not a list of objects")
         if parsed.metadata is None or not parsed.metadata.resource_version:
             raise DecodeError(f"the answer is not a list with a resourceVersion; it begins {body[:80]!r}")
         return ListResult(
-            [bytes(item) for item in parsed.items or ()],
+            items + [bytes(item) for item in parsed.items or ()],
             parsed.metadata.resource_version,
             parsed.metadata.continue_token,
             parsed.type_meta,
@@ -123,20 +147,59 @@ class ListBodySplitter:
         return data[items.end() :].lstrip()
 
 
-def _complete_items(data: bytes) -> tuple[list[bytes], int]:
-    """The items at the beginning of data that a comma follows, and where what is left begins."""
+def _complete_items(data: bytes, by_brackets: bool) -> tuple[list[bytes], int]:
+    """The items at the beginning of data that are complete, and where what is left begins.
+
+    Args:
+        data: Items, from the beginning of one on.
+        by_brackets: Whether what msgspec cannot parse is cut off by its brackets, rather than awaited. One that is
+            the list's last is complete, too, then.
+    """
     items: list[bytes] = []
     view, begin = memoryview(data), 0
     while True:
+        end, comma = 0, None
         try:
             _decode_value(view[begin:])
+        except RecursionError:
+            end = _end_of_brackets(data, begin)
         except DECODE_ERRORS as error:
-            found = _END_OF_VALUE.search(str(error))
-            end = begin + int(found[1]) - 1 if found else 0
-        else:
-            end = 0
-        comma = _COMMA.match(data, end) if end else None
+            if found := _END_OF_VALUE.search(str(error)):
+                end = begin + int(found[1]) - 1
+            elif by_brackets:
+                end = _end_of_brackets(data, begin)
+        if end:
+            comma = _COMMA.match(data, end)
         if comma is None:
+            if by_brackets and end and _END_OF_LIST.match(data, end):
+                items.append(data[begin:end])
+                begin = end
             return items, begin
         items.append(data[begin:end].rstrip())
         begin = comma.end()
+
+
+def _end_of_brackets(data: bytes, begin: int) -> int:
+    """Behind the bracket that closes the one at ``begin``; 0 if there is none there, or none yet that closes it."""
+    if data[begin : begin + 1] not in (b"{", b"["):
+        return 0
+    depth = 0
+    for found in _BRACKETS.finditer(data, begin):
+        token = found[0]
+        if token == b'"':
+            return 0
+        if token[0] in b"[{":
+            depth += len(token)
+        elif token[0] in b"]}":
+            depth -= 1
+            if depth <= 0:
+                return found.end()
+    return 0
+
+
+def _status_error(body: bytes) -> ApiError | DecodeError:
+    """What a Status in place of a list says."""
+    try:
+        return ApiError.from_status(msgspec.json.decode(body, type=dict))
+    except DECODE_ERRORS as error:
+        return DecodeError(f"the answer is a Status that cannot be read: {error}")

@@ -11,11 +11,12 @@ import msgspec
 from ..errors import DecodeError
 from ..objects import DECODE_ERRORS
 from .failures import asking
+from .health import ServerHealth
 from .kubeconfig import KubeConfig
 from .libraries import KUBERNETES_ASYNCIO, library_named, library_of
 from .library_transport import LibraryTransport
 from .sources import InCluster, StaticURL, Wrapped, check_url
-from .transport import READ_TIMEOUT, ByteStream, Query, Transport
+from .transport import JSON, READ_TIMEOUT, ByteStream, Query, Transport
 
 
 class Client:
@@ -35,6 +36,7 @@ class Client:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._health = ServerHealth(transport)
 
     @classmethod
     def from_kubeconfig(
@@ -112,6 +114,11 @@ class Client:
         """Where the bytes come from."""
         return self._transport
 
+    @property
+    def health(self) -> ServerHealth:
+        """What all who read through this client share, so that one of them asks whether the server is back."""
+        return self._health
+
     async def open(self) -> None:
         """Read the configuration.
 
@@ -135,11 +142,15 @@ class Client:
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The body of an answer; see ``Transport.get``."""
-        return await self._transport.get(path, query, timeout=timeout)
+        with self._health.noting_answers():
+            return await self._transport.get(path, query, timeout=timeout)
 
-    async def stream(self, path: str, query: Query = (), *, idle_timeout: float | None = None) -> ByteStream:
+    async def stream(
+        self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
+    ) -> ByteStream:
         """The body of an answer as it arrives; see ``Transport.stream``."""
-        return await self._transport.stream(path, query, idle_timeout=idle_timeout)
+        with self._health.noting_answers():
+            return await self._transport.stream(path, query, idle_timeout=idle_timeout, accept=accept)
 
     async def get_json(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> Any:
         """The body of an answer, decoded. For small ones: decoding is one step on the event loop.
@@ -151,7 +162,7 @@ class Client:
             ConfigError: The configuration cannot work.
         """
         with asking(f"get {path}"):
-            body = await self._transport.get(path, query, timeout=timeout)
+            body = await self.get(path, query, timeout=timeout)
             try:
                 return msgspec.json.decode(body)
             except DECODE_ERRORS as error:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Self
 
 import msgspec
 
-from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, WatchEvent
+from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, WatchEvent
 from ..errors import TransportError
 from ..objects import DECODE_ERRORS
-from .lines import LineSplitter, Span
+from .lines import LONGEST_OBJECT, LineSplitter, Span
 from .transport import ByteStream
-
-logger = logging.getLogger(__name__)
 
 LONGEST_BATCH = 256
 """Lines handed on at once: enough to share the cost of a hand-over, few enough not to hold the loop."""
@@ -37,12 +36,12 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 _decode_status = msgspec.json.Decoder(dict).decode
 
 
-def decode_lines(lines: Iterable[Span], bad: list[bytes]) -> list[WatchEvent]:
-    """The events of these lines; lines that say none are added to ``bad``.
+def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
+    """The events of these lines; of a line that says none, NO_EVENT with the line.
 
     In the layout that API servers send, the object is what stands between a fixed head and the closing brace: it
     is cut out and not parsed, as whoever decodes it later checks all of it. Any other layout is parsed. Objects
-    stay bytes, save that of an ERROR, which is decoded. Blank lines are passed over.
+    stay bytes, save the Status of an ERROR, which is decoded. Blank lines are passed over.
     """
     events: list[WatchEvent] = []
     for buffer, start, end in lines:
@@ -53,43 +52,36 @@ def decode_lines(lines: Iterable[Span], bad: list[bytes]) -> list[WatchEvent]:
                 events.append(WatchEvent(type_, buffer[start + length : end - 1]))
                 continue
         line = buffer[start:end]
-        if not line or line.isspace():
-            continue
-        event = _parse(line)
-        if event is None:
-            bad.append(line)
-        else:
-            events.append(event)
+        if line and not line.isspace():
+            events.append(_parse(line))
     return events
 
 
-def _parse(line: bytes) -> WatchEvent | None:
+def _parse(line: bytes) -> WatchEvent:
     try:
         parsed = _decode_line(line)
-        if parsed.type == ERROR:
-            return WatchEvent(ERROR, _decode_status(parsed.object))
     except DECODE_ERRORS:
-        return None
-    return WatchEvent(parsed.type, bytes(parsed.object)) if parsed.type in _OBJECT_TYPES else None
+        return WatchEvent(NO_EVENT, line)
+    if parsed.type == ERROR:
+        with suppress(*DECODE_ERRORS):
+            return WatchEvent(ERROR, _decode_status(parsed.object))
+    return WatchEvent(parsed.type, bytes(parsed.object))
 
 
 class EventStream:
     """A watch: lists of the events that arrived at once, out of a stream of bytes.
 
-    A line that says no event is dropped, logged and counted; the stream goes on. It ends where the server ends it
-    after a whole line; cut inside a line it raises TransportError. Owns the byte stream: close it with ``aclose``.
+    A line that says no event is NO_EVENT; the stream goes on. It ends where the server ends it after a whole line;
+    cut inside a line it raises TransportError. Owns the byte stream: close it with ``aclose``.
 
     Args:
         chunks: The body of a watch.
-        description: What is watched, for messages.
-        on_bad_lines: Told of the number of lines dropped.
+        longest_object: Bytes that a line may have; a longer one ends the stream with DecodeError.
     """
 
-    def __init__(self, chunks: ByteStream, description: str, on_bad_lines: Callable[[int], None]) -> None:
+    def __init__(self, chunks: ByteStream, longest_object: int = LONGEST_OBJECT) -> None:
         self._chunks = chunks
-        self._description = description
-        self._on_bad_lines = on_bad_lines
-        self._splitter = LineSplitter()
+        self._splitter = LineSplitter(longest_object)
         self._lines: deque[list[Span]] = deque()
         self._ended = False
 
@@ -99,9 +91,10 @@ class EventStream:
     async def __anext__(self) -> list[WatchEvent]:
         while True:
             while self._lines:
-                events = self._decode(self._lines.popleft())
+                events = decode_lines(self._lines.popleft())
                 if events:
                     return events
+                await asyncio.sleep(0)  # nothing but blank lines: let others run, as who takes events would
             if self._ended:
                 raise StopAsyncIteration
             try:
@@ -120,25 +113,11 @@ class EventStream:
         self._lines.clear()
         await self._chunks.aclose()
 
-    def _decode(self, lines: list[Span]) -> list[WatchEvent]:
-        bad: list[bytes] = []
-        events = decode_lines(lines, bad)
-        if bad:
-            self._on_bad_lines(len(bad))
-            logger.warning(
-                "watch %s: dropped %d undecodable line(s), the first of %d bytes beginning %r",
-                self._description,
-                len(bad),
-                len(bad[0]),
-                bad[0][:80],
-            )
-        return events
-
     def _take_rest(self) -> None:
         rest = self._splitter.close()
         if not rest or rest.isspace():
             return
-        if _parse(rest) is None:
+        if _parse(rest).type == NO_EVENT:
             raise TransportError(
                 f"the stream was cut in the middle of a line, after {len(rest)} bytes beginning {rest[:80]!r}"
             )

@@ -79,6 +79,8 @@ def network_error(error: Any) -> AioInformerError | None:
         return TransportError(f"timed out: {_text(error)}")
     if isinstance(error, _class("aiohttp", "ClientConnectorError")):
         return TransportError(f"cannot connect: {_text(error.os_error)}")
+    if isinstance(error, _class("aiohttp", "ClientResponseError")):
+        return TransportError(f"the answer is not HTTP as it should be: {_text(error)}")
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
         return TransportError(_text(error))
     for package in ("kubernetes_asyncio", "kubernetes.aio", "kubernetes"):
@@ -127,7 +129,8 @@ def _class(module: str, name: str) -> Any:
 
 
 def _text(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+    """What an error says, in one line: some of aiohttp's draw a picture of the bytes that they cannot read."""
+    return _shortened(getattr(error, "message", "") or str(error)) or type(error).__name__
 
 
 def _text_of(body: bytes) -> str:
@@ -138,6 +141,11 @@ def _text_of(body: bytes) -> str:
 
         text = re.sub(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>", " ", text)
         text = html.unescape(text)
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    """In one line."""
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
@@ -152,7 +160,7 @@ def _seconds(retry_after: str | None, wall: Callable[[], float]) -> float | None
     import email.utils  # for dates, which are rare
 
     try:
-        date = email.utils.parsedate_to_datetime(retry_after)
-    except ValueError:
+        date = email.utils.parsedate_to_datetime(retry_after).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, date.timestamp() - wall())
+    return max(0.0, date - wall())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ..errors import ConfigError
+from ..errors import ClientClosedError, ConfigError
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class _KubernetesAsyncio(Library):
     def ssl_context(self, api_client: Any) -> Any:
         connector = api_client.rest_client.pool_manager.connector
         if connector is None:
-            raise ConfigError("the ApiClient is closed")
+            raise ClientClosedError("the ApiClient is closed")
         return connector._ssl  # aiohttp has no other way to it
 
     async def get(

@@ -8,16 +8,16 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ApiError, ConfigError, TransportError
+from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from .failures import ours
 from .libraries import Library
 from .response import ResponseStream, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
-from .transport import READ_TIMEOUT, Query
+from .transport import JSON, READ_TIMEOUT, Query
 
 if TYPE_CHECKING:
     from .sessions import Sessions
@@ -35,6 +35,7 @@ class _Opened:
     identity: bytes
     sessions: Sessions
     renew_at: float
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
 
 class LibraryTransport:
@@ -101,18 +102,18 @@ class LibraryTransport:
             await body.aclose()
 
     async def stream(
-        self, path: str, query: Query = (), *, idle_timeout: float | None = None
+        self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ResponseStream:
         """The body of an answer as it arrives; see ``Transport.stream``."""
-        return await self._ask(path, query, streaming=True, read_timeout=idle_timeout)
+        return await self._ask(path, query, streaming=True, read_timeout=idle_timeout, accept=accept)
 
     async def _ask(
-        self, path: str, query: Query, *, streaming: bool, read_timeout: float | None
+        self, path: str, query: Query, *, streaming: bool, read_timeout: float | None, accept: str = JSON
     ) -> ResponseStream:
         """The answer, if it is 2xx. A 401 renews the credentials and asks once more."""
         opened = await self._ready()
         try:
-            return await self._ask_once(opened, path, query, streaming, read_timeout)
+            return await self._ask_once(opened, path, query, streaming, read_timeout, accept)
         except ApiError as refused:
             if refused.status != 401 or not self._source.is_renewable:
                 raise
@@ -121,17 +122,23 @@ class LibraryTransport:
             except ConfigError as error:
                 refused.message = f"{refused.message}; the credentials could not be renewed: {error}"
                 raise refused from error
-        return await self._ask_once(opened, path, query, streaming, read_timeout)
+        return await self._ask_once(opened, path, query, streaming, read_timeout, accept)
 
     async def _ask_once(
-        self, opened: _Opened, path: str, query: Query, streaming: bool, read_timeout: float | None
+        self,
+        opened: _Opened,
+        path: str,
+        query: Query,
+        streaming: bool,
+        read_timeout: float | None,
+        accept: str,
     ) -> ResponseStream:
         sessions = opened.sessions
         sessions.hold()
         try:
             async with _answer_within(READ_TIMEOUT if streaming else None):
                 response = await sessions.get(
-                    path, list(query), streaming=streaming, read_timeout=read_timeout
+                    path, list(query), streaming=streaming, read_timeout=read_timeout, accept=accept
                 )
         except BaseException as error:
             await sessions.release()
@@ -153,6 +160,10 @@ class LibraryTransport:
     async def _ready(self) -> _Opened:
         """What to ask with, its credentials current."""
         opened = self._opened
+        if opened is not None and self._keep_connections and opened.loop is not asyncio.get_running_loop():
+            raise WrongEventLoopError(
+                f"the client of {self.server} was opened in another event loop; close it there, or make another one"
+            )
         if opened is not None and self._wall() < opened.renew_at:
             return opened
         if opened is None:
@@ -171,7 +182,7 @@ class LibraryTransport:
         loads = self._loads
         async with self._lock:
             if self._closed:
-                raise ConfigError("the client is closed")
+                raise ClientClosedError("the client is closed")
             if self._opened is not None and self._opened is not stale:
                 return self._opened
             if self._loads != loads and self._failure is not None:
@@ -183,7 +194,7 @@ class LibraryTransport:
                 raise
             self._loads, self._failure = self._loads + 1, None
             if self._closed:
-                raise ConfigError("the client is closed")
+                raise ClientClosedError("the client is closed")
             self._opened = opened
             return opened
 

@@ -2,35 +2,87 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
+from ..errors import DecodeError
+
+LONGEST_OBJECT = 256 * 1024 * 1024
+"""Bytes that one line of a watch, or one item of a list, may have: a hundred times what an API server stores.
+
+Only what never ends is longer, and would fill the memory.
+"""
+
 Span = tuple[bytes, int, int]
 """A line as ``buffer[start:end]``."""
 
 
+class Pending:
+    """What has begun to arrive and is not complete.
+
+    Whatever the chunks are, it takes the memory of its bytes and no more; a list of chunks of a few bytes each would
+    take forty times that.
+
+    Args:
+        longest: Bytes that it may have.
+    """
+
+    __slots__ = ("_buffer", "_longest", "size")
+
+    def __init__(self, longest: int) -> None:
+        self._buffer = BytesIO()
+        self._longest = longest
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        """Add what came next.
+
+        Raises:
+            DecodeError: Now it is too long.
+        """
+        self.size += len(data)
+        if self.size > self._longest:
+            raise DecodeError(f"more than {self._longest} bytes have come, and no object has ended")
+        self._buffer.write(data)
+
+    def take(self) -> bytes:
+        """All of it; afterwards there is nothing."""
+        data = self._buffer.getvalue()
+        self._buffer = BytesIO()
+        self.size = 0
+        return data
+
+
 class LineSplitter:
-    """Cuts chunks of a stream into lines, of any length.
+    """Cuts chunks of a stream into lines.
 
     Chunks may be cut anywhere. A line that spans chunks is joined once, when its end shows up, so a line of n
     bytes costs n bytes of copying whatever the chunks were.
+
+    Args:
+        longest: Bytes that a line may have.
     """
 
     __slots__ = ("_begun",)
 
-    def __init__(self) -> None:
-        self._begun: list[bytes] = []
+    def __init__(self, longest: int = LONGEST_OBJECT) -> None:
+        self._begun = Pending(longest)
 
     def feed(self, chunk: bytes) -> list[Span]:
         """Where the lines that this chunk completes stand, without their newlines. Nothing is copied but a line that
-        began in an earlier chunk."""
+        began in an earlier chunk.
+
+        Raises:
+            DecodeError: A line is too long.
+        """
         # find() is memchr and three times as fast as split() where lines are kilobytes long.
         end = chunk.find(b"\n")
         if end < 0:
             if chunk:
-                self._begun.append(chunk)
+                self._begun.add(chunk)
             return []
-        if self._begun:
-            self._begun.append(chunk[:end])
-            line = b"".join(self._begun)
-            self._begun.clear()
+        if self._begun.size:
+            self._begun.add(chunk[:end])
+            line = self._begun.take()
             spans = [(line, 0, len(line))]
         else:
             spans = [(chunk, 0, end)]
@@ -39,11 +91,9 @@ class LineSplitter:
             spans.append((chunk, start, end))
             start = end + 1
         if start < len(chunk):
-            self._begun.append(chunk[start:])
+            self._begun.add(chunk[start:])
         return spans
 
     def close(self) -> bytes:
         """What was begun and never ended; ``b""`` after a clean end."""
-        rest = b"".join(self._begun)
-        self._begun.clear()
-        return rest
+        return self._begun.take()

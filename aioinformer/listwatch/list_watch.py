@@ -7,9 +7,11 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
 from ..api import ListOptions, ListResult, WatchEvent
+from ..checks import require_count
 from ..errors import DecodeError
-from ..protocols import WatchStream
+from ..protocols import Health, WatchStream
 from .failures import asking, ours
+from .lines import LONGEST_OBJECT
 from .resource import Resource, asked
 
 ListFunc = Callable[[ListOptions], Awaitable[ListResult]]
@@ -36,7 +38,7 @@ class ListWatch:
     Attributes:
         description: What is listed, for messages.
         resource: Which collection of an API server it is; None for functions.
-        bad_lines: Lines of watches that were dropped because they said no event.
+        health: What it shares with the other readers of its server; None for functions.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class ListWatch:
         self._watch_list_semantics = watch_list_semantics
         self.description = description
         self.resource: Resource | None = None
-        self.bad_lines = 0
+        self.health: Health | None = None
 
     @staticmethod
     def for_resource(
@@ -62,6 +64,9 @@ class ListWatch:
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
+        *,
+        metadata_only: bool = False,
+        longest_object: int = LONGEST_OBJECT,
     ) -> ListWatch:
         """A collection of an API server, built-in or custom.
 
@@ -72,6 +77,10 @@ class ListWatch:
             namespace: None for all namespaces, and for resources that have none.
             label_selector: As kubectl's ``-l``, for options that have none.
             field_selector: As kubectl's ``--field-selector``, likewise.
+            metadata_only: Read the objects' metadata alone: the server sends them as PartialObjectMetadata, of
+                which ``spec``, ``status`` and ``data`` are no part.
+            longest_object: Bytes that one object may have. What is longer is taken for something that never ends
+                and would fill the memory: the list or watch then fails with DecodeError. 256 MiB.
 
         Raises:
             ConfigError: The arguments name no collection.
@@ -80,9 +89,15 @@ class ListWatch:
         from .resource_list_watch import ResourceListWatch
 
         resource = Resource(
-            api_version, plural, namespace or None, label_selector or "", field_selector or ""
+            api_version,
+            plural,
+            namespace or None,
+            label_selector or "",
+            field_selector or "",
+            metadata_only,
         )
-        return ResourceListWatch(Client.of(client), resource)
+        require_count("longest_object", longest_object)
+        return ResourceListWatch(Client.of(client), resource, longest_object)
 
     @property
     def watch_list_semantics(self) -> bool:

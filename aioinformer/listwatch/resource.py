@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from ..api import ListOptions
+from ..checks import require_text
 from ..errors import ConfigError
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -23,6 +24,7 @@ class Resource:
         namespace: None for all namespaces, and for resources that have none.
         label_selector: Sent with options that have none of their own.
         field_selector: Likewise.
+        metadata_only: Ask for the objects' metadata alone (PartialObjectMetadata).
     """
 
     api_version: str
@@ -30,8 +32,13 @@ class Resource:
     namespace: str | None = None
     label_selector: str = ""
     field_selector: str = ""
+    metadata_only: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("api_version", "plural", "label_selector", "field_selector"):
+            require_text(name, getattr(self, name))
+        if self.namespace is not None:
+            require_text("namespace", self.namespace)
         group, slash, version = self.api_version.rpartition("/")
         if not _VERSION.fullmatch(version) or (slash and not _GROUP.fullmatch(group)):
             raise ConfigError(f"api_version must be like 'v1' or 'apps/v1', not {self.api_version!r}")
@@ -65,6 +72,8 @@ class Resource:
 
     def __str__(self) -> str:
         name = f"{self.plural}.{self.group}" if self.group else self.plural
+        if self.metadata_only:
+            name = f"metadata of {name}"
         return f"{name} in {self.namespace}" if self.namespace is not None else name
 
 

@@ -48,11 +48,17 @@ class Sessions:
         self._clients: dict[bool, Any] = {}
 
     async def get(
-        self, path: str, query: list[tuple[str, str]], *, streaming: bool, read_timeout: float | None
+        self,
+        path: str,
+        query: list[tuple[str, str]],
+        *,
+        streaming: bool,
+        read_timeout: float | None,
+        accept: str,
     ) -> aiohttp.ClientResponse:
         """Ask; the answer, its body not yet read. To be called while holding."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout)
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {"Accept": accept, "Accept-Encoding": "identity"}
         response = await self._library.get(self._client(streaming), path, query, headers, timeout)
         assert isinstance(response, aiohttp.ClientResponse)
         self._responses.add(response)

@@ -11,6 +11,9 @@ CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
 """Seconds of silence after which a call has failed, and in which a stream has to begin."""
 
+JSON = "application/json"
+"""The media type that is asked for where nothing else is said."""
+
 Query = Sequence[tuple[str, str]]
 
 
@@ -74,13 +77,16 @@ class Transport(Protocol):
         """
         ...
 
-    async def stream(self, path: str, query: Query = (), *, idle_timeout: float | None = None) -> ByteStream:
+    async def stream(
+        self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
+    ) -> ByteStream:
         """The body of an answer as it arrives, once its status is known to be 2xx.
 
         Args:
             path: From the root of the server.
             query: Names and values, not yet quoted.
             idle_timeout: Seconds that the body may fall silent; None for any.
+            accept: The media types that will do, as the Accept header has them.
 
         Raises:
             ApiError: The server answered with anything but 2xx.

@@ -1,7 +1,8 @@
 """Reflector: list, then watch; on expiry list again into Replace."""
 
 from .backoff import Backoff
-from .reflector import Reflector, ReflectorOptions
+from .options import ReflectorOptions
+from .reflector import Reflector
 from .state import Phase, ReflectorState
 
 __all__ = ["Backoff", "Phase", "Reflector", "ReflectorOptions", "ReflectorState"]

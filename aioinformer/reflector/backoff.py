@@ -25,6 +25,11 @@ class Backoff:
         self.tries = 0
         """How many delays were given since the last reset."""
 
+    @property
+    def shortest(self) -> float:
+        """Seconds that the next delay has at least."""
+        return self._delay
+
     def next(self, at_least: float = 0.0) -> float:
         """Seconds to wait now.
 

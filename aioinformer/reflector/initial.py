@@ -9,33 +9,73 @@ from typing import Any
 
 import msgspec
 
-from ..api import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, WatchEvent
+from ..api import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, NO_EVENT, WatchEvent
 from ..codec import codec_for
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
-from ..keys import ExplicitKey, KeyFunc, resource_version_of
+from ..keys import ExplicitKey, KeyFunc
 from ..objects import DECODE_ERRORS, KubeObject
 
 UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
 """HTTP statuses by which a server says that it knows no ``sendInitialEvents``."""
 
 
+FIRST_PAUSE = 300.0
+LONGEST_PAUSE = 86_400.0
+
+
 def lacks_watch_list(error: Exception) -> bool:
-    """Whether an error says that asking for a WatchList again is pointless: refused, or no closing bookmark."""
+    """Whether an error says that the server knows no WatchList: refused, or no closing bookmark."""
     return isinstance(error, IdleTimeoutError) or (
         isinstance(error, ApiError) and error.status in UNSUPPORTED
     )
 
 
-def is_closing_bookmark(event: WatchEvent) -> KubeObject | None:
-    """The bookmark that says that the initial events are complete, or None if the event is another."""
-    if event.type != BOOKMARK:
-        return None
-    try:
-        bookmark = codec_for(KubeObject).decode(event.object)
-        closing = bookmark.metadata.annotations.get(INITIAL_EVENTS_END) == "true"
-    except DecodeError:
-        return None
-    return bookmark if closing else None
+class Streaming:
+    """Whether to ask for the initial state as a stream.
+
+    Not for a while after a server would not, or did not close it: for five minutes, and twice as long each time that
+    it happens again, at most a day. One lost bookmark, or a server before its upgrade, is not for ever.
+
+    Args:
+        wanted: Whether to ask at all.
+    """
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._pause = 0.0
+        self._not_before = float("-inf")
+
+    def is_due(self, now: float) -> bool:
+        """Whether to ask at this loop time."""
+        return self._wanted and now >= self._not_before
+
+    def failed(self, now: float) -> float:
+        """The server did not do it; seconds for which not to ask."""
+        self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
+        self._not_before = now + self._pause
+        return self._pause
+
+    def succeeded(self) -> None:
+        """The server did it."""
+        self._pause = 0.0
+
+
+def is_closing(bookmark: KubeObject) -> bool:
+    """Whether a bookmark says that the initial events are complete.
+
+    Raises:
+        DecodeError: Its annotations cannot be read, or it is without a version to go on from.
+    """
+    if bookmark.metadata.annotations.get(INITIAL_EVENTS_END) != "true":
+        return False
+    if not bookmark.resource_version:
+        raise DecodeError("the bookmark that closes the initial events is without a resourceVersion")
+    return True
+
+
+def no_event(line: Any) -> DecodeError:
+    """What is to be said of a line that says no event."""
+    return DecodeError(f"a line of {len(line)} bytes that says no event; it begins {line[:80]!r}")
 
 
 def status_error(status: Any) -> ApiError:
@@ -69,6 +109,10 @@ class InitialEvents:
         """Loop time by which the next object, or the closing bookmark, must come."""
         return self._last_news + self._timeout
 
+    def __len__(self) -> int:
+        """How many objects were gathered."""
+        return len(self._objects)
+
     def objects(self) -> list[Any]:
         """What was gathered."""
         return list(self._objects.values())
@@ -82,14 +126,18 @@ class InitialEvents:
 
         Raises:
             ApiError: An ERROR event.
+            DecodeError: A line that says no event, or a bookmark that cannot be read: nobody knows what is missing.
         """
         for position, event in enumerate(batch):
             if event.type == ERROR:
                 raise status_error(event.object)
+            if event.type == NO_EVENT:
+                raise no_event(event.object)
             if event.type == BOOKMARK:
-                if (closing := is_closing_bookmark(event)) is not None:
+                bookmark = codec_for(KubeObject).decode(event.object)
+                if is_closing(bookmark):
                     self.is_complete = True
-                    self.resource_version = resource_version_of(closing)
+                    self.resource_version = bookmark.resource_version
                     return batch[position + 1 :]
                 continue
             self._last_news = asyncio.get_running_loop().time()

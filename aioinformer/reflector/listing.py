@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..api import ListOptions, ListResult
-from ..errors import ApiError, IdleTimeoutError, TransportError
+from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..protocols import ListerWatcher
 
 logger = logging.getLogger(__name__)
@@ -45,31 +45,41 @@ class Pager:
         self._list_watch = list_watch
         self._turn_in = turn_in
         self._timeout = timeout
+        self._name = getattr(list_watch, "description", "") or "list"
 
     async def list(self, resource_version: str, page_size: int) -> Listed:
         """List at a version (``""`` the most recent, ``"0"`` any), in pages of a size (0: not in pages).
 
-        A continue token that has expired falls back to one full list at the same version.
+        A continue token that has expired, or comes a second time, falls back to one full list at the same version.
 
         Raises:
-            ApiError, TransportError: The list failed.
+            ApiError, TransportError, DecodeError: The list failed.
         """
         options = ListOptions(resource_version=resource_version, limit=page_size)
         listed = Listed([], "")
         pages = 0
+        tokens: set[str] = set()
         while True:
             try:
                 token, version = await self._page(options, listed.objects)
             except ApiError as error:
-                if not (pages and page_size and error.is_expired):
+                if not (pages and page_size and error.reason == "Expired"):
                     raise
-                logger.info("the list's next page has expired (%s); listing in full", error)
-                return await self.list(resource_version, 0)
+                logger.info("%s: the list's next page has expired (%s); listing in full", self._name, error)
+                listed = await self.list(resource_version, 0)
+                listed.paginated = True
+                return listed
             pages += 1
             listed.resource_version = listed.resource_version or version
             listed.paginated = pages > 1
             if not token:
                 return listed
+            if token in tokens:  # the same pages would come again and again
+                if not page_size:
+                    raise DecodeError("the list has no end: a continue token has come a second time")
+                logger.warning("%s: a continue token came twice, so the pages would have no end", self._name)
+                return await self.list(resource_version, 0)
+            tokens.add(token)
             # The token pins the version; naming one as well is an error.
             options = replace(options, resource_version="", continue_token=token)
 
@@ -100,6 +110,13 @@ class Pager:
             if not timeout.expired():
                 raise
             raise IdleTimeoutError(f"the list has not answered for {self._timeout:g} s") from error
+
+
+def refuses_version(error: ApiError, resource_version: str) -> bool:
+    """Whether a list was refused for its version: expired, ahead of the server, or what the server takes for none,
+    as out of an event that was damaged on its way."""
+    no_version = error.status in (400, 422) and resource_version not in ("", "0")
+    return error.is_expired or error.is_too_large_resource_version or no_version
 
 
 class ListVersions:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from random import Random
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from time import monotonic
+from typing import Any, Generic, TypeVar, Unpack
 
 from ..api import (
     ADDED,
@@ -14,39 +16,44 @@ from ..api import (
     DELETED,
     ERROR,
     MODIFIED,
+    NO_EVENT,
     NOT_OLDER_THAN,
     ListOptions,
     ListResult,
     WatchEvent,
 )
+from ..checks import require_seconds
 from ..codec import codec_for
-from ..deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from ..deltas import BOOKMARK as BOOKMARK_DELTA
+from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import (
     AioInformerError,
     ApiError,
+    ClientClosedError,
     DecodeError,
     IdleTimeoutError,
     KeyFuncError,
     RejectedObjectError,
     TransportError,
+    WrongEventLoopError,
+    said,
 )
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
 from ..objects import KubeObject
-from ..protocols import ListerWatcher, ReflectorStore
+from ..protocols import ListerWatcher, ReflectorBookmarkStore, ReflectorStore
 from ..tasks import Running, first_of, is_cancelled, settle
 from ..turns import Turn
-from .backoff import Backoff
-from .initial import InitialEvents, lacks_watch_list, status_error
-from .listing import Listed, ListVersions, Pager
+from .initial import InitialEvents, Streaming, lacks_watch_list, no_event, status_error
+from .listing import Listed, ListVersions, Pager, refuses_version
+from .options import ReflectorOptions, check_options
+from .retry import Retry
+from .scope import codec_of_collection
 from .state import Phase, ReflectorState
 from .watch import InternalErrorRetries, Next, OpenWatch, after_end, after_failed_start
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
-"""``handler(reflector, error)``, plain or async: told of every error of a list or watch, the stream's included."""
 
 STREAM_TRIES = 3
 """Initial streams that may break off in a row before one attempt is made by a list."""
@@ -55,49 +62,6 @@ REJECTIONS_LOGGED = 20
 """Dropped objects that are logged from one list to the next: a wrong object type must not flood the log."""
 
 DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
-
-
-class ReflectorOptions(TypedDict, total=False):
-    """What can be set of a Reflector, also through an informer or a factory.
-
-    Attributes:
-        use_watch_list: Read the initial state as a stream (WatchList); None, the default, does so where the
-            ListerWatcher knows how, and a server that cannot is remembered.
-        page_size: Objects a page; 0, the default, follows upstream's rules: 500, but lists that the server's
-            watch cache can answer are not paged.
-        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this. 300.
-        max_internal_error_retry_duration: Seconds for which a server's internal errors in a stream are ridden
-            out by watching again instead of listing. 0.
-        list_timeout: Seconds without any answer to a list, or to the opening of a watch, after which it is given
-            up. 60.
-        initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
-        should_resync: Asked each resync period whether to resync; None always does.
-        watch_error_handler: Told of every error; None logs.
-        name: What logs call it.
-        random: Source of jitter and watch timeouts.
-    """
-
-    use_watch_list: bool | None
-    page_size: int
-    min_watch_timeout: float
-    max_internal_error_retry_duration: float
-    list_timeout: float
-    initial_events_timeout: float
-    should_resync: Callable[[], bool] | None
-    watch_error_handler: WatchErrorHandler | None
-    name: str
-    random: Random
-
-
-def check_options(options: ReflectorOptions) -> None:
-    """Find a mistyped option where it was written.
-
-    Raises:
-        TypeError: There is no such option, as for any function's arguments.
-    """
-    if unknown := sorted(options.keys() - ReflectorOptions.__annotations__.keys()):
-        known = ", ".join(ReflectorOptions.__annotations__)
-        raise TypeError(f"no option named {', '.join(unknown)}; there are: {known}")
 
 
 class Reflector(Running, Generic[T]):
@@ -130,12 +94,14 @@ class Reflector(Running, Generic[T]):
         **options: Unpack[ReflectorOptions],
     ) -> None:
         check_options(options)
+        require_seconds("resync_period", resync_period)
         self.name = options.get("name") or getattr(list_watch, "description", "") or "reflector"
         self._list_watch = list_watch
-        self._codec = codec_for(object_type)
         self._store = store
+        self._takes_bookmarks = isinstance(store, ReflectorBookmarkStore)
         # As the store sees it, so that what cannot be decoded is recognised there.
         self._key_of = keyed_by(getattr(store, "key_of", meta_namespace_key_func))
+        self._codec = codec_of_collection(object_type, list_watch, self._key_of)
         self._resync_period = resync_period
         self._should_resync = options.get("should_resync")
         self._watch_error_handler = options.get("watch_error_handler")
@@ -143,22 +109,28 @@ class Reflector(Running, Generic[T]):
         self._min_watch_timeout = options.get("min_watch_timeout") or 300.0
         self._initial_events_timeout = options.get("initial_events_timeout") or 10.0
         use_watch_list = options.get("use_watch_list")
-        self._use_watch_list = list_watch.watch_list_semantics if use_watch_list is None else use_watch_list
+        self._streaming = Streaming(
+            list_watch.watch_list_semantics if use_watch_list is None else use_watch_list
+        )
         self._answer_timeout = options.get("list_timeout") or 60.0
         self._pager = Pager(list_watch, self._turn_in, self._answer_timeout)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._internal_errors = InternalErrorRetries(options.get("max_internal_error_retry_duration") or 0.0)
-        self._backoff = Backoff(self._random)
+        self._retry = Retry(self._random, getattr(list_watch, "health", None))
         self._last_version = ""
         self._next_resync: float | None = None
         self._phase = Phase.NEW
         self._phase_since: float | None = None
+        self._loop_ahead = 0.0  # of the monotonic clock, in seconds
         self._last_activity: float | None = None
         self._last_error: Exception | None = None
         self._logged: set[tuple[Any, ...]] = set()  # kinds of errors since things were well
-        self._retry_after = 0.0
-        self._retry_at: float | None = None
         self._list_at_once = False
+        self._listed_at = 0.0
+        self._missed = False  # something came since then that could not be read: the store may lack it
+        self._listed = 0
+        self.on_progress: Callable[[], None] | None = None
+        """Called after ``last_sync_resource_version`` may have moved; must not raise."""
         self._lists = self._watches = self._events = self._rejected = self._rejected_since_list = 0
 
     def __repr__(self) -> str:
@@ -172,7 +144,7 @@ class Reflector(Running, Generic[T]):
     @property
     def state(self) -> ReflectorState:
         """What it is doing, and what went wrong last."""
-        now = _now(max(self._phase_since or 0.0, self._last_activity or 0.0))
+        now, retry_at = self._now_anywhere(), self._retry.at
         return ReflectorState(
             name=self.name,
             phase=self._phase,
@@ -180,7 +152,9 @@ class Reflector(Running, Generic[T]):
             resource_version=self._last_version,
             idle_seconds=None if self._last_activity is None else now - self._last_activity,
             last_error=self._last_error,
-            retry_seconds=None if self._retry_at is None else max(0.0, self._retry_at - now),
+            retry_seconds=None if retry_at is None else max(0.0, retry_at - now),
+            waiting_for=self._retry.waiting_for,
+            listed=self._listed,
             lists=self._lists,
             watches=self._watches,
             events=self._events,
@@ -188,12 +162,21 @@ class Reflector(Running, Generic[T]):
         )
 
     async def run(self) -> None:
-        """List and watch until cancelled, with backoff between the tries."""
+        """List and watch until cancelled, with backoff between the tries.
+
+        Raises:
+            ClientClosedError: The client was closed.
+            WrongEventLoopError: This, or the client, was used in another event loop before.
+        """
+        self.require_own_loop()
         try:
             while True:
                 self._list_at_once = False
                 try:
                     await self.list_and_watch()
+                except (ClientClosedError, WrongEventLoopError) as error:  # which do not heal
+                    await self._note_error(error)
+                    raise
                 except Exception as error:  # user-written list functions raise anything
                     await self._note_error(error)
                 except asyncio.CancelledError as error:
@@ -213,6 +196,7 @@ class Reflector(Running, Generic[T]):
         Raises:
             ApiError, TransportError: The list failed, or a watch could not be opened.
         """
+        self.require_own_loop()
         watch = await self._stream_initial_state()
         if watch is None:
             await self._list()
@@ -226,12 +210,12 @@ class Reflector(Running, Generic[T]):
     async def _list(self) -> None:
         self._enter(Phase.LISTING)
         self._lists += 1
-        self._rejected_since_list = 0
+        self._listed = self._rejected_since_list = 0
         version = self._versions.relist_version(self._last_version)
         try:
             listed = await self._pager.list(version, self._versions.page_size(version))
         except ApiError as error:
-            if not (error.is_expired or error.is_too_large_resource_version):
+            if not refuses_version(error, version):
                 raise
             # The version is refused, not the list: ask for the most recent state at once.
             self._versions.unavailable = True
@@ -243,18 +227,20 @@ class Reflector(Running, Generic[T]):
     async def _stream_initial_state(self) -> OpenWatch | None:
         """Read the initial state from a watch (WatchList, KEP-3157), which then goes on; None to list instead."""
         refused_versions = broken = 0
-        while self._use_watch_list:
+        while self._streaming.is_due(_now()):
             self._enter(Phase.LISTING)
             try:
                 return await self._watch_list()
-            except (ApiError, TransportError) as error:
+            except (ApiError, TransportError, DecodeError) as error:
                 if lacks_watch_list(error):
                     if not isinstance(
                         error, ApiError
                     ):  # a refusal is an answer; a missing bookmark is a fault
                         await self._note_error(error)
-                    logger.info("%s: no streaming lists here (%s); listing from now on", self.name, error)
-                    self._use_watch_list = False
+                    pause = self._streaming.failed(_now())
+                    logger.info(
+                        "%s: no streaming lists here (%s); listing for the next %g s", self.name, error, pause
+                    )
                     return None
                 await self._note_error(error)
                 if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
@@ -266,30 +252,33 @@ class Reflector(Running, Generic[T]):
                     broken += 1
                     if broken == STREAM_TRIES:
                         return None
-                elif not error.is_too_many_requests:
+                elif not (isinstance(error, ApiError) and error.is_too_many_requests):
                     return None
                 await self._back_off()
         return None
 
     async def _watch_list(self) -> OpenWatch:
         self._lists += 1
-        self._rejected_since_list = 0
+        self._listed = self._rejected_since_list = 0
         version = self._versions.rewatch_version(self._last_version)
         watch = await self._open(version, send_initial_events=True)
         try:
             initial = InitialEvents(self._initial_events_timeout, self._key_of)
-            rest: list[WatchEvent] = []
+            self._missed = False
             while not initial.is_complete:
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
-                self._note_activity(len(batch))
-                watch.events += len(batch)
                 rest = initial.take(batch, self._object_of)
+                self._note_activity(len(batch) - len(rest))
+                watch.events += len(batch) - len(rest)
+                watch.give_back(rest)  # what follows the bookmark is the watch's
+                if self._missed:
+                    raise DecodeError("an object of the streamed list cannot be read, and nobody knows which")
+                self._listed = len(initial)
+            self._streaming.succeeded()
             self._versions.succeeded(version, paginated=False)
             await self._replace(Listed(initial.objects(), initial.resource_version))
-            if rest:
-                await self._apply(rest, watch)
         except BaseException:
             await watch.aclose()
             raise
@@ -301,7 +290,11 @@ class Reflector(Running, Generic[T]):
         except RejectedObjectError as error:
             self._note_rejected(error)
         self._last_version = listed.resource_version
-        self._retry_after = 0.0
+        self._listed_at = _now()
+        self._missed = False
+        self._retry.succeeded()
+        if self.on_progress is not None:
+            self.on_progress()
 
     async def _turn_in(self, piece: ListResult) -> list[Any]:
         """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
@@ -317,6 +310,7 @@ class Reflector(Running, Generic[T]):
                     objects.append(key)
             if turn.is_over():
                 await turn.pause()
+        self._listed += len(objects)
         return objects
 
     # -- watching ------------------------------------------------------------------------------------------
@@ -381,6 +375,8 @@ class Reflector(Running, Generic[T]):
                 if self._last_error is not None and watch.is_healthy(_now()):
                     self._note_well()
                 await self._apply(batch, watch)
+                if self._missed and self._owes_list():
+                    break
         except Exception as error:
             return error
         finally:
@@ -392,15 +388,22 @@ class Reflector(Running, Generic[T]):
         lived = now - watch.started
         healthy = watch.is_healthy(now)
         if healthy and not isinstance(ended, IdleTimeoutError):
-            self._backoff.reset()
+            self._retry.reset()
         ride_out = (
             isinstance(ended, ApiError) and ended.is_internal_error and self._internal_errors.allow(now)
         )
         step = after_end(ended, lived, watch.events, healthy=healthy, retry_internal_error=ride_out)
+        if self._owes_list():
+            logger.info("%s: listing again, for what could not be read", self.name)
+            step = Next.RELIST
         logger.debug(
             "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step
         )
         return step
+
+    def _owes_list(self) -> bool:
+        """Whether the store may lack what could not be read, and the last list is old enough for another."""
+        return self._missed and _now() - self._listed_at >= self._min_watch_timeout
 
     async def _apply(self, batch: list[WatchEvent], watch: OpenWatch) -> None:
         """Give a batch's changes to the store, then move the version on. Raises the batch's ERROR, if any."""
@@ -409,17 +412,34 @@ class Reflector(Running, Generic[T]):
         failure: ApiError | None = None
         from_any = watch.from_any
         taken = 0
+        decode = self._codec.decode
+        obj: Any
         for event in batch:
             kind = event.type
-            if kind == ERROR:
+            delta_type = DELTA_TYPES.get(kind)
+            if delta_type is not None:
+                try:
+                    obj = decode(event.object)
+                except DecodeError as error:
+                    obj = self._what_is_left_of(event, error)
+                    if not isinstance(obj, DeletedFinalStateUnknown):
+                        continue
+                deltas.append(Delta(delta_type, obj))
+            elif kind == BOOKMARK:
+                try:
+                    obj = codec_for(KubeObject).decode(event.object)
+                except DecodeError as error:
+                    self._note_rejected(error)
+                    continue
+                if self._takes_bookmarks and obj.resource_version:
+                    deltas.append(Delta(BOOKMARK_DELTA, BookmarkInfo(obj.resource_version)))
+            elif kind == ERROR:
                 failure = status_error(event.object)
                 break
-            obj = self._object_of(event) if kind != BOOKMARK else _decode_bookmark(event.object)
-            if obj is None or isinstance(obj, ExplicitKey):
+            else:
+                self._note_unknown(event)
                 continue
             taken += 1
-            if kind != BOOKMARK:
-                deltas.append(Delta(DELTA_TYPES[kind], obj))
             if from_any and kind != ADDED:
                 from_any = False
             if not from_any:
@@ -429,6 +449,8 @@ class Reflector(Running, Generic[T]):
         if deltas:
             await self._store_deltas(deltas)
         self._last_version = resource_version_of(newest) or self._last_version
+        if self.on_progress is not None:
+            self.on_progress()
         if failure is not None:
             raise failure
 
@@ -447,21 +469,37 @@ class Reflector(Running, Generic[T]):
         }
         for delta_type, obj in deltas:
             try:
-                await settle(verbs[delta_type](obj))
+                if delta_type is BOOKMARK_DELTA:
+                    assert isinstance(self._store, ReflectorBookmarkStore)
+                    await settle(self._store.bookmark(obj.resource_version))
+                else:
+                    await settle(verbs[delta_type](obj))
             except RejectedObjectError as error:
                 self._note_rejected(error)
 
     def _object_of(self, event: WatchEvent) -> Any:
-        """An event's object. One that cannot be decoded leaves its key, as a tombstone if it was deleted, or None."""
+        """An event's object; of one that cannot be decoded what is left of it."""
         if event.type not in DELTA_TYPES:
-            self._note_rejected(DecodeError(f"a watch event of unknown type {event.type!r}"))
+            self._note_unknown(event)
             return None
         try:
             return self._codec.decode(event.object)
         except DecodeError as error:
-            self._note_rejected(error)
+            return self._what_is_left_of(event, error)
+
+    def _what_is_left_of(self, event: WatchEvent, error: DecodeError) -> Any:
+        """The key of an event's object that cannot be decoded, as a tombstone if it was deleted, or None."""
+        self._note_rejected(error)
         key = _key_of_bad_item(self._key_of, event.object)
+        self._missed = self._missed or key is None
         return key if key is None or event.type != DELETED else DeletedFinalStateUnknown(str(key), None)
+
+    def _note_unknown(self, event: WatchEvent) -> None:
+        if event.type == NO_EVENT:
+            self._missed = True
+            self._note_rejected(no_event(event.object))
+        else:
+            self._note_rejected(DecodeError(f"a watch event of unknown type {event.type!r:.80}"))
 
     # -- resync, backoff, bookkeeping ----------------------------------------------------------------------
 
@@ -480,21 +518,15 @@ class Reflector(Running, Generic[T]):
             self._next_resync = _now() + self._resync_period
 
     async def _back_off(self) -> None:
-        delay = self._backoff.next(at_least=self._retry_after)
-        self._retry_after = 0.0
         self._enter(Phase.BACKING_OFF)
-        self._retry_at = _now() + delay
-        try:
-            await asyncio.sleep(delay)
-        finally:
-            self._retry_at = None
+        await self._retry.wait()
 
     async def _note_error(self, error: Exception) -> None:
         what = (type(error), error.status, error.reason) if isinstance(error, ApiError) else (type(error),)
-        repeated = what in self._logged
+        is_news = self._retry.failed(error)
+        repeated = what in self._logged or not is_news
         self._logged.add(what)
         self._last_error = error
-        self._retry_after = (error.retry_after if isinstance(error, ApiError) else None) or 0.0
         if self._watch_error_handler is not None:
             try:
                 await settle(self._watch_error_handler(self, error))
@@ -505,7 +537,7 @@ class Reflector(Running, Generic[T]):
         level = logging.DEBUG if repeated else logging.INFO if expected else logging.WARNING
         unknown = not isinstance(error, AioInformerError)
         logger.log(
-            level, "%s at %s: %s", self.name, self._last_version or "no version", str(error) or repr(error),
+            level, "%s at %s: %s", self.name, self._last_version or "no version", said(error),
             exc_info=error if unknown and not repeated else None,
         )  # fmt: skip
 
@@ -529,28 +561,22 @@ class Reflector(Running, Generic[T]):
         self._last_activity = _now()
         self._events += events
 
+    def _now_anywhere(self) -> float:
+        """Loop time, also for who asks from another thread, or after the end."""
+        with suppress(RuntimeError):
+            if asyncio.get_running_loop() is self._loop:
+                return _now()
+        return max(monotonic() + self._loop_ahead, self._phase_since or 0.0, self._last_activity or 0.0)
+
     def _enter(self, phase: Phase) -> None:
         if phase is not self._phase:
             self._phase = phase
             self._phase_since = _now()
+            self._loop_ahead = self._phase_since - monotonic()
 
 
-def _now(without_loop: float = 0.0) -> float:
-    """Loop time; outside a loop, where a state is read after the end, another."""
-    try:
-        return asyncio.get_running_loop().time()
-    except RuntimeError:
-        return without_loop
-
-
-def _decode_bookmark(value: Any) -> KubeObject | None:
-    """A bookmark's object: only its version and annotations mean anything."""
-    try:
-        bookmark: KubeObject = codec_for(KubeObject).decode(value)
-        return bookmark
-    except DecodeError as error:
-        logger.warning("dropped a bookmark: %s", error)
-        return None
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _key_of_bad_item(key_of: KeyFunc, item: Any) -> ExplicitKey | None:

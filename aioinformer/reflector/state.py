@@ -28,10 +28,13 @@ class ReflectorState:
         idle_seconds: Seconds since anything arrived from the server; None if nothing ever has.
         last_error: What went wrong last; None after nothing has, and again once a watch is healthy.
         retry_seconds: Seconds until the next try, while backing off.
+        waiting_for: The server that does not answer, while backing off together with its other readers: then the
+            next try is as soon as it does.
+        listed: Objects that the list under way has brought so far, or the last one in all.
         lists: Lists begun.
         watches: Watches opened.
         events: Events received, bookmarks among them.
-        rejected: Objects that were dropped, each with a log line.
+        rejected: Objects, events and lines that were dropped, each with a log line.
     """
 
     name: str
@@ -41,6 +44,8 @@ class ReflectorState:
     idle_seconds: float | None
     last_error: Exception | None
     retry_seconds: float | None
+    waiting_for: str | None
+    listed: int
     lists: int
     watches: int
     events: int
@@ -48,6 +53,10 @@ class ReflectorState:
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.phase} for {self.phase_seconds:.1f} s"
+        if self.phase is Phase.LISTING and self.listed:
+            text += f", {self.listed} objects so far"
+        if self.waiting_for is not None:
+            text += f", until {self.waiting_for} answers"
         if self.retry_seconds is not None:
             text += f", next try in {self.retry_seconds:.1f} s"
         text += (

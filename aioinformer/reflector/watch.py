@@ -38,6 +38,7 @@ class OpenWatch:
         self._idle_timeout = timeout + IDLE_GRACE
         self._healthy_after = min(HEALTHY, timeout)
         self.started = started
+        self._returned: list[WatchEvent] = []
         self.from_any = from_any
         self.events = 0
 
@@ -56,6 +57,9 @@ class OpenWatch:
         """
         if self._stream is None:
             return None
+        if self._returned:
+            returned, self._returned = self._returned, []
+            return returned
         idle = asyncio.get_running_loop().time() + self._idle_timeout
         timeout = asyncio.timeout_at(idle if deadline is None else min(deadline, idle))
         try:
@@ -68,6 +72,10 @@ class OpenWatch:
                 raise IdleTimeoutError("the watch is open but nothing arrives") from error
             raise TransportError(f"the watch timed out: {error}") from error
         return batch if isinstance(batch, list) else [batch]
+
+    def give_back(self, events: list[WatchEvent]) -> None:
+        """Let events that were taken be the next to arrive."""
+        self._returned = events
 
     async def aclose(self) -> None:
         """Close the stream, if it can be closed; once."""

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import json
-import logging
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import TransportError, WatchEvent
+from aioinformer import DecodeError, TransportError, WatchEvent
+from aioinformer.api import NO_EVENT
 from aioinformer.listwatch.events import LONGEST_BATCH, EventStream, decode_lines
-from aioinformer.listwatch.lines import Span
+from aioinformer.listwatch.lines import LONGEST_OBJECT, Span
 
+from ..steps import running
 from .streams import EVENT, Chunks
 
 JSON = st.recursive(
@@ -27,10 +29,7 @@ def span(line: bytes) -> Span:
 
 
 def decoded(lines: list[bytes]) -> list[WatchEvent]:
-    bad: list[bytes] = []
-    events = decode_lines(map(span, lines), bad)
-    assert not bad
-    return events
+    return decode_lines(map(span, lines))
 
 
 @given(
@@ -62,63 +61,84 @@ def test_objects_are_cut_out_as_they_were_sent() -> None:
         b"[]",
         b"{}",
         b'{"type":"ADDED"}',
-        b'{"type":"WHATEVER","object":{}}',
-        b'{"type":"ERROR","object":"no status"}',
-        b'{"type":"ADDED","object":{"a":1}',
-        b'{"type":"ADDED","object":{"a":1}}}}'.replace(b"ADDED", b"AD"),
+        b'{"type":7,"object":{}}',
+        b'{"type":"WHATEVER","object":{"a":1}',
+        b'{"type":"AD","object":{"a":1}}}}',
+        b'\xef\xbb\xbf{"type":"ADDED","object":{}}',
         b"\xff\xfe",
         b"[" * 5000,
     ],
 )
-def test_a_line_that_says_no_event_is_put_aside(line: bytes) -> None:
-    bad: list[bytes] = []
-    # A brace too few at the end of a known layout is left to whoever decodes the object.
-    events = decode_lines(map(span, [line, EVENT.rstrip()]), bad)
-    if line == b'{"type":"ADDED","object":{"a":1}':
-        assert events[0].object == b'{"a":1'
-    else:
-        assert bad == [line]
-    assert events[-1] == WatchEvent("ADDED", b'{"kind":"Pod","metadata":{"name":"a"}}')
+def test_a_line_that_says_no_event_is_given_as_it_is(line: bytes) -> None:
+    pod = WatchEvent("ADDED", b'{"kind":"Pod","metadata":{"name":"a"}}')
+    assert decoded([line, EVENT.rstrip()]) == [WatchEvent(NO_EVENT, line), pod]
+
+
+def test_what_is_wrong_inside_an_object_is_left_to_who_decodes_it() -> None:
+    assert decoded([b'{"type":"ADDED","object":{"a":1}']) == [WatchEvent("ADDED", b'{"a":1')]
+
+
+def test_other_types_and_errors_without_a_status_are_given_too() -> None:
+    assert decoded([b'{"type":"WHATEVER","object":{}}']) == [WatchEvent("WHATEVER", b"{}")]
+    assert decoded([b'{"type":"ERROR","object":"no status"}']) == [WatchEvent("ERROR", b'"no status"')]
 
 
 def test_blank_lines_are_no_errors() -> None:
     assert decoded([b"", b"\r", b"  "]) == []
 
 
-def stream_of(*chunks: bytes | Exception) -> tuple[EventStream, list[int], Chunks]:
-    bad: list[int] = []
+def stream_of(*chunks: bytes | Exception, longest: int = LONGEST_OBJECT) -> tuple[EventStream, Chunks]:
     body = Chunks(chunks)
-    return EventStream(body, "pods in default", bad.append), bad, body
+    return EventStream(body, longest), body
 
 
 async def test_what_arrived_at_once_is_one_batch() -> None:
-    stream, _, _ = stream_of(EVENT * 3 + EVENT[:10], EVENT[10:])
+    stream, _ = stream_of(EVENT * 3 + EVENT[:10], EVENT[10:])
     assert [len(batch) async for batch in stream] == [3, 1]
 
 
 async def test_batches_are_bounded() -> None:
-    stream, _, _ = stream_of(EVENT * (2 * LONGEST_BATCH + 1))
+    stream, _ = stream_of(EVENT * (2 * LONGEST_BATCH + 1))
     assert [len(batch) async for batch in stream] == [LONGEST_BATCH, LONGEST_BATCH, 1]
 
 
-async def test_a_bad_line_is_dropped_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    stream, bad, _ = stream_of(EVENT + b"x" * 100 + b"\nnothing\n" + EVENT)
-    with caplog.at_level(logging.WARNING):
-        assert [len(batch) async for batch in stream] == [2]
-    assert bad == [2]
-    assert "pods in default" in caplog.text
-    assert "x" * 80 in caplog.text
-    assert "x" * 81 not in caplog.text
+async def test_a_bad_line_is_no_end_of_the_stream() -> None:
+    stream, _ = stream_of(EVENT + b"nothing\n" + EVENT, b"a\nb\n", EVENT)
+    types = [[event.type for event in batch] async for batch in stream]
+    assert types == [["ADDED", NO_EVENT, "ADDED"], [NO_EVENT, NO_EVENT], ["ADDED"]]
 
 
-async def test_a_chunk_of_bad_lines_is_no_end_of_the_stream() -> None:
-    stream, bad, _ = stream_of(b"a\nb\n", EVENT)
-    assert [len(batch) async for batch in stream] == [1]
-    assert bad == [2]
+async def test_blank_lines_without_end_let_others_run() -> None:
+    stream, _ = stream_of(*[b"\n" * 1000] * 10, EVENT)
+    others = 0
+
+    async def count() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    async with running(count()):
+        assert len(await anext(stream)) == 1
+    assert others >= 10
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+async def test_a_line_without_an_end_ends_the_stream(size: int) -> None:
+    """It would fill the memory; whole lines before it are given."""
+    stream, _ = stream_of(EVENT, *[b"x" * size] * (30_000 // size), longest=20_000)
+    assert len(await anext(stream)) == 1
+    with pytest.raises(DecodeError, match=r"more than 20000 bytes have come, and no object has ended"):
+        await anext(stream)
+
+
+async def test_a_line_of_the_longest_length_is_taken() -> None:
+    stream, _ = stream_of(EVENT[:9], EVENT[9:], longest=len(EVENT) - 1)
+    assert len(await anext(stream)) == 1
 
 
 async def test_a_stream_cut_inside_a_line_raises_after_its_events() -> None:
-    stream, _, _ = stream_of(EVENT + EVENT[:20])
+    stream, _ = stream_of(EVENT + EVENT[:20])
     assert len(await anext(stream)) == 1
     with pytest.raises(TransportError, match=r"cut in the middle of a line"):
         await anext(stream)
@@ -127,12 +147,12 @@ async def test_a_stream_cut_inside_a_line_raises_after_its_events() -> None:
 
 
 async def test_a_whole_last_line_needs_no_newline() -> None:
-    stream, _, _ = stream_of(EVENT + EVENT.rstrip())
+    stream, _ = stream_of(EVENT + EVENT.rstrip())
     assert [len(batch) async for batch in stream] == [1, 1]
 
 
 async def test_an_error_of_the_body_is_the_streams() -> None:
-    stream, _, body = stream_of(EVENT, TransportError("reset"))
+    stream, body = stream_of(EVENT, TransportError("reset"))
     assert len(await anext(stream)) == 1
     with pytest.raises(TransportError, match=r"reset"):
         await anext(stream)
@@ -144,7 +164,7 @@ async def test_an_error_of_the_body_is_the_streams() -> None:
 
 
 async def test_a_closed_stream_gives_nothing_more() -> None:
-    stream, _, _ = stream_of(EVENT * (LONGEST_BATCH + 1), EVENT)
+    stream, _ = stream_of(EVENT * (LONGEST_BATCH + 1), EVENT)
     await anext(stream)
     await stream.aclose()
     assert [batch async for batch in stream] == []

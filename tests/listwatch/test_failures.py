@@ -63,6 +63,7 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     assert api_error(503, b"", "Wed, 21 Oct 2026 07:28:00 GMT", wall=lambda: 1792567670.0).retry_after == 10
     assert api_error(429, b"", "soon").retry_after is None
     assert api_error(429, b"", "-5").retry_after is None
+    assert api_error(429, b"", "Fri, 31 Dec 99999 23:59:59 GMT").retry_after is None
     assert api_error(429, status(details={"retryAfterSeconds": 7}), "3").retry_after == 7
 
 

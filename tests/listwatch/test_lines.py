@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioinformer import DecodeError
 from aioinformer.listwatch.lines import LineSplitter
 
 
@@ -35,3 +38,27 @@ def test_what_was_closed_is_forgotten() -> None:
     assert splitter.close() == b"begun"
     assert splitter.close() == b""
     assert splitter.feed(b"new\n") == [(b"new\n", 0, 3)]
+
+
+@pytest.mark.parametrize("size", [2, 50])
+def test_tiny_chunks_cost_no_more_memory_than_their_bytes(size: int) -> None:
+    """A list of them would take twenty times that."""
+    tracemalloc.start()
+    try:
+        splitter, total = LineSplitter(), 1_000_000
+        for start in range(0, total, size):
+            splitter.feed(b"%0*d" % (size, start % 10))
+        ((buffer, _, end),) = splitter.feed(b"\n")
+        assert (len(buffer), end) == (total, total)
+        assert tracemalloc.get_traced_memory()[1] < 4 * total
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_line_has_its_limit() -> None:
+    splitter = LineSplitter(longest=10)
+    splitter.feed(b"12345")
+    assert splitter.feed(b"67890\n") == [(b"1234567890", 0, 10)]
+    splitter.feed(b"1234567890")
+    with pytest.raises(DecodeError, match="more than 10 bytes"):
+        splitter.feed(b"1")

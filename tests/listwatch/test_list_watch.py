@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import Any
 
 import aiohttp
@@ -8,6 +10,8 @@ import pytest
 
 from aioinformer import (
     ApiError,
+    Client,
+    ConfigError,
     DecodeError,
     ListerWatcher,
     ListOptions,
@@ -16,6 +20,10 @@ from aioinformer import (
     TransportError,
     WatchEvent,
 )
+
+from ..virtual_time import virtual_time
+from .streams import POD_LIST, Chunks
+from .transports import Server
 
 ADDED = WatchEvent("ADDED", {"metadata": {"name": "a"}})
 
@@ -138,3 +146,42 @@ async def test_functions_that_return_the_wrong_thing() -> None:
         await ListWatch(wrong, wrong).list()
     with pytest.raises(DecodeError, match=r"expected an async iterator, got int"):
         await ListWatch(wrong, wrong).watch(ListOptions())
+
+
+class Slow(Chunks):
+    """Bytes that come one by one, each after a while."""
+
+    def __init__(self, body: bytes, seconds: float) -> None:
+        super().__init__([body[at : at + 1] for at in range(len(body))])
+        self._seconds = seconds
+
+    async def __anext__(self) -> bytes:
+        await asyncio.sleep(self._seconds)
+        return await super().__anext__()
+
+
+@virtual_time
+async def test_a_list_that_arrives_slowly_gives_signs_of_life() -> None:
+    """Else a slow link would be taken for a dead one, however long the list may take."""
+
+    class SlowServer(Server):
+        async def stream(
+            self, path: str, query: Any = (), *, idle_timeout: float | None = None, accept: str = ""
+        ) -> Chunks:
+            return Slow(POD_LIST.encode(), 20.0)
+
+    pods = ListWatch.for_resource(Client(SlowServer()), "v1", "pods")
+    loop = asyncio.get_running_loop()
+    times, items = [loop.time()], 0
+    async for piece in pods.list_chunks(ListOptions(resource_version="0")):
+        times.append(loop.time())
+        items += len(piece.items)
+    assert items == 1
+    assert times[-1] - times[0] > 1000
+    assert max(later - earlier for earlier, later in pairwise(times)) <= 40
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, "1 MB"])
+def test_the_longest_object_is_a_number_of_bytes(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="longest_object"):
+        ListWatch.for_resource(Client(Server()), "v1", "pods", longest_object=wrong)

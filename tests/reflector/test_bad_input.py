@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer.api import WatchEvent
+from aioinformer.api import NO_EVENT, WatchEvent
 from aioinformer.deltas import DeletedFinalStateUnknown, Delta, DeltaType
 from aioinformer.fifo import DeltaFIFO
 from aioinformer.keys import deletion_handling_meta_namespace_key_func
@@ -20,6 +20,7 @@ from .scripted import (
     FOREVER,
     Recorder,
     Scripted,
+    Step,
     added,
     closing_bookmark,
     error_event,
@@ -167,6 +168,52 @@ class TestBadInput:
         await run_for(subject, 10)
         assert set(content(store)) == {"default/a", "default/b"}
         assert subject.state.rejected == 2
+
+    @virtual_time
+    async def test_a_line_that_says_no_event_is_dropped_and_counted(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        store = Recorder()
+        events = [added("a", 11), WatchEvent(NO_EVENT, b"x" * 100), added("b", 12)]
+        subject = reflector(Scripted([page(version=10)], [[events, FOREVER]]), store)
+        await run_for(subject, 10)
+        assert [verb for verb, _ in store.verbs] == ["replace", "add", "add"]
+        assert subject.state.rejected == 1
+        assert "dropped an object: a line of 100 bytes that says no event; it begins b'xxx" in caplog.text
+
+    @virtual_time
+    async def test_floods_are_not_all_logged(self, caplog: pytest.LogCaptureFixture) -> None:
+        flood = [WatchEvent(NO_EVENT, b"x")] * 1000
+        subject = reflector(Scripted([page(version=10)], [[flood, FOREVER]]))
+        await run_for(subject, 10)
+        assert subject.state.rejected == 1000
+        assert len(caplog.records) == 21
+
+    @pytest.mark.parametrize(
+        "lost", [WatchEvent(NO_EVENT, b"{"), WatchEvent("DELETED", b'{"metadata":{"name":"b","resou')]
+    )
+    @virtual_time
+    async def test_what_was_missed_is_listed_once_the_last_list_is_old_enough(self, lost: WatchEvent) -> None:
+        """Nobody knows what was lost, here a deletion: without a list its object would be cached for ever."""
+        store = plain_store()
+        server = Scripted(
+            [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 1), version=20)],
+            [[100.0, lost, 100.0, added("c", 30), 150.0, added("d", 31), FOREVER]],
+        )
+        subject = reflector(server, store)
+        await run_for(subject, 400)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "31"), ("watch", "20")]
+        assert content(store) == {"default/a": "1"}
+        assert server.delays() == pytest.approx([0, 350.8, 0])
+        server.assert_closed()
+
+    @virtual_time
+    async def test_lines_that_are_lost_again_and_again_do_not_list_more_often(self) -> None:
+        """A proxy that mixes words of its own into every watch costs a list in five minutes, not a spin of them."""
+        noisy: list[Step] = [WatchEvent(NO_EVENT, b": keep-alive"), 10.0] * 360
+        server = Scripted([page(version=10)] * 100, [noisy] * 100)
+        await run_for(reflector(server), 3600)
+        assert len(server.lists) == 12
 
     @virtual_time
     async def test_an_error_event_that_is_no_status(self) -> None:

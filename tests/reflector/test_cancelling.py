@@ -11,9 +11,10 @@ from aioinformer.errors import ApiError, TransportError
 from aioinformer.reflector import Phase
 
 from ..virtual_time import cancel_after, run, settled, virtual_time
-from .running import reflector
+from .running import Errors, reflector
 from .scripted import (
     FOREVER,
+    ListAnswer,
     Scripted,
     Step,
     Stream,
@@ -74,6 +75,26 @@ class TestCancelling:
                 server.assert_closed()
 
             run(main())
+
+    @pytest.mark.parametrize("how", ["list", "page", "watch", "stream"])
+    @virtual_time
+    async def test_c81_being_cancelled_is_no_error(self, how: str, caplog: pytest.LogCaptureFixture) -> None:
+        """C81, TestRunUntil: in the middle of whatever it asks for; nobody is told of one, and nothing is logged."""
+        lists: dict[str, list[ListAnswer]] = {
+            "page": [page(version=1, token="t")],
+            "watch": [page(version=1)],
+        }
+        watches: list[None] = [None] if how in ("watch", "stream") else []
+        server = Scripted(lists.get(how, []), watches, watch_list_semantics=how == "stream")
+        errors = Errors()
+        subject = reflector(server, watch_error_handler=errors)
+        task = asyncio.create_task(subject.run())
+        await asyncio.sleep(5)
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+        assert (errors.errors, subject.state.last_error) == ([], None)
+        assert not caplog.records
 
     @virtual_time
     async def test_before_the_start_nothing_is_asked(self) -> None:

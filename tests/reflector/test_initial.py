@@ -7,11 +7,19 @@ from typing import Any
 
 import pytest
 
-from aioinformer.api import WatchEvent
-from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
+from aioinformer.api import NO_EVENT, WatchEvent
+from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from aioinformer.keys import ExplicitKey, meta_namespace_key_func
 from aioinformer.objects import KubeObject
-from aioinformer.reflector.initial import InitialEvents, is_closing_bookmark, lacks_watch_list, status_error
+from aioinformer.reflector.initial import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    InitialEvents,
+    Streaming,
+    is_closing,
+    lacks_watch_list,
+    status_error,
+)
 
 from ..virtual_time import virtual_time
 from .scripted import added, bookmark, closing_bookmark, deleted, error_event, modified
@@ -88,12 +96,51 @@ class TestInitialEvents:
         initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
         assert initial.objects() == [1, 2]
 
+    @pytest.mark.parametrize(
+        "event",
+        [
+            WatchEvent(NO_EVENT, b'{"type":"ADDED","obj'),
+            WatchEvent("BOOKMARK", b"no json"),
+            WatchEvent("BOOKMARK", b'{"metadata":{"annotations":[]}}'),
+            closing_bookmark(""),
+        ],
+        ids=["line", "bookmark", "annotations", "version"],
+    )
+    @virtual_time
+    async def test_what_cannot_be_read_may_have_been_anything(self, event: WatchEvent) -> None:
+        """An object, or the closing bookmark: without it the collection would be taken for smaller than it is."""
+        with pytest.raises(DecodeError):
+            InitialEvents(10, meta_namespace_key_func).take([added("a", 1), event], decode)
+
 
 def test_closing_bookmark() -> None:
-    assert is_closing_bookmark(closing_bookmark(5)) is not None
-    assert is_closing_bookmark(bookmark(5)) is None
-    assert is_closing_bookmark(added("a", 1)) is None
-    assert is_closing_bookmark(WatchEvent("BOOKMARK", b"no json")) is None
+    assert is_closing(decode(closing_bookmark(5)))
+    assert not is_closing(decode(bookmark(5)))
+    assert not is_closing(decode(bookmark("")))
+
+
+class TestStreaming:
+    def test_asked_again_after_a_while_that_doubles_up_to_a_day(self) -> None:
+        streaming = Streaming(wanted=True)
+        assert streaming.is_due(0.0)
+        now, pauses = 0.0, []
+        for _ in range(12):
+            pauses.append(streaming.failed(now))
+            assert not streaming.is_due(now + pauses[-1] - 1)
+            now += pauses[-1]
+            assert streaming.is_due(now)
+        assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
+        assert pauses[-1] == LONGEST_PAUSE
+
+    def test_a_success_ends_the_growth(self) -> None:
+        streaming = Streaming(wanted=True)
+        streaming.failed(0.0)
+        streaming.failed(1000.0)
+        streaming.succeeded()
+        assert streaming.failed(2000.0) == FIRST_PAUSE
+
+    def test_not_wanted_is_never(self) -> None:
+        assert not Streaming(wanted=False).is_due(1e9)
 
 
 def test_what_says_that_a_server_has_no_watch_lists() -> None:

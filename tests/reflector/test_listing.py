@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioinformer.api import ListOptions, ListResult
-from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
+from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from aioinformer.reflector.listing import PAGE_SIZE, Listed, ListVersions, Pager
 
 from ..virtual_time import cancel_after, run, virtual_time
@@ -86,9 +86,9 @@ class TestPager:
 
     @virtual_time
     async def test_an_expired_token_falls_back_to_one_full_list_at_the_same_version(self) -> None:
-        """C63: "10", continue, "10" without a limit; nothing of the abandoned pages is left."""
+        """C63: "10", continue, "10" without a limit; of the abandoned pages nothing is left."""
         server = Scripted([page(pod("a"), version=5, token="more"), expired(), page(pod("b"), version=7)])
-        assert await pager(server).list("10", 1) == Listed([pod("b")], "7")
+        assert await pager(server).list("10", 1) == Listed([pod("b")], "7", paginated=True)
         asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
         assert asked == [("10", "", 1), ("", "more", 1), ("10", "", 0)]
         server.assert_closed()
@@ -100,6 +100,34 @@ class TestPager:
         with pytest.raises(ApiError, match="Expired"):
             await pager(server).list("10", 1)
         assert len(server.lists) == 4
+
+    @pytest.mark.parametrize("period", [1, 2, 3])
+    @virtual_time
+    async def test_a_token_that_comes_again_gives_way_to_one_full_list(
+        self, period: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Of a server that does not know what continue means the pages would have no end."""
+        pages = [page(pod("a"), version=5, token=f"t{number}") for number in range(period)] * 2
+        server = Scripted([*pages[: period + 1], page(pod("b"), version=7)])
+        assert await pager(server).list("10", 1) == Listed([pod("b")], "7")
+        assert server.lists[-1] == ListOptions(resource_version="10")
+        assert "a continue token came twice" in caplog.text
+        server.assert_closed()
+
+    @virtual_time
+    async def test_and_if_that_has_no_end_either_it_is_an_error(self) -> None:
+        server = Scripted([page(pod("a"), version=5, token="t")] * 4)
+        with pytest.raises(DecodeError, match="the list has no end"):
+            await pager(server).list("10", 1)
+        assert len(server.lists) == 4
+
+    @virtual_time
+    async def test_a_token_that_is_gone_is_the_callers(self) -> None:
+        """Only Expired is said of tokens; Gone (410 without that reason) says that the version is no good."""
+        server = Scripted([page(pod("a"), version=5, token="more"), ApiError(410, "Gone")])
+        with pytest.raises(ApiError, match="Gone"):
+            await pager(server).list("10", 1)
+        assert len(server.lists) == 2
 
     @virtual_time
     async def test_expiry_of_the_first_page_is_the_callers(self) -> None:

@@ -27,6 +27,7 @@ from .scripted import (
     Step,
     added,
     bookmark,
+    closing_bookmark,
     deleted,
     error_event,
     expired,
@@ -65,6 +66,45 @@ class TestListing:
         assert [each.resource_version for each in server.lists] == ["0", "10", "", "12"]
         assert [each.limit for each in server.lists] == [500, 0, 500, 0]
         assert server.calls[3][2] == server.calls[2][2]
+
+    @virtual_time
+    async def test_c63_pages_that_expire_are_listed_in_full_at_the_version_of_the_first(self) -> None:
+        """C63, TestReflectorFullListIfExpired: "0", "10", "", "10"; the version is not given up."""
+        server = Scripted(
+            [page(pod("a", 1), version=10), page(pod("a", 1), version=12, token="more"), expired(),
+             page(pod("a", 1), pod("b", 11), version=13), page(version=14)],
+            [[6.0, error_event(410, "Gone")], [6.0, error_event(410, "Gone")]],
+        )  # fmt: skip
+        store = plain_store()
+        await run_for(reflector(server, store, page_size=4), 9)
+        assert [each.resource_version for each in server.lists] == ["0", "10", "", "10"]
+        assert [each.limit for each in server.lists] == [4, 4, 4, 0]
+        assert content(store) == {"default/a": "1", "default/b": "11"}
+        assert server.versions()[-1] == ("watch", "13")
+        server.assert_closed()
+
+    @pytest.mark.parametrize("status", [400, 422])
+    @virtual_time
+    async def test_a_version_that_the_server_takes_for_none_is_given_up(self, status: int) -> None:
+        """Out of an event that was damaged on its way; else it would be refused for ever."""
+        server = Scripted(
+            [page(version=10), ApiError(status, "BadRequest"), page(version=12)],
+            [[added("a", "x1"), 6.0, error_event(410, "Gone")]],
+        )
+        await run_for(reflector(server), 60)
+        assert server.versions() == [
+            ("list", "0"),
+            ("watch", "10"),
+            ("list", "x1"),
+            ("list", ""),
+            ("watch", "12"),
+        ]
+
+    @virtual_time
+    async def test_a_selector_that_the_server_cannot_parse_is_not_taken_for_a_version(self) -> None:
+        server = Scripted([ApiError(400, "BadRequest", "unable to parse requirement"), page(version=1)])
+        await run_for(reflector(server), 10)
+        assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
 
     @virtual_time
     async def test_a_version_that_is_too_large_likewise(self) -> None:
@@ -183,12 +223,13 @@ class TestVersions:
         assert store.verbs == [("replace", ([], "10"))]
 
     @virtual_time
-    async def test_an_unreadable_bookmark_is_left_out(self) -> None:
+    async def test_an_unreadable_bookmark_is_dropped_and_counted(self) -> None:
         subject = reflector(
             Scripted([page(version=10)], [[WatchEvent("BOOKMARK", b"{"), bookmark(12), FOREVER]])
         )
         await run_for(subject, 5)
         assert subject.last_sync_resource_version == "12"
+        assert subject.state.rejected == 1
 
     @virtual_time
     async def test_the_version_never_runs_ahead_of_the_store(self) -> None:
@@ -276,6 +317,40 @@ class TestTargets:
         task.cancel()
         await asyncio.wait({task})
 
+    @pytest.mark.parametrize("watch_list", [False, True])
+    @virtual_time
+    async def test_c77_what_could_not_be_read_and_was_deleted_anyway_is_replaced_away(
+        self, watch_list: bool
+    ) -> None:
+        """C77, TestReflectorReplacesStoreOnUnsafeDelete: the watch says no more than that it cannot read it."""
+        unsafe = error_event(
+            500, "StoreReadError", "failed to prepare current and previous objects: corrupt object"
+        )
+        first, then = [pod("corrupt", 1), pod("kept", 2)], [pod("kept", 2)]
+        if watch_list:
+            begin: list[Step] = [*[WatchEvent("ADDED", item) for item in first], closing_bookmark(10)]
+            again: list[Step] = [WatchEvent("ADDED", then[0]), closing_bookmark(20), FOREVER]
+            server = Scripted([], [[*begin, added("b", 11), unsafe], again], watch_list_semantics=True)
+        else:
+            server = Scripted([page(*first, version=10), page(*then, version=20)], [[added("b", 11), unsafe]])
+        errors, known = Errors(), plain_store()
+        queue = DeltaFIFO(known_objects=known)
+        task = asyncio.create_task(reflector(server, queue, watch_error_handler=errors).run())
+        popped: list[Any] = []
+        for _ in range(5):
+            (delta, *_) = await queue.pop(lambda deltas, initial: None)
+            popped.append((delta.type, queue.key_of([delta])))
+            if delta.type is not DeltaType.DELETED:
+                known.add(delta.object)
+            else:
+                known.delete(delta.object)
+        task.cancel()
+        await asyncio.wait({task})
+        assert set(popped[3:]) == {(DeltaType.SYNC, "default/kept"), (DeltaType.DELETED, "default/corrupt")}
+        assert known.get_by_key("default/corrupt") is None
+        assert "StoreReadError" in str(errors)
+        server.assert_closed()
+
     @virtual_time
     async def test_a_transformer_that_fails_drops_that_object_only(self) -> None:
         """C79. Difference from upstream, where the whole Replace fails in LIST mode."""
@@ -319,6 +394,22 @@ class TestResync:
         watches: list[Sequence[Step]] = [[6.0, error_event(410, "Gone")]] * 20
         await run_for(reflector(Scripted([page(version=1)] * 20, watches), store, 10.0), 65)
         assert store.resyncs >= 5
+
+    @virtual_time
+    async def test_c83_one_that_fails_ends_the_round_without_an_error_of_its_own(self) -> None:
+        """C83, TestReflectorResync: it returns after exactly two."""
+
+        class Failing(Recorder):
+            async def resync(self) -> None:
+                await super().resync()
+                if self.resyncs == 2:
+                    raise OSError("full")
+
+        store, server = Failing(), Scripted([page(version=1)])
+        await reflector(server, store, 10.0).list_and_watch()
+        assert store.resyncs == 2
+        assert server.versions() == [("list", "0"), ("watch", "1")]
+        server.assert_closed()
 
     @virtual_time
     async def test_one_that_fails_ends_the_watch(self) -> None:

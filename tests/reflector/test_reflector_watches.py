@@ -111,7 +111,7 @@ class TestEndsOfWatches:
 
     @virtual_time
     async def test_a_watch_that_closes_after_one_event_backs_off(self) -> None:
-        """W3: upstream asks 328,000 times a second."""
+        """W3, C74: upstream asks 328,000 times a second."""
         server = Scripted([page(version=10)], [[added("a", 11)]] * 100)
         await run_for(reflector(server), 3600)
         assert server.versions().count(("list", "0")) == len(server.lists) == 1

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from aioinformer.errors import TransportError
-from aioinformer.reflector import Phase, Reflector
+from aioinformer.reflector import Phase, Reflector, ReflectorState
 
+from ..steps import running, until
 from ..virtual_time import run, virtual_time
 from .running import reflector, run_for
 from .scripted import (
@@ -21,6 +22,38 @@ from .scripted import (
     error_event,
     page,
 )
+
+
+class TestOfOtherThreads:
+    async def test_seconds_are_right_from_any_thread_and_after_the_end(self) -> None:
+        subject = reflector(Scripted([page(version=1)]))
+        before = asyncio.get_running_loop().time()
+        async with running(subject.run()):
+            await until(lambda: subject.state.phase is Phase.WATCHING)
+            lasted = subject.state.phase_seconds
+            for look in (lambda: subject.state, lambda: asyncio.run(state_of(subject))):
+                state = await asyncio.to_thread(look)
+                assert lasted <= state.phase_seconds <= asyncio.get_running_loop().time() - before
+                assert state.idle_seconds is not None
+                assert lasted <= state.idle_seconds <= asyncio.get_running_loop().time() - before
+                lasted = state.phase_seconds
+        assert subject.state.phase_seconds < 60
+
+    def test_under_virtual_time_they_are_virtual(self) -> None:
+        subject = reflector(Scripted([page(version=1)]))
+
+        async def main() -> None:
+            async with running(subject.run()):
+                await asyncio.sleep(3600)
+                assert subject.state.phase_seconds == pytest.approx(3600)
+
+        run(main())
+        assert subject.state.phase is Phase.STOPPED
+        assert 0 <= subject.state.phase_seconds < 60
+
+
+async def state_of(subject: Reflector[Any]) -> ReflectorState:
+    return subject.state
 
 
 class TestErrorHandlerAndLog:
@@ -46,6 +79,19 @@ class TestErrorHandlerAndLog:
         await run_for(reflector(server, watch_error_handler=handler), 10)
         assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
         assert "the watch error handler failed on: no" in caplog.text
+
+    @virtual_time
+    async def test_an_error_that_cannot_say_what_it_is_ends_nothing(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        class MuteError(Exception):
+            def __str__(self) -> str:
+                raise RuntimeError("not even this")
+
+        server = Scripted([MuteError(), page(version=1)])
+        await run_for(reflector(server), 10)
+        assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
+        assert "scripted pods at no version: MuteError" in caplog.messages
 
     @virtual_time
     async def test_an_outage_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from aioinformer.api import NOT_OLDER_THAN, ListOptions
-from aioinformer.errors import ApiError, TransportError
+from aioinformer.api import NO_EVENT, NOT_OLDER_THAN, ListOptions, WatchEvent
+from aioinformer.errors import ApiError, DecodeError, TransportError
 
 from ..virtual_time import virtual_time
-from .running import Errors, reflector, run_for
+from .running import Errors, content, plain_store, reflector, run_for
 from .scripted import (
     FOREVER,
     Recorder,
@@ -20,8 +21,10 @@ from .scripted import (
     added,
     bookmark,
     closing_bookmark,
+    deleted,
     error_event,
     expired,
+    modified,
     page,
     pod,
     too_large,
@@ -54,6 +57,31 @@ class TestWatchList:
         assert store.verbs == [("replace", (["default/a"], "9")), ("add", "default/b"), ("add", "default/c")]
         assert subject.last_sync_resource_version == "11"
         server.assert_closed()
+
+    @virtual_time
+    async def test_c67_a_bookmark_that_says_false_closes_nothing(self) -> None:
+        store = Recorder()
+        server = self.server([added("a", 1), bookmark(5, "false"), 5.0, closing_bookmark(9), FOREVER])
+        subject = reflector(server, store)
+        task = asyncio.create_task(subject.run())
+        await asyncio.sleep(4)
+        assert (store.verbs, subject.last_sync_resource_version) == ([], "")
+        await asyncio.sleep(4)
+        assert store.verbs == [("replace", (["default/a"], "9"))]
+        task.cancel()
+        await asyncio.wait({task})
+
+    @virtual_time
+    async def test_c68_what_changes_before_the_closing_bookmark_is_part_of_the_initial_state(self) -> None:
+        store = plain_store()
+        server = self.server(
+            [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("never", 5), closing_bookmark(9),
+             FOREVER]
+        )  # fmt: skip
+        subject = reflector(server, store)
+        await run_for(subject, 5)
+        assert content(store) == {"default/a": "3"}
+        assert subject.last_sync_resource_version == "9"
 
     @virtual_time
     async def test_off_and_on_by_option(self) -> None:
@@ -93,6 +121,25 @@ class TestWatchList:
         await run_for(reflector(server), 400)
         assert server.versions() == [("watch", ""), ("watch", "10")]
         assert server.watches[1].send_initial_events is None
+
+    @pytest.mark.parametrize("code", [410, 429, 500])
+    @virtual_time
+    async def test_an_error_right_behind_the_bookmark_is_the_watchs(self, code: int) -> None:
+        """In one chunk with it, too: the list has been taken, and is not to blame."""
+        server = self.server([[added("a", 1), closing_bookmark(9), error_event(code, "")]])
+        await run_for(reflector(server), 5)
+        assert server.versions() == [("watch", ""), ("watch", "9")]
+        assert server.watches[1].send_initial_events is (None if code == 429 else True)
+        server.assert_closed()
+
+    @virtual_time
+    async def test_a_stream_that_ends_behind_its_list_is_watched_on(self) -> None:
+        """Upstream takes it for a very short watch, and lists again."""
+        server = self.server([added("a", 1), closing_bookmark(9)], [FOREVER])
+        await run_for(reflector(server), 60)
+        assert server.versions() == [("watch", ""), ("watch", "9")]
+        assert server.watches[1].send_initial_events is None
+        server.assert_closed()
 
     @pytest.mark.parametrize("error", [expired(), too_large()])
     @virtual_time
@@ -136,7 +183,7 @@ class TestWatchList:
         assert server.delays() == pytest.approx([7, 1.6])
 
     @virtual_time
-    async def test_without_the_closing_bookmark_it_lists_and_remembers(self) -> None:
+    async def test_w4_without_the_closing_bookmark_it_lists_and_remembers(self) -> None:
         """W4: upstream waits for ever. W20: upstream asks again each time."""
         server = self.server(
             [added("a", 1), bookmark(3), 4.0, bookmark(4), 4.0, bookmark(5), 4.0, bookmark(6), FOREVER],
@@ -161,6 +208,54 @@ class TestWatchList:
         await run_for(reflector(server), 100)
         assert [verb for verb, _ in server.versions()] == ["watch", "list", "watch", "list", "watch"]
 
+    @pytest.mark.parametrize(
+        "first", [ApiError(422, "Invalid"), [added("a", 1), FOREVER]], ids=["refused", "lost"]
+    )
+    @virtual_time
+    async def test_a_while_later_it_is_asked_again(self, first: Any) -> None:
+        """One lost bookmark, or a server that is upgraded: not for the process's life."""
+        gone = error_event(410, "Gone")
+        server = self.server(
+            first, [200.0, gone], [200.0, gone], [closing_bookmark(9), 20.0, gone], [closing_bookmark(12), FOREVER],
+            lists=[page(version=5), page(version=6)],
+        )  # fmt: skip
+        await run_for(reflector(server), 600)
+        streamed = [bool(options.send_initial_events) for options in server.watches]
+        assert [verb for verb, _ in server.versions()] == [
+            "watch",
+            "list",
+            "watch",
+            "list",
+            "watch",
+            "watch",
+            "watch",
+        ]
+        assert streamed == [True, False, False, True, True]
+        server.assert_closed()
+
+    @pytest.mark.parametrize(
+        "unreadable",
+        [
+            WatchEvent(NO_EVENT, b"half a li"),
+            WatchEvent("ADDED", b'{"metadata":{"na'),
+            WatchEvent("BOOKMARK", b"[]"),
+        ],
+    )
+    @virtual_time
+    async def test_what_cannot_be_read_gives_way_to_a_list(self, unreadable: WatchEvent) -> None:
+        """Nobody knows what it was: without it an object that is cached would be taken for deleted."""
+        errors, store = Errors(), plain_store()
+        server = self.server(
+            [added("a", 1), unreadable, closing_bookmark(9), FOREVER],
+            lists=[page(pod("a", 1), pod("b", 2), version=5)],
+        )
+        subject = reflector(server, store, watch_error_handler=errors)
+        await run_for(subject, 10)
+        assert server.versions() == [("watch", ""), ("list", "0"), ("watch", "5")]
+        assert content(store) == {"default/a": "1", "default/b": "2"}
+        assert [type(error) for error in errors.errors] == [DecodeError]
+        server.assert_closed()
+
     @virtual_time
     async def test_any_other_error_lists_this_time_only(self) -> None:
         """The next attempt streams again."""
@@ -174,7 +269,7 @@ class TestWatchList:
 
     @virtual_time
     async def test_a_replace_that_fails_closes_the_stream(self) -> None:
-        """W6: upstream leaves it open."""
+        """W6: upstream leaves it open; C75."""
 
         class Full(Recorder):
             async def replace(self, objects: Sequence[Any], resource_version: str) -> None:

@@ -1,0 +1,73 @@
+"""Objects reduced to their metadata, as the server sends them when asked (client-go ``metadata``).
+
+A server that cannot, such as some aggregated ones, sends whole objects instead: those are reduced here, so that what
+is cached does not depend on who served it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import msgspec
+
+from ..api import ERROR, ListResult, WatchEvent
+from ..objects import DECODE_ERRORS
+
+_AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
+
+ACCEPT_LIST = _AS.format("PartialObjectMetadataList")
+ACCEPT_WATCH = _AS.format("PartialObjectMetadata")
+
+KIND = "PartialObjectMetadata"
+_HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
+
+
+class _Object(msgspec.Struct):
+    metadata: msgspec.Raw
+    kind: str = ""
+
+
+_decode = msgspec.json.Decoder(_Object).decode
+
+
+def partial_object(raw: bytes) -> bytes:
+    """An object's metadata as an object of its own; what is one already, or no object at all, as it is."""
+    if raw.startswith(_HEAD):
+        return raw
+    try:
+        found = _decode(raw)
+    except DECODE_ERRORS:
+        return raw  # whoever decodes it says what is wrong
+    return raw if found.kind == KIND else _HEAD + bytes(found.metadata) + b"}"
+
+
+def partial_list(piece: ListResult) -> ListResult:
+    """A piece of a list, its items reduced if they are not."""
+    if piece.type_meta is not None and piece.type_meta.kind == KIND:
+        return piece
+    return replace(piece, items=[partial_object(item) for item in piece.items])
+
+
+class PartialStream:
+    """A watch whose objects are reduced if they are not.
+
+    Args:
+        events: The watch.
+    """
+
+    def __init__(self, events: Any) -> None:
+        self._events = events
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> list[WatchEvent]:
+        return [
+            event if event.type == ERROR else WatchEvent(event.type, partial_object(event.object))
+            for event in await self._events.__anext__()
+        ]
+
+    async def aclose(self) -> None:
+        """Close the watch."""
+        await self._events.aclose()

@@ -1,0 +1,86 @@
+"""What can be set of a Reflector (client-go ``ReflectorOptions``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from ..checks import require_callable, require_count, require_seconds, require_text
+from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from .reflector import Reflector
+
+WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
+"""``handler(reflector, error)``, plain or async: told of every error of a list or watch, the stream's included."""
+
+
+class ReflectorOptions(TypedDict, total=False):
+    """What can be set of a Reflector, also through an informer or a factory.
+
+    Attributes:
+        use_watch_list: Read the initial state as a stream (WatchList); None, the default, does so where the
+            ListerWatcher knows how, and a server that cannot is remembered for a while.
+        page_size: Objects a page; 0, the default, follows upstream's rules: 500, but lists that the server's
+            watch cache can answer are not paged.
+        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this, and lists that
+            make up for what could not be read are as far apart. 300.
+        max_internal_error_retry_duration: Seconds for which a server's internal errors in a stream are ridden
+            out by watching again instead of listing. 0.
+        list_timeout: Seconds without any answer to a list, or to the opening of a watch, after which it is given
+            up. 60.
+        initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
+        should_resync: Asked each resync period whether to resync; None always does.
+        watch_error_handler: Told of every error; None logs.
+        name: What logs call it.
+        random: Source of jitter and watch timeouts.
+    """
+
+    use_watch_list: bool | None
+    page_size: int
+    min_watch_timeout: float
+    max_internal_error_retry_duration: float
+    list_timeout: float
+    initial_events_timeout: float
+    should_resync: Callable[[], bool] | None
+    watch_error_handler: WatchErrorHandler | None
+    name: str
+    random: Random
+
+
+def _require_switch(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} must be True, False or None, not {value!r}")
+
+
+def _require_random(name: str, value: object) -> None:
+    require_callable(f"{name}.random", getattr(value, "random", None))
+
+
+_CHECKS: dict[str, Callable[[str, object], None]] = {
+    "use_watch_list": _require_switch,
+    "page_size": require_count,
+    "min_watch_timeout": require_seconds,
+    "max_internal_error_retry_duration": require_seconds,
+    "list_timeout": require_seconds,
+    "initial_events_timeout": require_seconds,
+    "should_resync": require_callable,
+    "watch_error_handler": require_callable,
+    "name": require_text,
+    "random": _require_random,
+}
+
+
+def check_options(options: ReflectorOptions) -> None:
+    """Find a mistyped option, or a value that cannot work, where it was written. None is the default of each.
+
+    Raises:
+        TypeError: There is no such option, as for any function's arguments.
+        ConfigError: The value of one cannot work.
+    """
+    if unknown := sorted(options.keys() - _CHECKS.keys()):
+        raise TypeError(f"no option named {', '.join(unknown)}; there are: {', '.join(_CHECKS)}")
+    for name, value in options.items():
+        if value is not None:
+            _CHECKS[name](name, value)

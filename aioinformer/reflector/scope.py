@@ -1,0 +1,83 @@
+"""One key, one object: Structs that do not say in which namespace an object is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, get_origin
+
+import msgspec
+
+from ..api import TypeMeta
+from ..codec import Codec, codec_for
+from ..errors import DecodeError
+from ..keys import KeyFunc, namespace_of
+from ..objects import KubeObject
+
+T = TypeVar("T")
+
+
+def lacks_namespace(object_type: Any) -> bool:
+    """Whether objects of this type cannot say their namespace: Structs whose metadata, a Struct, has no such field."""
+    struct = get_origin(object_type) or object_type
+    if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):
+        return False
+    metadata = next(
+        (field.type for field in msgspec.structs.fields(object_type) if field.encode_name == "metadata"), None
+    )
+    if not (isinstance(metadata, type) and issubclass(metadata, msgspec.Struct)):
+        return False
+    return all(
+        (field.encode_name, field.name) != ("namespace", "namespace")
+        for field in msgspec.structs.fields(metadata)
+    )
+
+
+def codec_of_collection(object_type: type[T] | None, list_watch: Any, key_of: KeyFunc) -> Codec[T]:
+    """The codec of an object type, for objects that may be of several namespaces.
+
+    Raises:
+        ConfigError: As ``codec_for``.
+    """
+    codec = codec_for(object_type)
+    confined = getattr(getattr(list_watch, "resource", None), "namespace", None) is not None
+    return OneNamespaceCodec(codec, key_of) if lacks_namespace(object_type) and not confined else codec
+
+
+class OneNamespaceCodec(Codec[T]):
+    """Refuses objects whose key would be that of another namespace's object.
+
+    The objects of one namespace pass, and so do those that have none, which the first one shows.
+
+    Args:
+        codec: Decodes.
+        key_of: Gives an object's key.
+    """
+
+    def __init__(self, codec: Codec[T], key_of: KeyFunc) -> None:
+        self.object_type = codec.object_type
+        self._inner = codec
+        self._key_of = key_of
+        self._namespace: str | None = None
+        self._take: Callable[[Any, TypeMeta | None], T] = self._checked
+
+    def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
+        return self._take(value, type_meta)
+
+    def _checked(self, value: Any, type_meta: TypeMeta | None) -> T:
+        obj = self._inner.decode(value, type_meta)
+        whole = (
+            KubeObject.from_bytes(bytes(value))
+            if isinstance(value, (bytes, bytearray, memoryview))
+            else value
+        )
+        namespace = namespace_of(whole)
+        if not namespace:
+            self._take = self._inner.decode
+        elif self._namespace is None:
+            self._namespace = namespace
+        elif namespace != self._namespace and "/" not in self._key_of(obj):
+            raise DecodeError(
+                f"{self._key_of(obj)} of namespace {namespace} would take the place of its namesake in "
+                f"{self._namespace}: the metadata of {type(obj).__name__} needs a field namespace"
+            )
+        return obj

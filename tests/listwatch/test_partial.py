@@ -1,0 +1,89 @@
+"""Metadata alone: asked for, and made where a server sends whole objects all the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from aioinformer import Client, KubeObject, ListOptions, ListWatch
+from aioinformer.listwatch.partial import partial_object
+
+from .streams import EVENT, POD_LIST, begin, json_of, serving
+
+POD = b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"b":"}"}},"spec":{"x":1}}'
+PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","labels":{"b":"}"}}}'
+OTHER_LAYOUT = b'{"metadata": {"name": "a"}, "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "reduced"),
+    [
+        (POD, PARTIAL),
+        (PARTIAL, PARTIAL),
+        (OTHER_LAYOUT, OTHER_LAYOUT),
+        (b'{"spec":{}}', b'{"spec":{}}'),
+        (b"{", b"{"),
+        (b"[]", b"[]"),
+    ],
+)
+def test_objects_are_reduced_and_the_rest_is_left_to_who_decodes_it(raw: bytes, reduced: bytes) -> None:
+    assert partial_object(raw) == reduced
+
+
+def test_what_is_left_is_the_metadata() -> None:
+    whole = json.loads(POD)
+    assert KubeObject.from_bytes(partial_object(POD)).to_dict() == {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": whole["metadata"],
+    }
+
+
+async def test_metadata_is_what_is_asked_for(library: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return json_of(POD_LIST)
+
+    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+        await ListWatch.for_resource(client, "v1", "pods").list()
+        list_watch = ListWatch.for_resource(client, "v1", "pods", "red", metadata_only=True)
+        await list_watch.list()
+        stream: Any = await list_watch.watch(ListOptions())
+        await stream.aclose()
+        assert [request.headers.getall("Accept") for request in server.requests] == [
+            ["application/json"],
+            ["application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"],
+            ["application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"],
+        ]
+        assert str(list_watch) == "<ResourceListWatch metadata of pods in red>"
+
+
+async def test_a_server_that_knows_no_such_thing() -> None:
+    """It sends whole objects; what is cached is their metadata all the same."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return json_of(
+                '{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":['
+                '{"metadata":{"name":"a"},"spec":{"x":1}},{"metadata":{"name":"b"},"status":{}}]}'
+            )
+        response = await begin(request)
+        await response.write(EVENT)
+        await response.write(b'{"type":"ERROR","object":{"kind":"Status","code":410,"metadata":{}}}\n')
+        return response
+
+    async with serving(answer) as server, Client.from_url(server.url) as client:
+        list_watch = ListWatch.for_resource(client, "v1", "pods", metadata_only=True)
+        listed = await list_watch.list()
+        assert [KubeObject.from_bytes(item).to_dict() for item in listed.items] == [
+            {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": name}}
+            for name in "ab"
+        ]
+        stream: Any = await list_watch.watch(ListOptions())
+        events = [event async for batch in stream for event in batch]
+        await stream.aclose()
+        assert [event.type for event in events] == ["ADDED", "ERROR"]
+        assert KubeObject.from_bytes(events[0].object).kind == "PartialObjectMetadata"
+        assert events[1].object["code"] == 410

@@ -1,0 +1,90 @@
+"""Bookmarks reach the stores that ask for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer import KubeObject, RealFIFO, Store
+
+from ..virtual_time import virtual_time
+from .running import content, plain_store, reflector, run_for
+from .scripted import (
+    FOREVER,
+    Recorder,
+    Scripted,
+    added,
+    bookmark,
+    closing_bookmark,
+    deleted,
+    modified,
+    page,
+    pod,
+)
+
+
+class WithBookmarks(Recorder):
+    """A store that is told, by an async verb."""
+
+    async def bookmark(self, resource_version: str) -> None:
+        self.verbs.append(("bookmark", resource_version))
+
+
+EVENTS = [added("b", 11), bookmark(12), modified("b", 13), bookmark(14), deleted("b", 15)]
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@virtual_time
+async def test_in_their_place_among_the_events(batched: bool) -> None:
+    """client-go ``ReflectorBookmarkStore``; C66: the reflector's own version moves, too."""
+    store = WithBookmarks()
+    subject = reflector(
+        Scripted([page(version=10)], [[EVENTS, FOREVER] if batched else [*EVENTS, FOREVER]]), store
+    )
+    await run_for(subject, 5)
+    assert store.verbs[1:] == [
+        ("add", "default/b"), ("bookmark", "12"), ("update", "default/b"), ("bookmark", "14"), ("delete", "default/b"),
+    ]  # fmt: skip
+    assert subject.last_sync_resource_version == "15"
+
+
+@virtual_time
+async def test_a_store_that_does_not_ask_is_left_in_peace() -> None:
+    store = Recorder()
+    await run_for(reflector(Scripted([page(version=10)], [[*EVENTS, FOREVER]]), store), 5)
+    assert [verb for verb, _ in store.verbs] == ["replace", "add", "update", "delete"]
+
+
+@virtual_time
+async def test_a_plain_store_knows_how_far_it_is() -> None:
+    store: Store[KubeObject] = plain_store()
+    server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), bookmark(12), FOREVER]])
+    await run_for(reflector(server, store), 5)
+    assert content(store) == {"default/a": "1", "default/b": "11"}
+    assert store.last_store_sync_resource_version == "12"
+
+
+@virtual_time
+async def test_a_queue_gets_them_as_deltas() -> None:
+    queue = RealFIFO(atomic_events=True, emit_delta_type_bookmark=True)
+    await run_for(reflector(Scripted([page(version=10)], [[*EVENTS, FOREVER]]), queue), 5)
+    assert [delta.type.value for delta in queue.queued] == [
+        "ReplacedAll", "Added", "Bookmark", "Updated", "Bookmark", "Deleted",
+    ]  # fmt: skip
+
+
+@virtual_time
+async def test_the_one_that_closes_a_watch_list_is_the_lists_version() -> None:
+    store = WithBookmarks()
+    stream: list[Any] = [[added("a", 1), closing_bookmark(10), bookmark(11)], bookmark(12), FOREVER]
+    subject = reflector(Scripted([], [stream], watch_list_semantics=True), store)
+    await run_for(subject, 5)
+    assert store.verbs == [("replace", (["default/a"], "10")), ("bookmark", "11"), ("bookmark", "12")]
+
+
+@virtual_time
+async def test_one_without_a_version_says_nothing() -> None:
+    store = WithBookmarks()
+    await run_for(reflector(Scripted([page(version=10)], [[bookmark(""), FOREVER]]), store), 5)
+    assert [verb for verb, _ in store.verbs] == ["replace"]

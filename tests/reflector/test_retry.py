@@ -1,0 +1,154 @@
+"""When to try again: the reflectors of one server outlast its outage together, and back off alone from the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from random import Random
+
+import pytest
+
+from aioinformer.api import ListOptions
+from aioinformer.errors import ApiError, TransportError
+from aioinformer.listwatch.health import ServerHealth
+from aioinformer.reflector import Phase
+
+from ..listwatch.transports import REFUSED, Server
+from ..steps import running
+from ..virtual_time import virtual_time
+from .running import Errors, reflector, run_for
+from .scripted import ListAnswer, Scripted, Step, Stream, page, too_many_requests
+
+CUT = TransportError("cut")
+
+Lists = Iterable[ListAnswer]
+Watches = Iterable[Stream | Sequence[Step] | Exception | None]
+
+
+class Collection(Scripted):
+    """A ListerWatcher that shares its server's health, and whose watches are refused while the server is away."""
+
+    def __init__(self, server: Server, health: ServerHealth, lists: Lists, watches: Watches = ()) -> None:
+        super().__init__(lists, watches)
+        self.health = health
+        self._server = server
+
+    async def watch(self, options: ListOptions) -> Stream:
+        if self._server.is_there:
+            return await super().watch(options)
+        self._note("watch", options)
+        raise REFUSED
+
+
+def of_server(server: Server, lists: Lists, watches: Watches = ()) -> Collection:
+    return Collection(server, ServerHealth(server, Random(0)), lists, watches)
+
+
+@virtual_time
+async def test_all_are_back_within_four_seconds_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    """However long the outage was; each missed its answer once, the rest was asked by one for all."""
+    caplog.set_level(logging.INFO)
+    server = Server()
+    health = ServerHealth(server, Random(0))
+    collections = [Collection(server, health, [page(version=10)], [[100.0, CUT]]) for _ in range(5)]
+    subjects = [reflector(each, random=Random(seed)) for seed, each in enumerate(collections)]
+    loop = asyncio.get_running_loop()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(subject.run()) for subject in subjects]
+        await asyncio.sleep(99)
+        server.goes_away()
+        await asyncio.sleep(300)
+        assert {subject.state.phase for subject in subjects} == {Phase.BACKING_OFF}
+        tries = sum(len(each.watches) for each in collections)
+        assert len(server.asked) + tries < 150
+        server.comes_back()
+        back = loop.time()
+        await asyncio.sleep(5)
+        late = [each.calls[-1][2] - back for each in collections]
+        assert 0 <= min(late) < max(late) <= 4.0
+        assert max(late) - min(late) > 0.2
+        assert {subject.state.phase for subject in subjects} == {Phase.WATCHING}
+        for task in tasks:
+            task.cancel()
+    said = [(each.levelname, each.getMessage()) for each in caplog.records]
+    assert [level for level, _ in said] == ["WARNING", "WARNING", "INFO"]
+    assert said[0][1] == "scripted pods at 10: cut"
+    assert said[1][1] == "https://server cannot be reached: refused"
+    assert said[2][1].startswith("https://server: reachable again after 30")
+
+
+@virtual_time
+async def test_each_tries_for_itself_now_and_then() -> None:
+    """Whoever asks for all may be misled: by a gateway that does not pass on what it asks for, for example."""
+    server = Server(then=ApiError(503))
+    collection = of_server(server, [page(version=10)], [[10.0, CUT], CUT, CUT, CUT])
+    await run_for(reflector(collection, random=Random(3)), 600)
+    waits = collection.delays()[3:]
+    assert len(waits) == 2
+    assert all(60 <= wait <= 121 for wait in waits)
+
+
+@virtual_time
+async def test_what_is_not_the_servers_trouble_backs_off_alone() -> None:
+    server = Server()
+    lists: list[ListAnswer] = [ApiError(500), ApiError(403), too_many_requests(), OSError("of a function")]
+    collection = of_server(server, lists)
+    await run_for(reflector(collection), 60)
+    assert collection.delays() == pytest.approx([0.8, 1.6, 3.2, 6.4])
+    assert not server.asked
+
+
+@virtual_time
+async def test_where_the_server_answers_after_all_the_delays_grow_as_ever() -> None:
+    server = Server()
+    collection = of_server(server, [CUT] * 5)
+    await run_for(reflector(collection), 60)
+    assert collection.delays() == pytest.approx([0.8, 1.6, 3.2, 6.4, 12.8])
+    assert len(server.asked) == 5
+
+
+@virtual_time
+async def test_an_outage_is_no_failed_try() -> None:
+    """What comes after it begins with the shortest delay; the server's own wish is kept."""
+    server = Server()
+    watches: Watches = [[100.0, CUT], too_many_requests(), too_many_requests(7)]
+    collection = of_server(server, [page(version=10)], watches)
+    errors = Errors()
+    async with running(reflector(collection, watch_error_handler=errors).run()):
+        await asyncio.sleep(99)
+        server.goes_away()
+        await asyncio.sleep(300)
+        server.comes_back()
+        await asyncio.sleep(30)
+        assert collection.delays()[-2:] == pytest.approx([0.8, 7])
+        assert errors.errors[:2] == [CUT, REFUSED]
+
+
+@virtual_time
+async def test_a_server_that_comes_and_goes_is_asked_ever_more_seldom() -> None:
+    """Each time the one that asks finds it back at once, but nobody else does."""
+    server = Server(answer for _ in range(1000) for answer in (REFUSED, b"ok"))
+    collection = of_server(server, [CUT] * 1000)
+    await run_for(reflector(collection), 600)
+    assert len(collection.lists) < 30
+
+
+@virtual_time
+async def test_the_state_says_what_is_waited_for() -> None:
+    server = Server()
+    collection = of_server(server, [page(version=10)], [[100.0, CUT]])
+    subject = reflector(collection)
+    async with running(subject.run()):
+        await asyncio.sleep(99)
+        server.goes_away()
+        await asyncio.sleep(11)
+        assert subject.state.waiting_for == "https://server"
+        assert str(subject.state) == (
+            "scripted pods: backing off for 10.0 s, until https://server answers, next try in 50.0 s, "
+            "last byte 110.0 s ago; last error: refused"
+        )
+        server.comes_back()
+        await asyncio.sleep(10)
+        assert subject.state.phase is Phase.WATCHING
+        assert subject.state.waiting_for is None

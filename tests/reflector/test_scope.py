@@ -1,0 +1,163 @@
+"""Structs that do not say their namespace: namesakes of different namespaces are not taken for one object."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import pytest
+
+from aioinformer import ConfigError, KubeObject, ListWatch, Reflector, SharedIndexInformer, WatchEvent
+from aioinformer.reflector.scope import lacks_namespace
+from aioinformer.store import Store
+
+from ..virtual_time import virtual_time
+from .running import NoJitter, plain_store, run_for
+from .scripted import FOREVER, Scripted, added, closing_bookmark, deleted, error_event, page, pod
+
+T = TypeVar("T")
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class Narrow(msgspec.Struct):
+    metadata: Meta
+
+
+class FullMeta(Meta):
+    namespace: str = ""
+
+
+class Full(msgspec.Struct):
+    metadata: FullMeta
+
+
+class RenamedMeta(Meta):
+    where: str = msgspec.field(name="namespace", default="")
+
+
+class Renamed(msgspec.Struct):
+    metadata: RenamedMeta
+
+
+class Loose(msgspec.Struct):
+    metadata: dict[str, Any]
+
+
+class Wrapped(msgspec.Struct, Generic[T]):
+    metadata: Meta
+    spec: T
+
+
+def unscoped(name: str, version: int) -> bytes:
+    return b'{"metadata":{"name":"%s","resourceVersion":"%d"}}' % (name.encode(), version)
+
+
+def names(store: Store[Any]) -> list[str]:
+    return sorted(f"{key} {obj.metadata.resource_version}" for key in store.list_keys()
+                  if (obj := store.get_by_key(key)))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("object_type", "lacks"),
+    [
+        (Narrow, True),
+        (Renamed, True),
+        (Wrapped[dict[str, Any]], True),
+        (Full, False),
+        (Loose, False),
+        (KubeObject, False),
+        (dict, False),
+        (dict[str, Any], False),
+        (None, False),
+    ],
+)
+def test_which_types_cannot_say_it(object_type: Any, lacks: bool) -> None:
+    assert lacks_namespace(object_type) is lacks
+
+
+@pytest.mark.parametrize("watch_list", [False, True])
+@virtual_time
+async def test_namesakes_of_another_namespace_are_refused_and_told_of(
+    watch_list: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    objects = [pod("a", 1, "red"), pod("b", 2, "red"), pod("a", 3, "blue")]
+    if watch_list:
+        server = Scripted(
+            [], [[[WatchEvent("ADDED", each) for each in objects], closing_bookmark(10), FOREVER]],
+            watch_list_semantics=True,
+        )  # fmt: skip
+    else:
+        server = Scripted([page(*objects, version=10)])
+    store: Store[Narrow] = plain_store()  # type: ignore[assignment]
+    subject = Reflector(server, Narrow, store, random=NoJitter())
+    await run_for(subject, 5)
+    assert names(store) == ["a 1", "b 2"]
+    assert subject.state.rejected == 1
+    assert (
+        "a of namespace blue would take the place of its namesake in red: the metadata of Narrow needs a field "
+        "namespace"
+    ) in caplog.text
+
+
+@virtual_time
+async def test_objects_of_one_namespace_pass_and_so_do_those_that_have_none() -> None:
+    for first, second in ((pod("a", 1, "red"), added("b", 11, namespace="red")),
+                          (unscoped("a", 1), WatchEvent("ADDED", unscoped("b", 11)))):  # fmt: skip
+        store: Store[Narrow] = plain_store()  # type: ignore[assignment]
+        subject = Reflector(Scripted([page(first, version=10)], [[second, FOREVER]]), Narrow, store)
+        await run_for(subject, 5)
+        assert names(store) == ["a 1", "b 11"]
+        assert subject.state.rejected == 0
+
+
+@virtual_time
+async def test_a_key_of_ones_own_is_ones_own() -> None:
+    store: Store[Narrow] = Store(lambda obj: f"red/{obj.metadata.name}-{obj.metadata.resource_version}")
+    server = Scripted([page(pod("a", 1, "red"), pod("a", 2, "blue"), version=10)])
+    subject = Reflector(server, Narrow, store)
+    await run_for(subject, 5)
+    assert len(store) == 2
+
+
+def test_several_namespaces_are_known_beforehand() -> None:
+    servers = {"red": Scripted(), "blue": Scripted()}
+    with pytest.raises(
+        ConfigError, match=r"2 namespaces need a field metadata.namespace, which Narrow has not"
+    ):
+        SharedIndexInformer(servers, Narrow)
+    SharedIndexInformer(servers, Full)
+
+
+@pytest.mark.parametrize("queue", ["delta", "real"])
+@virtual_time
+async def test_deletions_of_one_namespace_are_noticed_by_a_list(queue: Any) -> None:
+    """Whatever its objects say of their namespace: all that is stored comes from it."""
+    server = Scripted(
+        [page(pod("a", 1, "red"), pod("b", 2, "red"), version=10), page(pod("b", 2, "red"), version=20)],
+        [[1.0, deleted("x", 11, namespace="red"), 6.0, error_event(410, "Gone")]],
+    )
+    async with SharedIndexInformer({"red": server}, Narrow, queue=queue, random=NoJitter()) as subject:
+        await subject.wait_synced()
+        assert names(subject.store) == ["a 1", "b 2"]
+        await subject.wait_for("20", timeout=60)
+        assert names(subject.store) == ["b 2"]
+
+
+async def test_a_collection_that_is_confined_needs_no_check() -> None:
+    class Confined(Scripted):
+        resource = ListWatch.for_resource(_client(), "v1", "pods", "red").resource
+
+    subject = Reflector(Confined(), Narrow, plain_store())
+    assert type(subject._codec).__name__ == "Codec"
+    subject = Reflector(Scripted(), Narrow, plain_store())
+    assert type(subject._codec).__name__ == "OneNamespaceCodec"
+
+
+def _client() -> Any:
+    from aioinformer import Client
+
+    return Client.from_url("http://127.0.0.1:1")
