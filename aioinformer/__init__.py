@@ -10,12 +10,13 @@ The data's way, a folder a room, every import in this direction:
 
 from .api import ListOptions, ListResult, TypeMeta, WatchEvent
 from .controller import Config, Controller, new_informer
-from .deltas import DeletedFinalStateUnknown, Delta, DeltaType
+from .deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType, ReplacedAllInfo, SyncAllInfo
 from .errors import (
     AioInformerError,
     AlreadyStartedError,
     ApiError,
     CacheMutatedError,
+    ClientClosedError,
     ConfigError,
     DecodeError,
     FIFOClosedError,
@@ -34,8 +35,13 @@ from .errors import (
     TransformError,
     TransportError,
     UnknownIndexError,
+    UntilError,
+    UntilTimeout,
+    VersionTimeout,
+    WatchClosedError,
+    WrongEventLoopError,
 )
-from .fifo import DeltaFIFO
+from .fifo import DeltaFIFO, RealFIFO
 from .finalizers import add_finalizer, contains_finalizer, remove_finalizer
 from .handlers import FilteringResourceEventHandler, ResourceEventHandler, ResourceEventHandlerFuncs
 from .informer import (
@@ -56,10 +62,11 @@ from .labels import LabelSelector
 from .listwatch import Client, ListWatch, Transport
 from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
 from .objects import KubeObject, ObjectMeta, OwnerReference
-from .processor import CacheMutationDetector, ListenerState, Processor, ProcessorListener
-from .protocols import KnownObjects, ListerWatcher, Queue, ReflectorStore
+from .processor import Backlog, CacheMutationDetector, ListenerState, Processor, ProcessorListener
+from .protocols import KnownObjects, ListerWatcher, Queue, ReflectorBookmarkStore, ReflectorStore
 from .reflector import Phase, Reflector, ReflectorOptions, ReflectorState
-from .store import NAMESPACE_INDEX, Indexer, Lister, Store, meta_namespace_index_func
+from .store import NAMESPACE_INDEX, Indexer, Lister, MutationCache, Store, meta_namespace_index_func
+from .watchtools import InformerEvents, RetryWatcher, until, until_with_sync, until_without_retry
 
 __all__ = [
     "add_finalizer",
@@ -67,9 +74,12 @@ __all__ = [
     "AioInformerError",
     "AlreadyStartedError",
     "ApiError",
+    "Backlog",
+    "BookmarkInfo",
     "CacheMutatedError",
     "CacheMutationDetector",
     "Client",
+    "ClientClosedError",
     "Config",
     "ConfigError",
     "contains_finalizer",
@@ -89,6 +99,7 @@ __all__ = [
     "IndexerConflictError",
     "IndexFuncError",
     "InformerError",
+    "InformerEvents",
     "InformerState",
     "KeyFuncError",
     "KnownObjects",
@@ -102,6 +113,7 @@ __all__ = [
     "ListWatch",
     "meta_namespace_index_func",
     "meta_namespace_key_func",
+    "MutationCache",
     "NAMESPACE_INDEX",
     "new_informer",
     "NotFoundError",
@@ -113,14 +125,18 @@ __all__ = [
     "ProcessorListener",
     "Queue",
     "QueueHeldError",
+    "RealFIFO",
     "Reflector",
+    "ReflectorBookmarkStore",
     "ReflectorOptions",
     "ReflectorState",
     "ReflectorStore",
     "Registration",
     "RejectedObjectError",
     "remove_finalizer",
+    "ReplacedAllInfo",
     "RequeueError",
+    "RetryWatcher",
     "ResourceEventHandler",
     "ResourceEventHandlerFuncs",
     "SelectorError",
@@ -130,15 +146,24 @@ __all__ = [
     "split_meta_namespace_key",
     "StoppedError",
     "Store",
+    "SyncAllInfo",
     "SyncTimeout",
     "TransformError",
     "Transport",
     "TransportError",
     "TypeMeta",
     "UnknownIndexError",
+    "until",
+    "until_with_sync",
+    "until_without_retry",
+    "UntilError",
+    "UntilTimeout",
     "UpdateNotification",
+    "VersionTimeout",
     "wait_for_cache_sync",
+    "WatchClosedError",
     "WatchEvent",
+    "WrongEventLoopError",
 ]
 
 __version__ = "0.1.0"

@@ -10,6 +10,7 @@ import pytest
 
 from aioinformer import errors
 from aioinformer.errors import (
+    LONGEST_RETRY_AFTER,
     AioInformerError,
     ApiError,
     CacheMutatedError,
@@ -21,6 +22,7 @@ from aioinformer.errors import (
     SyncTimeout,
     TransformError,
     UnknownIndexError,
+    said,
 )
 
 CAUSE = ValueError("why")
@@ -113,10 +115,13 @@ class TestApiError:
             (ApiError(200, "Expired"), True),
             (ApiError(410), True),
             (ApiError(410, "NotFound"), False),
+            (ApiError(410, "OfAProxy"), True),
             (ApiError(500), False),
         ],
     )
-    def test_expired_is_either_reason_or_a_bare_410(self, error: ApiError, expected: bool) -> None:
+    def test_expired_is_either_reason_or_a_410_without_a_known_one(
+        self, error: ApiError, expected: bool
+    ) -> None:
         """Section 1.3: Expired and Gone both mean a relist."""
         assert error.is_expired is expected
 
@@ -125,8 +130,13 @@ class TestApiError:
         [
             (ApiError(504, "Timeout", "", {"causes": [{"reason": "ResourceVersionTooLarge"}]}), True),
             (ApiError(504, "Timeout", "", {"causes": [{"message": "Too large resource version"}]}), True),
-            (ApiError(504, "Timeout", "Too large resource version: 5, current: 4"), True),
-            (ApiError(504, "Other", "", {"causes": [{"message": "Too large resource version"}]}), False),
+            (ApiError(504, "Timeout", "Too large resource version: 5, current: 4", {"causes": []}), True),
+            (ApiError(504, "Timeout", "Too large resource version: 5, current: 4"), False),
+            (ApiError(504, "Other", "", {"causes": [{"message": "Too large resource version"}]}), True),
+            (
+                ApiError(500, "InternalError", "", {"causes": [{"message": "Too large resource version"}]}),
+                False,
+            ),
             (ApiError(504, "Timeout", "", {"causes": [None, "x", {}]}), False),
             (ApiError(504, "Timeout", "", {"causes": "x"}), False),
         ],
@@ -140,13 +150,39 @@ class TestApiError:
         assert ApiError(500, "TooManyRequests").is_too_many_requests
         assert ApiError(500).is_internal_error
         assert ApiError(500, "InternalError").is_internal_error
+        assert ApiError(500, "OfAProxy").is_internal_error
         assert not ApiError(500, "Timeout").is_internal_error
 
     @pytest.mark.parametrize(
-        ("seconds", "expected"), [(3, 3.0), (0.5, 0.5), (0, None), (-1, None), ("3", None), (None, None)]
+        ("seconds", "expected"),
+        [
+            *((3, 3.0), (0.5, 0.5), (0, None), (-1, None), ("3", None), (None, None)),
+            *((86_400, LONGEST_RETRY_AFTER), (float("inf"), LONGEST_RETRY_AFTER), (float("nan"), None)),
+            (10**400, LONGEST_RETRY_AFTER),
+        ],
     )
     def test_retry_after(self, seconds: Any, expected: float | None) -> None:
         assert ApiError(429, details={"retryAfterSeconds": seconds}).retry_after == expected
+
+    @pytest.mark.parametrize("code", [0, -1, 10**30, "410", None])
+    def test_a_code_that_is_none(self, code: Any) -> None:
+        assert ApiError.from_status({"code": code}).status == 500
+
+    def test_what_a_server_says_at_length_is_repeated_in_short(self) -> None:
+        error = ApiError(500, "R" * 10_000, "m" * 10_000)
+        assert len(str(error)) < 2100
+        assert len(error.message) == 10_000
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+def test_what_an_error_says() -> None:
+    assert said(ValueError("why")) == "why"
+    assert said(ValueError()) == "ValueError()"
+    assert said(MuteError()) == "MuteError"
 
 
 class TestRejections:

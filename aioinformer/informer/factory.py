@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from ..errors import AlreadyStartedError, ConfigError
+from ..checks import require_seconds
+from ..controller import QueueName, require_queue
+from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
-from ..reflector.reflector import check_options
+from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import finish
 from .shared_informer import SharedIndexInformer
@@ -27,12 +29,13 @@ class SharedInformerFactory:
     """Makes informers and shares them: asking twice for the same collection gives the same one.
 
     An async context manager: entering starts the informers asked for so far, leaving stops all and waits. Ask for
-    more at any time, and call ``start`` again.
+    more at any time: from then on they start by themselves.
 
     Args:
         client: A Client, or a kubernetes_asyncio ApiClient.
         namespace: The namespace of informers that do not name one; None for all namespaces.
         default_resync_period: Seconds between resyncs; 0 for none.
+        queue: "delta" for DeltaFIFOs, "real" for RealFIFOs.
         **options: See ReflectorOptions; they hold for every informer.
     """
 
@@ -41,16 +44,22 @@ class SharedInformerFactory:
         client: Any,
         namespace: str | None = None,
         default_resync_period: float = 0.0,
+        *,
+        queue: QueueName = "delta",
         **options: Unpack[ReflectorOptions],
     ) -> None:
+        require_queue(queue)
         self._client = Client.of(client)
         self._owns_client = self._client is not client
         self._namespace = namespace
         self._default_resync_period = default_resync_period
+        self._queue: QueueName = queue
         check_options(options)
+        require_seconds("default_resync_period", default_resync_period)
         self._options = options
         self._informers: dict[tuple[object, ...], SharedIndexInformer[Any]] = {}
         self._tasks: dict[SharedIndexInformer[Any], asyncio.Task[None]] = {}
+        self._started = False
         self._shut_down = False
         self._failed = asyncio.Event()
 
@@ -69,6 +78,7 @@ class SharedInformerFactory:
         namespaces: Sequence[str] | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
+        metadata_only: bool = False,
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
@@ -82,6 +92,7 @@ class SharedInformerFactory:
         namespaces: Sequence[str] | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
+        metadata_only: bool = False,
     ) -> SharedIndexInformer[T]: ...
 
     def for_resource(
@@ -94,51 +105,82 @@ class SharedInformerFactory:
         namespaces: Sequence[str] | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
+        metadata_only: bool = False,
     ) -> SharedIndexInformer[Any]:
         """The informer of a collection, with an index named ``"namespace"``.
 
+        Any collection will do, by group, version and plural: built-in or custom, namespaced or not, also one whose
+        CustomResourceDefinition comes later. Once the factory has started, an informer that was not asked for
+        before starts by itself, in the next turn of the event loop: set it up before the next ``await``.
+
         Args:
-            api_version: ``"v1"``, ``"apps/v1"``.
+            api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
             plural: ``"pods"``.
             object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
             namespace: One namespace; None for the factory's.
             namespaces: Several, each listed and watched by itself (so that rights to each suffice).
             label_selector: As kubectl's ``-l``.
             field_selector: As kubectl's ``--field-selector``.
+            metadata_only: Read the objects' metadata alone, as PartialObjectMetadata.
 
         Raises:
             ConfigError: The arguments cannot name a collection.
+            StoppedError: The factory has been shut down, and has no such informer.
         """
+        chosen = self._namespaces(namespace, namespaces)
+        asked = (api_version, plural, object_type, chosen, label_selector, field_selector, metadata_only)
+        informer = self._informers.get(asked)
+        if informer is not None:
+            return informer
+        if self._shut_down:
+            raise StoppedError(
+                f"the factory has been shut down; {plural} of {api_version} was not asked for before"
+            )
+        list_watches = {
+            each or "": ListWatch.for_resource(
+                self._client,
+                api_version,
+                plural,
+                each,
+                label_selector,
+                field_selector,
+                metadata_only=metadata_only,
+            )
+            for each in chosen
+        }
+        informer = SharedIndexInformer(
+            list_watches,
+            object_type,
+            self._default_resync_period,
+            {NAMESPACE_INDEX: meta_namespace_index_func},
+            queue=self._queue,
+            **self._options,
+        )
+        if self._started:
+            asyncio.get_running_loop().call_soon(self.start)
+        self._informers[asked] = informer
+        return informer
+
+    def _namespaces(self, namespace: str | None, namespaces: Sequence[str] | None) -> tuple[str | None, ...]:
+        if namespaces is None:
+            return (namespace or self._namespace,)
+        if namespace is not None:
+            raise ConfigError("namespace and namespaces exclude each other")
         if isinstance(namespaces, str):
             raise ConfigError(f"namespaces is a list of names, not {namespaces!r}; one alone is namespace=")
-        if namespace is not None and namespaces is not None:
-            raise ConfigError("namespace and namespaces exclude each other")
-        chosen = (
-            tuple(dict.fromkeys(namespaces)) if namespaces is not None else (namespace or self._namespace,)
-        )
-        asked = (api_version, plural, object_type, chosen, label_selector, field_selector)
-        informer = self._informers.get(asked)
-        if informer is None:
-            list_watches = {
-                each or "": ListWatch.for_resource(
-                    self._client, api_version, plural, each, label_selector, field_selector
-                )
-                for each in chosen
-            }
-            informer = self._informers[asked] = SharedIndexInformer(
-                list_watches,
-                object_type,
-                self._default_resync_period,
-                {NAMESPACE_INDEX: meta_namespace_index_func},
-                **self._options,
+        if not namespaces or not all(namespaces):
+            raise ConfigError(
+                f"namespaces must name one namespace at least, and none without a name, not {namespaces!r}; "
+                "all namespaces are namespace=None"
             )
-        return informer
+        return tuple(dict.fromkeys(namespaces))
 
     def start(self) -> None:
         """Start the informers that are not running yet. After ``shutdown`` it does nothing.
 
         One that somebody runs by hand stays theirs.
         """
+        self._started = True
         for informer in self._informers.values():
             if informer not in self._tasks and not self._shut_down:
                 with suppress(AlreadyStartedError):
@@ -148,8 +190,10 @@ class SharedInformerFactory:
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
         """Wait until all started informers have synced. Raises as the function of this name.
 
-        Those that were never started are not waited for, as upstream; a warning names them.
+        Those of a factory that was never started are not waited for, as upstream; a warning names them.
         """
+        if self._started:
+            self.start()  # what was asked for in this very turn
         for informer in self._informers.values():
             if informer not in self._tasks and informer.state.phase is Phase.NEW:
                 logger.warning("not waiting for %s, which was never started: call start()", informer.name)

@@ -21,6 +21,11 @@ class Registration:
         return f"<Registration of {self._listener.name} with {self._informer!r}>"
 
     @property
+    def name(self) -> str:
+        """Whose it is, as upstream names it: ``"pods + event handler Recorder"``."""
+        return f"{self._informer.name} + event handler {self._listener.name}"
+
+    @property
     def state(self) -> ListenerState:
         """Backlog, high-water mark, calls, and what the handler is at."""
         return self._listener.state

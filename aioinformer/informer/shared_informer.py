@@ -5,25 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
+from contextlib import suppress
+from typing import Any, Generic, Protocol, TypeVar, Unpack
 
+from ..checks import require_callable, require_seconds
 from ..codec import codec_for
-from ..controller import Config, Controller, apply_deltas
+from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
 from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError, SyncTimeout
-from ..fifo import DeltaFIFO
-from ..handlers import ResourceEventHandler, handler_name
-from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, same_version
-from ..notifications import AddNotification, DeleteNotification, UpdateNotification
-from ..processor import CacheMutationDetector, Processor, ProcessorListener
+from ..handlers import ResourceEventHandler, handler_name, require_plain
+from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
+from ..notifications import AddNotification
+from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..processor.processor import determine_resync_period
-from ..protocols import KnownObjects, ListerWatcher, Transformer
+from ..protocols import ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
-from ..reflector.reflector import WatchErrorHandler, check_options
+from ..reflector.options import WatchErrorHandler, check_options
+from ..reflector.scope import lacks_namespace
 from ..store import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, Store, meta_namespace_index_func
 from ..tasks import Running, finish, first_of
+from .distributor import Distributor
 from .registration import Registration
 from .state import InformerState
+from .version_waits import VersionWaits
 
 logger = logging.getLogger(__name__)
 
@@ -39,16 +43,25 @@ class SharedInformer(Protocol[T]):
     """What informers offer to their users; SharedIndexInformer is the class."""
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], resync_period: float | None = None
+        self,
+        handler: ResourceEventHandler[T],
+        resync_period: float | None = None,
+        *,
+        backlog: Backlog = "unbounded",
+        backlog_limit: int = BACKLOG_LIMIT,
     ) -> Registration: ...
 
     def remove_event_handler(self, registration: Registration) -> None: ...
+
+    async def shut_down_event_handler(self, registration: Registration) -> None: ...
 
     async def run(self) -> None: ...
 
     def has_synced(self) -> bool: ...
 
     async def wait_synced(self, timeout: float | None = None) -> None: ...
+
+    async def wait_for(self, written: Any, timeout: float | None = None) -> T | None: ...
 
     @property
     def store(self) -> Store[T]: ...
@@ -74,15 +87,16 @@ class SharedIndexInformer(Running, Generic[T]):
         object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
         default_resync_period: Seconds between resyncs for handlers that do not say; 0 for none.
         indexers: Index functions by name.
-        queue: "delta" for DeltaFIFO.
+        queue: "delta" for a DeltaFIFO, "real" for a RealFIFO.
         key_func: Gives an object's key.
         mutation_detector: Finds handlers that change cached objects; ``run`` then raises CacheMutatedError.
         **options: See ReflectorOptions.
 
     Guarantees:
         The store is changed before a handler is told. Each handler is told of everything since it was added, in
-        the store's order, one call after the other; a slow or failing one delays no other. ``has_synced`` turns
-        true once the last object of the first list was processed, and stays true.
+        the store's order, one call after the other; a slow or failing one delays no other (unless its ``backlog``
+        says otherwise). ``has_synced`` turns true once the last object of the first list was processed, and stays
+        true.
     """
 
     def __init__(
@@ -92,24 +106,30 @@ class SharedIndexInformer(Running, Generic[T]):
         default_resync_period: float = 0.0,
         indexers: Mapping[str, IndexFunc] | None = None,
         *,
-        queue: Literal["delta"] = "delta",
+        queue: QueueName = "delta",
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
         mutation_detector: CacheMutationDetector | None = None,
         **options: Unpack[ReflectorOptions],
     ) -> None:
-        if queue != "delta":
-            raise ConfigError(f"no queue named {queue!r}; there is: 'delta'")
+        require_queue(queue)
         codec_for(object_type)  # a type that cannot be cached is found out here
         self._list_watches = dict(list_watch) if isinstance(list_watch, Mapping) else {EVERYWHERE: list_watch}
         if not self._list_watches or (EVERYWHERE in self._list_watches and len(self._list_watches) > 1):
             raise ConfigError(
                 f"an informer reads everything or some namespaces, not {list(self._list_watches)}"
             )
+        if len(self._list_watches) > 1 and lacks_namespace(object_type):
+            raise ConfigError(
+                f"objects of {len(self._list_watches)} namespaces need a field metadata.namespace, which "
+                f"{object_type.__name__} has not"
+            )
+        self._queue: QueueName = queue
         self._object_type = object_type
         self._default_resync_period = self._resync_check_period = default_resync_period
         self._key_func = key_func
         self._mutation_detector = mutation_detector
         check_options(options)
+        require_seconds("default_resync_period", default_resync_period)
         self._options = options
         self._watch_error_handler: WatchErrorHandler | None = options.get("watch_error_handler")
         self._transform: Transformer | None = None
@@ -117,13 +137,15 @@ class SharedIndexInformer(Running, Generic[T]):
             getattr(each, "description", "") or "informer" for each in self._list_watches.values()
         )
         self._indexer: Indexer[T] = Indexer(key_func, indexers)
-        if EVERYWHERE not in self._list_watches and NAMESPACE_INDEX not in self._indexer.indexers:
+        if len(self._list_watches) > 1 and NAMESPACE_INDEX not in self._indexer.indexers:
             self._indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func})
         self._processor = Processor()
-        self._queues: list[DeltaFIFO] = []
+        self._distributor = Distributor(self._indexer, self._processor, mutation_detector)
+        self._queues: list[Queue] = []
         self._controllers: list[Controller] = []
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
+        self._version_waits = VersionWaits(self.name, self._indexer, self._list_watches, lambda: self.state)
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}>"
@@ -131,7 +153,12 @@ class SharedIndexInformer(Running, Generic[T]):
     # -- setting up ----------------------------------------------------------------------------------------
 
     def add_event_handler(
-        self, handler: ResourceEventHandler[T], resync_period: float | None = None
+        self,
+        handler: ResourceEventHandler[T],
+        resync_period: float | None = None,
+        *,
+        backlog: Backlog = "unbounded",
+        backlog_limit: int = BACKLOG_LIMIT,
     ) -> Registration:
         """Have a handler told of every change. At any time: what is in the store comes first, as adds.
 
@@ -141,25 +168,36 @@ class SharedIndexInformer(Running, Generic[T]):
                 informer's default. At least a second; looked at each time that the informer's own check period
                 passes, so that it comes out rounded up to a multiple of that. Before the start a shorter period
                 shortens the check period; afterwards it is raised to it.
+            backlog: What to do with notifications that the handler is too slow for: keep all ("unbounded"), let
+                the store wait ("block"), keep what is newest of each object ("coalesce"), or lose the oldest
+                ("drop_oldest").
+            backlog_limit: Notifications that may wait, for "block" and "drop_oldest". What one batch of the queue
+                brings, and the adds of what is in the store already, may exceed it for "block".
 
         Raises:
             StoppedError: The informer has stopped.
-            ConfigError: It is no handler.
+            ConfigError: It is no handler, or there is no such backlog.
+            WrongEventLoopError: The informer runs in another event loop or thread.
         """
         if self.is_stopped:
             raise StoppedError(
                 f"{handler_name(handler)} was not added to shared informer because it has stopped already: {self.name}"
             )
+        self._require_own_loop_once_started()
         requested = self._default_resync_period if resync_period is None else resync_period
+        require_seconds("resync_period", requested)
         requested = self._negotiate_resync_period(requested)
         listener = ProcessorListener(
             handler,
             requested,
             determine_resync_period(requested, self._resync_check_period),
             upstream_synced=self.has_synced,
+            backlog=backlog,
+            backlog_limit=backlog_limit,
+            key_func=self._indexer.key_of,
         )
-        if requested > 0:
-            listener.determine_next_resync(_now())
+        if (now := _now()) is not None:
+            listener.determine_next_resync(now)
         # Nothing else runs between reading the store and the first notification: none is missed, none comes twice.
         listener.add_all(AddNotification(obj, True) for obj in self._indexer.list())
         self._processor.add_listener(listener)
@@ -169,8 +207,31 @@ class SharedIndexInformer(Running, Generic[T]):
         """Stop telling a handler; what waits for it is dropped, a call that is running goes on.
 
         A registration of another informer, or one removed before, is left alone.
+
+        Raises:
+            WrongEventLoopError: The informer runs in another event loop or thread.
         """
+        if not self.is_stopped:
+            self._require_own_loop_once_started()
         self._processor.remove_listener(registration._listener)
+
+    async def shut_down_event_handler(self, registration: Registration) -> None:
+        """Remove a handler, and wait until the call that is running has ended.
+
+        Cancellation: the handler is removed all the same.
+
+        Raises:
+            InformerError: Called from inside that handler, which it would wait for.
+            WrongEventLoopError: The informer runs in another event loop or thread.
+        """
+        if registration._listener.is_inside_handler():
+            raise InformerError(
+                f"{registration!r}: shut down from inside itself, which it would wait for; "
+                "remove_event_handler does not wait"
+            )
+        self.remove_event_handler(registration)
+        if registration._informer is self:
+            await registration._listener.wait_ended()
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
         """Add indexes, at any time.
@@ -186,10 +247,17 @@ class SharedIndexInformer(Running, Generic[T]):
     def set_transform(self, transform: Transformer) -> None:
         """Have every object changed before it is queued, such as stripped of what nobody reads.
 
+        However an object came, it goes through once. One that the function raises for, or returns None for, is
+        dropped: what the cache has of it stays, the log says so, and ``rejected`` of the reflector's state counts
+        it. Its deletion is not lost.
+
         Raises:
             AlreadyStartedError: The informer has started.
+            ConfigError: It is no plain function.
         """
         self._require_not_started()
+        require_callable("transform", transform)
+        require_plain("transform", transform)
         self._transform = transform
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
@@ -197,8 +265,10 @@ class SharedIndexInformer(Running, Generic[T]):
 
         Raises:
             AlreadyStartedError: The informer has started.
+            ConfigError: It is no function.
         """
         self._require_not_started()
+        require_callable("watch_error_handler", handler)
         self._watch_error_handler = handler
 
     # -- running -------------------------------------------------------------------------------------------
@@ -210,13 +280,15 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: It was started before.
             CacheMutatedError: The mutation detector found a changed object.
         """
+        self.require_own_loop()
         if self._task is not asyncio.current_task():
             self._require_not_started()
         self._controllers = [
             self._make_controller(namespace, each) for namespace, each in self._list_watches.items()
         ]
         self._started.set()
-        self._processor.count_resyncs_from(_now())
+        self._version_waits.start(dict(zip(self._list_watches, self._controllers, strict=True)))
+        self._processor.count_resyncs_from(asyncio.get_running_loop().time())
         processor = asyncio.create_task(self._processor.run(), name=f"{self!r} processor")
         try:
             parts = [controller.run() for controller in self._controllers]
@@ -225,8 +297,13 @@ class SharedIndexInformer(Running, Generic[T]):
             if self._resync_check_period > 0:
                 parts.append(self._resync_periodically())
             await first_of(_outcome(processor), *parts)
+        except Exception:
+            self._note_end()
+            with suppress(asyncio.CancelledError):  # whoever leaves now is to see the failure
+                await finish(processor)
+            raise
         finally:
-            self._ended.set()
+            self._note_end()
             await finish(processor)  # strictly after the controllers
 
     def begin(self) -> asyncio.Task[None]:
@@ -237,7 +314,7 @@ class SharedIndexInformer(Running, Generic[T]):
         """
         self._require_not_started()
         task = super().begin()
-        task.add_done_callback(lambda _: self._ended.set())  # also where it is cancelled before it has begun
+        task.add_done_callback(self._note_end)  # also where it is cancelled before it has begun
         return task
 
     async def __aexit__(self, *exc_info: Any) -> None:
@@ -249,7 +326,9 @@ class SharedIndexInformer(Running, Generic[T]):
 
         Raises:
             InformerError: Called from inside one of the informer's handlers.
+            WrongEventLoopError: The informer runs in another event loop or thread.
         """
+        self.require_own_loop()
         if self._processor.is_inside_handler():
             raise InformerError(
                 f"{self.name}: stopped from inside its own handler, which it would wait for; "
@@ -269,13 +348,15 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             SyncTimeout: It took longer; the message says what the informer is doing and what went wrong last.
             StoppedError: The informer stopped first.
+            WrongEventLoopError: The informer runs in another event loop.
         """
+        self.require_own_loop()
         if self.has_synced():
             return
         deadline = asyncio.timeout(timeout)
         try:
             async with deadline:
-                await first_of(self._wait_controllers(), self._wait_ended())
+                await first_of(self._wait_controllers(), self.wait_stopped())
         except TimeoutError as error:
             if not deadline.expired():
                 raise
@@ -283,6 +364,37 @@ class SharedIndexInformer(Running, Generic[T]):
                 raise SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}") from error
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
+
+    async def wait_for(self, written: Any, timeout: float | None = None) -> T | None:
+        """Wait until the cache shows what you wrote, or a resourceVersion.
+
+        An object is waited for until the cache has it at its version or a newer one, or is past that version and
+        has it no more: it was deleted since, or the selectors do not pick it. A resourceVersion is waited for until
+        the cache shows the collection at it. Nothing is asked of the server and nothing is polled: while nobody
+        waits this costs nothing.
+
+        What you wrote to this collection arrives as an event, at once. A version of something else, and an object
+        that is not picked, is known of with the next event of this collection; where nothing happens, with one of
+        the server's next bookmarks, which takes a minute or two. A shorter ``timeout`` is too short there.
+
+        Args:
+            written: The object as the server returned it (dict, model, Struct or KubeObject); or a resourceVersion.
+            timeout: Seconds; None waits for ever.
+
+        Returns:
+            The object as it is cached now; None if it is not, and for a resourceVersion.
+
+        Raises:
+            VersionTimeout: It took longer; it names what was wanted and what was reached. The informer goes on.
+            StoppedError: The informer stopped first.
+            ConfigError: No resourceVersion that the server gave, or a namespace that is not read here.
+            KeyFuncError: The object has no key.
+            WrongEventLoopError: The informer runs in another event loop.
+        """
+        self.require_own_loop()
+        goal = self._version_waits.goal_of(written)
+        await self._version_waits.wait(goal, timeout)
+        return None if goal.key is None else self._indexer.get_by_key(goal.key)
 
     @property
     def store(self) -> Store[T]:
@@ -326,7 +438,7 @@ class SharedIndexInformer(Running, Generic[T]):
         )
 
     def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:
-        """Store one key's deltas and tell the handlers.
+        """Store deltas and tell the handlers, at once.
 
         An update whose old and new resourceVersion are equal is no news: a resync, or an unchanged object of a
         relist. It goes to handlers whose resync is due, and to no other.
@@ -334,19 +446,14 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             RejectedObjectError: After all else was done: an object without a key, or an index that failed.
         """
-        for notification in apply_deltas(self._indexer, deltas, is_in_initial_list):
-            is_sync = type(notification) is UpdateNotification and same_version(
-                notification.old, notification.new
-            )
-            if self._mutation_detector is not None and not isinstance(notification, DeleteNotification):
-                self._mutation_detector.add_object(notification.obj)
-            self._processor.distribute(notification, is_sync)
+        self._distributor.handle(deltas, is_in_initial_list)
 
     def _make_controller(self, namespace: str, list_watch: ListerWatcher) -> Controller:
-        known: KnownObjects[Any] = (
-            self._indexer if namespace == EVERYWHERE else _Namespace(self._indexer, namespace)
-        )
-        queue = DeltaFIFO(self._key_func, known, emit_delta_type_replaced=True, transformer=self._transform)
+        # Of one collection alone all that is stored comes from it, whatever its objects say of their namespace.
+        part = None if len(self._list_watches) == 1 else _Namespace(self._indexer, namespace)
+        known = self._indexer if part is None else part
+        queue = make_queue(self._queue, self._key_func, known, self._transform)
+        is_real = self._queue == "real"
         self._queues.append(queue)
         options = self._options.copy()
         if "name" in options and namespace != EVERYWHERE:
@@ -355,10 +462,12 @@ class SharedIndexInformer(Running, Generic[T]):
             Config(
                 queue,
                 list_watch,
-                self.handle_deltas,
+                self._distributor.process_of(part) if is_real else self._distributor.handle,
                 self._object_type,
                 watch_error_handler=self._watch_error_handler,
                 reflector_options=options,
+                room=self._processor.room,
+                process_batch=self._distributor.handle_batch if is_real else None,
             )
         )
 
@@ -395,12 +504,26 @@ class SharedIndexInformer(Running, Generic[T]):
         if self._started.is_set() or self._task is not None:
             raise AlreadyStartedError(f"informer has already started: {self.name}")
 
+    def _require_own_loop_once_started(self) -> None:
+        if self._started.is_set():
+            self.require_own_loop()
+
     async def _wait_controllers(self) -> None:
         await self._started.wait()
         for controller in self._controllers:
             await controller.wait_synced()
 
-    async def _wait_ended(self) -> None:
+    def _note_end(self, task: object = None) -> None:
+        self._ended.set()
+        self._version_waits.stop()
+
+    async def wait_stopped(self) -> None:
+        """Wait for ``is_stopped``.
+
+        Raises:
+            WrongEventLoopError: The informer runs in another event loop.
+        """
+        self.require_own_loop()
         await self._ended.wait()
 
 
@@ -424,11 +547,11 @@ async def _outcome(task: asyncio.Task[None]) -> None:
     task.result()
 
 
-def _now() -> float:
+def _now() -> float | None:
     try:
         return asyncio.get_running_loop().time()
-    except RuntimeError:  # added before there is a loop
-        return 0.0
+    except RuntimeError:  # added before there is a loop: its period counts from the start
+        return None
 
 
 def _version_order(version: str) -> tuple[int, str]:

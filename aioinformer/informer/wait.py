@@ -1,15 +1,26 @@
-"""Waiting for many informers at once."""
+"""Waiting for many informers at once (client-go ``cache.WaitFor``)."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ..errors import SyncTimeout
+from ..tasks import finish
+
+logger = logging.getLogger(__name__)
+
+PROGRESS_PERIOD = 10.0
+"""Seconds of waiting after which the log says who is missing, again and again."""
 
 
 class Syncing(Protocol):
     """An informer or a registration."""
+
+    @property
+    def name(self) -> str: ...
 
     def has_synced(self) -> bool: ...
 
@@ -22,21 +33,53 @@ class Syncing(Protocol):
 async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None) -> None:
     """Wait until all informers (or handlers' registrations) have synced.
 
+    It waits for all of them at once. One that has not been started yet is waited for too. Every ten seconds the log
+    says, at INFO, who is missing and what it is doing.
+
     Args:
         *informers: Whom to wait for.
         timeout: Seconds for all together; None waits for ever.
 
     Raises:
         SyncTimeout: It took longer; the message names each that is missing and what it is doing.
-        StoppedError: One stopped first.
+        StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
     """
+    waiting = [
+        asyncio.create_task(each.wait_synced(), name=f"waiting for {each.name}")
+        for each in informers
+        if not each.has_synced()
+    ]
     deadline = asyncio.timeout(timeout)
     try:
         async with deadline:
-            for informer in informers:
-                await informer.wait_synced()
+            await _all(waiting, informers)
     except TimeoutError as error:
         if not deadline.expired():
             raise
-        missing = [f"{each!r}: {each.state}" for each in informers if not each.has_synced()]
-        raise SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(missing)}") from error
+        if missing := [f"{each!r}: {each.state}" for each in _missing(informers)]:
+            raise SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(missing)}") from error
+    finally:
+        await finish(*waiting)
+        for task in waiting:
+            if not task.cancelled():
+                task.exception()  # of several that stopped at once one is raised
+
+
+async def _all(tasks: Iterable[asyncio.Task[None]], informers: Sequence[Syncing]) -> None:
+    """Wait for the tasks until one has failed, and raise what it raised."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    waiting = set(tasks)
+    while waiting:
+        done, waiting = await asyncio.wait(
+            waiting, timeout=PROGRESS_PERIOD, return_when=asyncio.FIRST_EXCEPTION
+        )
+        for task in done:
+            task.result()
+        if waiting:
+            missing = "; ".join(f"{each.name}: {each.state}" for each in _missing(informers))
+            logger.info("waiting for caches to sync for %.0f s: %s", loop.time() - started, missing)
+
+
+def _missing(informers: Iterable[Syncing]) -> list[Syncing]:
+    return [each for each in informers if not each.has_synced()]

@@ -21,6 +21,7 @@ from aioinformer import (
     StoppedError,
     SyncTimeout,
 )
+from aioinformer.fifo import RealFIFO
 
 from ..virtual_time import settled, virtual_time
 from .handlers import Follower
@@ -71,7 +72,9 @@ class FakeTransport:
     async def get(self, path: str, query: Query = (), *, timeout: float = 60) -> bytes:
         raise AssertionError
 
-    async def stream(self, path: str, query: Query = (), *, idle_timeout: float | None = None) -> Body:
+    async def stream(
+        self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = ""
+    ) -> Body:
         asked = dict(query)
         self.asked.append((path, asked))
         await asyncio.sleep(0)
@@ -98,6 +101,14 @@ def factory(transport: FakeTransport, **options: Any) -> SharedInformerFactory:
 
 
 class TestForResource:
+    @virtual_time
+    async def test_the_factorys_queue_is_its_informers(self) -> None:
+        subject = factory(FakeTransport(), queue="real")
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        async with subject:
+            await subject.wait_for_cache_sync(timeout=10)
+            assert [type(queue) for queue in pods._queues] == [RealFIFO]
+
     def test_the_same_collection_is_the_same_informer(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
@@ -120,6 +131,7 @@ class TestForResource:
             subject.for_resource("v1", "pods", namespaces=["red", "blue"]),
             subject.for_resource("v1", "pods", label_selector="a=b"),
             subject.for_resource("v1", "pods", field_selector="a=b"),
+            subject.for_resource("v1", "pods", metadata_only=True),
         ]
         assert len({id(informer) for informer in informers}) == len(informers)
         assert subject.informers == informers
@@ -130,9 +142,10 @@ class TestForResource:
         assert subject.for_resource("v1", "pods", namespace="red") is pods
         assert subject.for_resource("v1", "pods", namespaces=["red", "red"]) is pods
 
-    def test_no_namespace_at_all(self) -> None:
-        with pytest.raises(ConfigError):
-            factory(FakeTransport()).for_resource("v1", "pods", namespaces=[])
+    @pytest.mark.parametrize("namespaces", [[], [""], ["red", ""], ["red", None], ["red", 7], ["Red"]])
+    def test_namespaces_that_are_none(self, namespaces: Any) -> None:
+        with pytest.raises(ConfigError, match="namespace"):
+            factory(FakeTransport()).for_resource("v1", "pods", namespaces=namespaces)
 
 
 class TestLifecycle:
@@ -169,19 +182,49 @@ class TestLifecycle:
         assert {asked["labelSelector"] for _, asked in transport.asked} == {"a=b"}
 
     @virtual_time
-    async def test_what_is_asked_for_later_waits_for_the_next_start(self) -> None:
+    async def test_what_is_asked_for_after_the_start_starts_by_itself(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods", namespace="red")
         async with subject:
             await subject.wait_for_cache_sync()
             secrets = subject.for_resource("v1", "secrets", namespace="red")
-            await asyncio.sleep(10)
-            assert not secrets.has_synced()
-            await subject.wait_for_cache_sync(timeout=0)
-            subject.start()
-            await subject.wait_for_cache_sync()
+            secrets.set_transform(lambda obj: obj)  # in this turn it can still be set up
+            await secrets.wait_synced(timeout=10)
+            assert subject.for_resource("v1", "secrets", namespace="red") is secrets
+            with pytest.raises(AlreadyStartedError):
+                secrets.set_transform(lambda obj: obj)
+        assert pods.is_stopped
+        assert secrets.is_stopped
+
+    @virtual_time
+    async def test_what_was_just_asked_for_is_waited_for(self) -> None:
+        async with factory(FakeTransport()) as subject:
+            secrets = subject.for_resource("v1", "secrets", namespace="red")
+            await subject.wait_for_cache_sync(timeout=10)
             assert secrets.has_synced()
-            assert pods.has_synced()
+
+    @virtual_time
+    async def test_before_the_start_nothing_starts_by_itself(self) -> None:
+        subject = factory(transport := FakeTransport())
+        subject.for_resource("v1", "secrets", namespace="red")
+        await asyncio.sleep(10)
+        assert not transport.asked
+
+    @virtual_time
+    async def test_asked_for_and_left_in_one_turn(self) -> None:
+        async with factory(transport := FakeTransport()) as subject:
+            secrets = subject.for_resource("v1", "secrets", namespace="red")
+        await settled()
+        assert not transport.asked
+        assert not secrets.is_stopped, "it never began"
+
+    @virtual_time
+    async def test_after_the_shutdown_there_are_no_new_ones(self) -> None:
+        async with factory(FakeTransport()) as subject:
+            pods = subject.for_resource("v1", "pods")
+        assert subject.for_resource("v1", "pods") is pods
+        with pytest.raises(StoppedError, match=r"shut down; secrets of v1"):
+            subject.for_resource("v1", "secrets")
 
     @virtual_time
     async def test_shutdown_again_and_start_after_it(self) -> None:

@@ -17,7 +17,9 @@ from aioinformer import (
     KubeObject,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
+    SharedInformerFactory,
     StoppedError,
+    new_informer,
 )
 
 from ..reflector.running import NoJitter
@@ -246,7 +248,13 @@ class TestLifecycle:
                 await subject.__aexit__(None, None, None)
 
     def test_unknown_queues_and_object_types(self) -> None:
-        with pytest.raises(ConfigError, match="no queue named 'ring'"):
-            SharedIndexInformer(Scripted(), KubeObject, queue="ring")  # type: ignore[arg-type]
+        wrong: Any
+        for wrong in ("ring", None, ["real"]):
+            with pytest.raises(ConfigError, match=r"no queue named .*; there are: 'delta', 'real'"):
+                SharedIndexInformer(Scripted(), KubeObject, queue=wrong)
+            with pytest.raises(ConfigError, match="no queue named"):
+                SharedInformerFactory(None, queue=wrong)
+            with pytest.raises(ConfigError, match="no queue named"):
+                new_informer(Scripted(), KubeObject, 0.0, Follower(), queue=wrong)
         with pytest.raises(ConfigError):
             SharedIndexInformer(Scripted(), int)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
 from aioinformer import (
+    Backlog,
+    ConfigError,
+    InformerError,
     KubeObject,
+    ListOptions,
     Registration,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     StoppedError,
     SyncTimeout,
+    WrongEventLoopError,
 )
+from aioinformer.controller import QueueName
 
-from ..reflector.scripted import FOREVER, Scripted, Step, added, page, pod
+from ..reflector.scripted import FOREVER, Scripted, Step, Stream, added, modified, page, pod
+from ..steps import until
 from ..virtual_time import cancel_after, run, settled, virtual_time
 from .handlers import Follower
 
@@ -178,6 +186,247 @@ class TestRemoving:
             assert len(subject.state.handlers) == 1
 
 
+class TestShuttingDown:
+    """C53: ShutDownEventHandler, which also waits."""
+
+    @virtual_time
+    async def test_c53_it_waits_for_the_call_that_is_running_and_for_no_other(self) -> None:
+        """TestShutDownEventHandler_Lifecycles, TestRemoveEventHandler_SynchronousShutdown."""
+        subject = informer("a", "b", "c")
+        follower = Follower(seconds=10.0)
+        registration = subject.add_event_handler(follower)
+        loop = asyncio.get_running_loop()
+        async with subject:
+            await asyncio.sleep(12)
+            started = loop.time()
+            await subject.shut_down_event_handler(registration)
+            assert loop.time() - started == pytest.approx(8.0)
+            assert follower.calls == ["add a 1", "add b 2"]
+            assert not follower._busy
+            await asyncio.sleep(60)
+            assert len(follower.calls) == 2
+
+    @pytest.mark.parametrize("when", ["never started", "idle", "removed", "ended", "foreign"])
+    @virtual_time
+    async def test_c53_where_no_call_is_running_it_returns_at_once(self, when: str) -> None:
+        subject, other = informer("a"), informer("a")
+        registration = subject.add_event_handler(Follower(seconds=1.0))
+        foreign = other.add_event_handler(Follower(seconds=1.0))
+        if when == "never started":
+            await subject.shut_down_event_handler(registration)
+            return
+        loop = asyncio.get_running_loop()
+        async with subject, other:
+            await (foreign if when == "foreign" else registration).wait_synced()
+            if when == "ended":
+                await subject.__aexit__(None, None, None)
+            if when == "removed":
+                await subject.shut_down_event_handler(registration)
+            started = loop.time()
+            await subject.shut_down_event_handler(foreign if when == "foreign" else registration)
+            assert loop.time() == started
+            assert len(other.state.handlers) == 1
+
+    @virtual_time
+    async def test_c53_removed_before_its_running_call_is_waited_for_all_the_same(self) -> None:
+        subject = informer("a")
+        follower = Follower(seconds=10.0)
+        registration = subject.add_event_handler(follower)
+        async with subject:
+            await asyncio.sleep(1)
+            subject.remove_event_handler(registration)
+            await subject.shut_down_event_handler(registration)
+            assert not follower._busy
+
+    @virtual_time
+    async def test_w17_from_inside_itself_it_is_refused_from_another_handler_it_waits(self) -> None:
+        """W17: upstream deadlocks."""
+        errors: list[InformerError] = []
+        waited: list[float] = []
+        loop = asyncio.get_running_loop()
+
+        async def mine(obj: KubeObject, is_in_initial_list: bool) -> None:
+            try:
+                await subject.shut_down_event_handler(registrations[0])
+            except InformerError as error:
+                errors.append(error)
+
+        async def others(obj: KubeObject, is_in_initial_list: bool) -> None:
+            await subject.shut_down_event_handler(registrations[1])
+            waited.append(loop.time() - started)
+
+        subject = informer("a")
+        registrations = [
+            subject.add_event_handler(ResourceEventHandlerFuncs(on_add=mine)),
+            subject.add_event_handler(Follower(seconds=5.0)),
+            subject.add_event_handler(ResourceEventHandlerFuncs(on_add=others)),
+        ]
+        async with subject:
+            started = loop.time()
+            await asyncio.sleep(10)
+        assert "shut down from inside itself" in str(errors[0])
+        assert waited == [pytest.approx(5.0)]
+
+    @virtual_time
+    async def test_while_the_informer_stops_it_waits_for_its_end(self) -> None:
+        cleaned: list[bool] = []
+
+        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            try:
+                await asyncio.sleep(1000)
+            finally:
+                await asyncio.sleep(5)
+                cleaned.append(True)
+
+        subject = informer("a")
+        registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+        task = subject.begin()
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.sleep(1)
+        await subject.shut_down_event_handler(registration)
+        assert cleaned
+        with pytest.raises(StoppedError):
+            subject.add_event_handler(Follower())
+        await asyncio.wait({task})
+
+    @virtual_time
+    async def test_cancelled_it_has_removed_the_handler(self) -> None:
+        subject = informer("a")
+        async with subject:
+            for steps in range(1, 6):
+                registration = subject.add_event_handler(Follower(seconds=3.0))
+                await asyncio.sleep(1)
+                assert await cancel_after(
+                    steps, asyncio.create_task(subject.shut_down_event_handler(registration))
+                )
+                assert not subject.state.handlers
+
+
+class TestBacklog:
+    """What a handler that is too slow does to the rest."""
+
+    @pytest.mark.parametrize("backlog", ["unbounded", "coalesce", "drop_oldest"])
+    @virtual_time
+    async def test_c55_the_store_and_other_handlers_go_on(self, backlog: Backlog) -> None:
+        subject = informer(watch=[*(modified("a", version) for version in range(11, 111)), FOREVER])
+        registration = subject.add_event_handler(Follower(seconds=1000.0), backlog=backlog, backlog_limit=10)
+        other = Follower()
+        subject.add_event_handler(other)
+        async with subject:
+            await asyncio.sleep(10)
+            assert subject.store.list()[0].resource_version == "110"
+            assert other.copy == {"default/a": "110"}
+            state = registration.state
+            depth = {"unbounded": 100, "coalesce": 2, "drop_oldest": 11}[backlog]
+            assert (state.depth, state.backlog) == (depth, backlog)
+            assert state.coalesced + state.dropped == 100 - depth
+
+    @virtual_time
+    async def test_one_that_blocks_holds_up_the_store_and_changes_collect_in_the_queue(
+        self, queue: QueueName
+    ) -> None:
+        """W17's other side: what waits is bounded, and DeltaFIFO keeps one item for each object."""
+        names = [str(number) for number in range(20)]
+        events = [added(name, 11 + number) for number, name in enumerate(names)]
+        changes = [modified(name, 100 + number) for number, name in enumerate(names * 3)]
+        subject = informer(
+            watch=[*(step for event in events for step in (event, 0.1)), 5.0, changes, FOREVER]
+        )
+        slow, quick = Follower(seconds=10.0), Follower()
+        registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)
+        subject.add_event_handler(quick)
+        async with subject:
+            await asyncio.sleep(9)
+            assert len(subject.store) == len(quick.copy) == 5
+            state = subject.state
+            assert (registration.state.depth, state.queue_depth) == (5, 20 if queue == "delta" else 75)
+            await asyncio.sleep(10_000)
+            assert subject.state.queue_depth == 0
+            newest = {f"default/{name}": str(140 + number) for number, name in enumerate(names)}
+            assert slow.copy == quick.copy == newest
+            assert not slow.wrong + quick.wrong
+            assert registration.state.high_water < 5 + 20 * 4
+
+    @virtual_time
+    async def test_removing_one_that_blocks_lets_the_store_go_on(self) -> None:
+        subject = informer(watch=[added("a", 11), 0.1, added("b", 12), 0.1, added("c", 13), FOREVER])
+        registration = subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
+        async with subject:
+            await asyncio.sleep(10)
+            assert len(subject.store) == 1
+            subject.remove_event_handler(registration)
+            await asyncio.sleep(1)
+            assert len(subject.store) == 3
+
+    @virtual_time
+    async def test_blocked_it_can_be_left(self) -> None:
+        subject = informer(*"abc", watch=[added("d", 11), FOREVER])
+        subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
+        async with subject:
+            await asyncio.sleep(10)
+        assert subject.is_stopped
+
+    def test_what_cannot_be_is_found_out_at_once(self) -> None:
+        with pytest.raises(ConfigError, match="no backlog named 'ring'"):
+            informer().add_event_handler(Follower(), backlog="ring")  # type: ignore[arg-type]
+
+
+class TestOtherLoopsAndThreads:
+    """An informer belongs to one event loop."""
+
+    async def test_another_loop_or_thread_is_told_so_and_the_informer_lives_on(self) -> None:
+        more = asyncio.Event()
+
+        class Server(Scripted):
+            async def watch(self, options: ListOptions) -> Stream:
+                await more.wait()
+                return await super().watch(options)
+
+        subject = SharedIndexInformer(
+            Server([page(pod("a"), version=10)], [[added("b", 11), FOREVER]]), KubeObject
+        )
+        registration = subject.add_event_handler(Follower())
+        async with subject:
+            await registration.wait_synced()
+            for wait in (subject.wait_synced, registration.wait_synced):
+                with pytest.raises(WrongEventLoopError, match="runs in another event loop"):
+                    await elsewhere(wait)
+            with pytest.raises(WrongEventLoopError):
+                await elsewhere(lambda: subject.shut_down_event_handler(registration))
+            with pytest.raises(WrongEventLoopError):
+                await elsewhere(lambda: subject.__aexit__(None, None, None))
+            with pytest.raises(WrongEventLoopError):
+                await asyncio.to_thread(subject.add_event_handler, Follower())
+            with pytest.raises(WrongEventLoopError):
+                await asyncio.to_thread(subject.remove_event_handler, registration)
+            assert len(subject.state.handlers) == 1
+            more.set()
+            await until(lambda: len(subject.store) == 2)
+
+    async def test_before_the_start_the_first_who_waits_decides(self) -> None:
+        subject = informer("a")
+        waiting = asyncio.create_task(subject.wait_synced())
+        await settled()
+        with pytest.raises(WrongEventLoopError):
+            await elsewhere(subject.run)
+        async with subject:
+            await waiting
+
+    async def test_after_the_end_removing_a_handler_is_no_error_anywhere(self) -> None:
+        """C52."""
+        subject = informer("a")
+        registration = subject.add_event_handler(Follower())
+        async with subject:
+            await subject.wait_synced()
+        await asyncio.to_thread(subject.remove_event_handler, registration)
+
+
+async def elsewhere(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a coroutine in another thread's event loop."""
+    await asyncio.to_thread(lambda: asyncio.run(function()))
+
+
 class TestSyncing:
     @virtual_time
     async def test_only_once_the_handler_has_returned_from_the_last_initial_add(self) -> None:
@@ -211,6 +460,22 @@ class TestSyncing:
         async with subject:
             await settled()
             assert not registration.has_synced()
+
+    @virtual_time
+    async def test_removed_before_it_never_has(self) -> None:
+        subject = informer("a")
+        early, late = Follower(), Follower()
+        registration = subject.add_event_handler(early)
+        other = subject.add_event_handler(late)
+        subject.remove_event_handler(registration)
+        async with subject:
+            await other.wait_synced()
+            subject.remove_event_handler(other)
+            assert other.has_synced()
+            assert not registration.has_synced()
+            with pytest.raises(StoppedError, match="before it had synced"):
+                await registration.wait_synced()
+        assert other.has_synced()
 
     @virtual_time
     async def test_a_timeout_names_informer_handler_and_key(self) -> None:

@@ -84,6 +84,21 @@ class TestRelistsAndResyncs:
         run(main())
 
     @virtual_time
+    async def test_added_before_the_start_the_period_counts_from_then(self) -> None:
+        """C49: from the registration, however much later the informer starts."""
+        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 1.0)
+        follower = Follower()
+        subject.add_event_handler(follower, 7.0)
+        await asyncio.sleep(30)
+        async with subject:
+            await asyncio.sleep(1.5)
+            assert follower.resyncs == 1
+            await asyncio.sleep(6)
+            assert follower.resyncs == 1
+            await asyncio.sleep(1)
+            assert follower.resyncs == 2
+
+    @virtual_time
     async def test_added_later_the_period_counts_from_then(self) -> None:
         """C49."""
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 10.0)

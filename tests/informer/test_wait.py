@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
 from aioinformer import KubeObject, SharedIndexInformer, StoppedError, SyncTimeout, wait_for_cache_sync
 
 from ..reflector.scripted import Scripted, page, pod
-from ..virtual_time import settled, virtual_time
+from ..virtual_time import cancel_after, settled, virtual_time
 from .handlers import Follower
 
 
@@ -63,6 +64,83 @@ async def test_one_that_stops_first() -> None:
             await settled()
         with pytest.raises(StoppedError, match="first stopped before it had synced"):
             await waiting
+
+
+@virtual_time
+async def test_one_that_stops_ends_the_wait_for_others_at_once() -> None:
+    """They are waited for together, not one after the other."""
+    loop = asyncio.get_running_loop()
+    for order in (1, -1):
+        lasting, stopping = informer("lasting", 1000.0), informer("stopping", 1000.0)
+        registration = stopping.add_event_handler(Follower())
+        async with lasting:
+            async with stopping:
+                started = loop.time()
+                waiting = asyncio.create_task(
+                    wait_for_cache_sync(*(lasting, stopping, registration)[::order])
+                )
+                await settled()
+            with pytest.raises(StoppedError, match="stopping"):
+                await waiting
+            assert loop.time() == started
+
+
+@virtual_time
+async def test_progress_is_logged_every_ten_seconds_naming_who_is_missing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    first, second, late = informer("first", 15.0), informer("second", 25.0), informer("late")
+    registration = first.add_event_handler(Follower(seconds=20.0))
+    waiting = asyncio.create_task(wait_for_cache_sync(first, second, late, registration))
+    async with first, second:
+        await asyncio.sleep(36)
+        async with late:
+            await waiting
+    lines = [line for line in caplog.messages if line.startswith("waiting for caches to sync")]
+    assert [line.split(":")[0] for line in lines] == [
+        f"waiting for caches to sync for {seconds} s" for seconds in (10, 20, 30)
+    ]
+    named = [
+        [
+            name
+            for name in ("first: ", "second: ", "late: ", "first + event handler a follower: ")
+            if name in line
+        ]
+        for line in lines
+    ]
+    assert named == [
+        ["first: ", "second: ", "late: ", "first + event handler a follower: "],
+        ["second: ", "late: ", "first + event handler a follower: "],
+        ["late: ", "first + event handler a follower: "],
+    ]
+    assert "late: not synced, 0 objects, 0 queued; not started" in lines[2]
+
+
+@virtual_time
+async def test_a_short_wait_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with informer("quick", 5.0) as subject:
+        await wait_for_cache_sync(subject)
+    assert not caplog.messages
+
+
+@virtual_time
+async def test_a_wait_that_is_cancelled_leaves_no_task() -> None:
+    async with informer("first", 1000.0) as first, informer("second", 1000.0) as second:
+        await settled()
+        running = len(asyncio.all_tasks())
+        for steps in range(8):
+            waiting = asyncio.create_task(wait_for_cache_sync(first, second))
+            assert await cancel_after(steps, waiting)
+            assert len(asyncio.all_tasks()) == running
+
+
+@virtual_time
+async def test_what_is_waited_for_has_a_name() -> None:
+    subject = informer("pods")
+    registration = subject.add_event_handler(Follower())
+    assert (subject.name, registration.name) == ("pods", "pods + event handler a follower")
 
 
 @virtual_time

@@ -1,0 +1,177 @@
+"""Read-your-writes: waiting until the cache shows a version (KEP-5504 makes versions comparable)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..controller import Controller
+from ..errors import ConfigError, StoppedError, VersionTimeout
+from ..keys import namespace_of, resource_version_of
+from ..store import Store
+from ..versions import number_of, require_version
+
+
+class Goal:
+    """What is waited for.
+
+    A collection has reached a version once its reflector has read that far and all that was queued by then has
+    been worked off. An object is there earlier: as soon as the store has it at its version.
+
+    Args:
+        version: The resourceVersion.
+        key: Of the object, or None for the collection.
+        namespace: The object's, or None.
+    """
+
+    def __init__(self, version: str, key: str | None = None, namespace: str | None = None) -> None:
+        self.version = version
+        self.key = key
+        self.namespace = namespace
+        self.number = int(version)
+        self._is_reached = False
+        self._worked_off_at: dict[str, int] = {}  # of the collections that have read far enough
+
+    def is_reached(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
+        """Whether it was, once. To be asked at every progress from some time on: then none is missed."""
+        if not self._is_reached:
+            by_each = [self._is_reached_by(*each) for each in controllers.items()]
+            self._is_reached = self._is_stored(store) or (bool(by_each) and all(by_each))
+        return self._is_reached
+
+    def _is_stored(self, store: Store[Any]) -> bool:
+        obj = None if self.key is None else store.get_by_key(self.key)
+        return obj is not None and number_of(resource_version_of(obj)) >= self.number
+
+    def _is_reached_by(self, namespace: str, controller: Controller) -> bool:
+        goal = self._worked_off_at.get(namespace)
+        if goal is None:
+            if number_of(controller.last_sync_resource_version) < self.number:
+                return False
+            goal = self._worked_off_at[namespace] = controller.worked_off + controller.unfinished
+        return controller.worked_off >= goal
+
+
+class VersionWaits:
+    """Who waits for which version. While nobody does, controllers are not watched and pay nothing.
+
+    Args:
+        name: The informer's, for messages.
+        store: Its cache.
+        namespaces: Which it reads; ``""`` alone for an informer whose reading is its ListerWatcher's business.
+        state: Gives its state, for messages.
+    """
+
+    def __init__(
+        self, name: str, store: Store[Any], namespaces: Mapping[str, Any], state: Callable[[], object]
+    ) -> None:
+        self._name = name
+        self._store = store
+        self._namespaces = namespaces
+        self._state = state
+        self._controllers: dict[str, Controller] = {}
+        self._waiting: dict[asyncio.Future[None], Goal] = {}
+        self._stopped = False
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def start(self, controllers: Mapping[str, Controller]) -> None:
+        """The controllers are there, by their namespaces."""
+        self._controllers = dict(controllers)
+        self._watch_while_waited()
+
+    def stop(self) -> None:
+        """Nothing will come any more: whoever still waits has waited in vain."""
+        self._stopped = True
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def goal_of(self, written: Any) -> Goal:
+        """What to wait for: for an object, or a resourceVersion.
+
+        Raises:
+            ConfigError: It says no version, or is of a namespace that is not read here.
+            KeyFuncError: The object has no key.
+        """
+        if isinstance(written, str):
+            require_version("what to wait for", written)
+            return Goal(written)
+        key = self._store.key_of(written)
+        version = resource_version_of(written)
+        require_version(f"metadata.resourceVersion of {key}", version)
+        namespace = namespace_of(written)
+        if "" not in self._namespaces and namespace not in self._namespaces:
+            raise ConfigError(
+                f"{self._name} reads the namespaces {', '.join(self._namespaces)}; {key} is in none of them"
+            )
+        return Goal(version, key, namespace)
+
+    async def wait(self, goal: Goal, timeout: float | None) -> None:
+        """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``."""
+        if self._is_reached(goal):
+            return
+        deadline = asyncio.timeout(timeout)
+        try:
+            async with deadline:
+                await self._wait(goal)
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            if not self._is_reached(goal):  # somebody may have held the loop past the deadline
+                raise self._timeout(goal, timeout) from error
+        else:
+            if not self._is_reached(goal):
+                raise StoppedError(
+                    f"{self._name} stopped at {self._reached(goal)} before it had reached {goal.version}"
+                    f"{_about(goal)}: {self._state()}"
+                )
+
+    async def _wait(self, goal: Goal) -> None:
+        if self._stopped:
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[future] = goal
+        self._watch_while_waited()
+        try:
+            await future
+        finally:
+            del self._waiting[future]
+            self._watch_while_waited()
+
+    def _watch_while_waited(self) -> None:
+        for controller in self._controllers.values():
+            controller.watch_progress(self._wake if self._waiting else None)
+
+    def _wake(self) -> None:
+        read = max(number_of(each.last_sync_resource_version) for each in self._controllers.values())
+        for future, goal in self._waiting.items():
+            # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
+            if goal.number <= read and not future.done() and self._is_reached(goal):
+                future.set_result(None)
+
+    def _is_reached(self, goal: Goal) -> bool:
+        return goal.is_reached(self._store, self._concerned(goal))
+
+    def _concerned(self, goal: Goal) -> Mapping[str, Controller]:
+        """The controllers that have to get there."""
+        if goal.namespace is None or "" in self._controllers or not self._controllers:
+            return self._controllers
+        return {goal.namespace: self._controllers[goal.namespace]}
+
+    def _reached(self, goal: Goal) -> str:
+        """The lowest version that was read, for messages."""
+        versions = [each.last_sync_resource_version for each in self._concerned(goal).values()]
+        return min(versions, key=number_of, default="") or "no version"
+
+    def _timeout(self, goal: Goal, timeout: float | None) -> VersionTimeout:
+        return VersionTimeout(
+            self._name, goal.version, self._reached(goal), goal.key, timeout or 0.0, str(self._state())
+        )
+
+
+def _about(goal: Goal) -> str:
+    return f" for {goal.key}" if goal.key is not None else ""

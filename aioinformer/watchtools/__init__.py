@@ -1,0 +1,7 @@
+"""Watching without a cache, and waiting for what one wants to see (client-go ``tools/watch``)."""
+
+from .informer_events import InformerEvents
+from .retry_watcher import RetryWatcher
+from .until import until, until_with_sync, until_without_retry
+
+__all__ = ["InformerEvents", "RetryWatcher", "until", "until_with_sync", "until_without_retry"]

@@ -1,0 +1,266 @@
+"""RetryWatcher: one watch out of many (client-go ``tools/watch/retrywatcher.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from random import Random
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, overload
+
+from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListOptions, WatchEvent
+from ..checks import require_seconds
+from ..codec import Codec, codec_for
+from ..errors import ApiError, DecodeError, TransportError
+from ..keys import resource_version_of
+from ..objects import KubeObject
+from ..protocols import ListerWatcher
+from ..reflector.initial import status_error
+from ..reflector.watch import OpenWatch
+from ..versions import require_version
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MIN_RESTART_DELAY = 1.0
+"""Seconds from the beginning of one watch to the beginning of the next, at least."""
+
+ANSWER_TIMEOUT = 60.0
+"""Seconds without an answer after which the opening of a watch is given up, and tried again."""
+
+
+class RetryWatcher(Generic[T]):
+    """The events of a collection from a version on, however often the watch that brings them breaks off.
+
+        async with RetryWatcher(ListWatch.for_resource(client, "v1", "pods"), version) as events:
+            async for event in events:
+                print(event.type, event.object.key)
+
+    An async iterator of WatchEvents, with objects of the object type. It goes on from the last version that it has
+    given, so nothing comes twice and nothing is left out. Bookmarks move that version and are not given.
+
+    It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, after which there
+    are no more. That is once the version has expired (410), when watching is not permitted (401, 403), and for an
+    object that has no resourceVersion or is not of the object type. Everything else is tried again.
+
+    Args:
+        list_watch: What to watch.
+        resource_version: Where to begin: the version of a list, or of an object.
+        object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
+        min_restart_delay: Seconds from one watch to the next, at least; more where the server asks for it.
+        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this, and one that
+            is silent for longer is taken for dead.
+        random: Source of those timeouts.
+
+    Raises:
+        ConfigError: ``resource_version`` is ``""``, ``"0"`` or none that a server gives, or another value cannot work.
+
+    Cancellation: the watch is closed. The next event asked for then comes as if nothing had happened.
+
+    Guarantees:
+        Leaving ``async with`` and ``aclose`` have closed the watch; so has the end of the events. Left by ``break``
+        and forgotten, it is closed by the event loop.
+    """
+
+    @overload
+    def __init__(
+        self: RetryWatcher[KubeObject],
+        list_watch: ListerWatcher,
+        resource_version: str,
+        *,
+        min_restart_delay: float = MIN_RESTART_DELAY,
+        min_watch_timeout: float = 300.0,
+        random: Random | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        list_watch: ListerWatcher,
+        resource_version: str,
+        object_type: type[T],
+        *,
+        min_restart_delay: float = MIN_RESTART_DELAY,
+        min_watch_timeout: float = 300.0,
+        random: Random | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        list_watch: ListerWatcher,
+        resource_version: str,
+        object_type: type[Any] = KubeObject,
+        *,
+        min_restart_delay: float = MIN_RESTART_DELAY,
+        min_watch_timeout: float = 300.0,
+        random: Random | None = None,
+    ) -> None:
+        require_version("resource_version", resource_version)
+        require_seconds("min_restart_delay", min_restart_delay)
+        require_seconds("min_watch_timeout", min_watch_timeout)
+        self._watches: _Watches = _Watches(
+            list_watch,
+            resource_version,
+            codec_for(object_type),
+            min_restart_delay,
+            min_watch_timeout,
+            random or Random(),
+        )
+        self._events: AsyncGenerator[WatchEvent, None] | None = None
+        self._ended = False
+
+    def __repr__(self) -> str:
+        return f"<RetryWatcher {self._watches.name} at {self.resource_version}>"
+
+    @property
+    def resource_version(self) -> str:
+        """The version up to which all was given."""
+        return self._watches.version
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        if self._ended:
+            raise StopAsyncIteration
+        if self._events is None:
+            self._events = self._watches.run()
+        try:
+            return await anext(self._events)
+        except asyncio.CancelledError:
+            self._events = None  # it is closed; another goes on at the same version
+            raise
+        except BaseException:
+            self._ended = True
+            raise
+
+    async def aclose(self) -> None:
+        """Close the watch; there are no more events. Idempotent."""
+        self._ended = True
+        events, self._events = self._events, None
+        if events is not None:
+            await events.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Watches:
+    """One watch after the other. Knows nothing of who iterates, so that a generator that is forgotten is collected."""
+
+    def __init__(
+        self,
+        list_watch: ListerWatcher,
+        version: str,
+        codec: Codec[Any],
+        min_restart_delay: float,
+        min_watch_timeout: float,
+        random: Random,
+    ) -> None:
+        self.name = getattr(list_watch, "description", "") or "watch"
+        self.version = version
+        self._list_watch = list_watch
+        self._codec = codec
+        self._min_restart_delay = min_restart_delay
+        self._min_watch_timeout = min_watch_timeout
+        self._random = random
+        self._warned = False
+
+    async def run(self) -> AsyncGenerator[WatchEvent, None]:
+        """All events, until there is no going on."""
+        now = asyncio.get_running_loop().time
+        while True:
+            begun = now()
+            wait = 0.0
+            try:
+                watch = await self._open()
+                try:
+                    while (batch := await watch.next_batch()) is not None:
+                        for event in batch:
+                            taken = self._take(event)
+                            if taken is not None:
+                                yield taken
+                                if taken.type == ERROR:
+                                    return
+                finally:
+                    await watch.aclose()
+            except ApiError as error:
+                if error.is_expired or error.status in (401, 403):
+                    yield WatchEvent(ERROR, _status_of(error))
+                    return
+                wait = error.retry_after or 0.0
+                self._note_failure(error)
+            except TransportError as error:
+                self._note_failure(error)
+            await asyncio.sleep(max(begun + self._min_restart_delay - now(), wait))
+            logger.debug("%s: watching on at %s", self.name, self.version)
+
+    async def _open(self) -> OpenWatch:
+        timeout = max(1, int(self._min_watch_timeout * (1.0 + self._random.random())))
+        options = ListOptions(
+            resource_version=self.version, allow_watch_bookmarks=True, timeout_seconds=timeout
+        )
+        started = asyncio.get_running_loop().time()
+        deadline = asyncio.timeout(ANSWER_TIMEOUT)
+        try:
+            async with deadline:
+                return OpenWatch(await self._list_watch.watch(options), started, timeout)
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise TransportError(f"no answer to a watch for {ANSWER_TIMEOUT:g} s") from error
+
+    def _take(self, event: WatchEvent) -> WatchEvent | None:
+        """What to give for an event, or None. Moves the version on.
+
+        Raises:
+            ApiError: An ERROR that is to be dealt with as one of the request.
+            TransportError: A line that says nothing: the same version gives it anew.
+        """
+        if event.type == ERROR:
+            raise status_error(event.object)
+        if event.type == NO_EVENT:
+            raise TransportError("the watch sent a line that says no event")
+        if event.type not in (ADDED, MODIFIED, DELETED, BOOKMARK):
+            return _end(f"a watch event of unknown type {event.type!r}")
+        codec = codec_for(KubeObject) if event.type == BOOKMARK else self._codec
+        try:
+            obj = codec.decode(event.object)
+        except DecodeError as error:
+            return _end(str(error))
+        version = resource_version_of(obj)
+        if not version:
+            return _end(f"without a resourceVersion there is no going on: {obj!r:.200}")
+        self.version = version
+        self._warned = False
+        return None if event.type == BOOKMARK else WatchEvent(event.type, obj)
+
+    def _note_failure(self, error: Exception) -> None:
+        level = logging.DEBUG if self._warned else logging.WARNING
+        self._warned = True
+        logger.log(level, "%s at %s: %s; trying again", self.name, self.version, error)
+
+
+def _end(message: str) -> WatchEvent:
+    return WatchEvent(ERROR, _status_of(ApiError(500, "InternalError", message)))
+
+
+def _status_of(error: ApiError) -> dict[str, Any]:
+    """The Status that an error stands for."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+        "reason": error.reason,
+        "details": error.details,
+        "code": error.status,
+    }

@@ -1,0 +1,233 @@
+"""What an informer with a RealFIFO does that one with a DeltaFIFO does not; the rest is tested with both."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    CacheMutatedError,
+    CacheMutationDetector,
+    Delta,
+    DeltaType,
+    KubeObject,
+    ReplacedAllInfo,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+)
+
+from ..reflector.running import NoJitter
+from ..reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, error_event, modified, page, pod
+from ..virtual_time import run, settled, virtual_time
+from .handlers import Follower
+from .subject import cached, informer
+
+pytestmark = pytest.mark.parametrize("queue", ["real"], indirect=True)
+
+GONE = error_event(410, "Gone")
+
+
+@virtual_time
+async def test_c16_every_event_is_told_in_the_order_of_its_coming() -> None:
+    events = [
+        added("a", 11),
+        added("b", 12),
+        modified("a", 13),
+        deleted("b", 14),
+        added("b", 15),
+        modified("a", 16),
+    ]
+    subject = informer(Scripted([page(version=10)], [[events, FOREVER]]))
+    follower = Follower()
+    subject.add_event_handler(follower)
+    async with subject:
+        await asyncio.sleep(1)
+    assert follower.calls == [
+        "add a 11",
+        "add b 12",
+        "update a 11 13",
+        "delete b 14",
+        "add b 15",
+        "update a 13 16",
+    ]
+
+
+@virtual_time
+async def test_c17_a_deletion_of_what_was_never_there_is_told() -> None:
+    gone: list[str] = []
+    subject = informer(Scripted([page(version=10)], [[deleted("a", 11), FOREVER]]))
+    subject.add_event_handler(ResourceEventHandlerFuncs(on_delete=lambda obj: gone.append(obj.key)))
+    async with subject:
+        await asyncio.sleep(1)
+    assert gone == ["default/a"]
+
+
+@virtual_time
+async def test_c38_the_store_knows_how_far_it_is() -> None:
+    seen: list[str] = []
+
+    def look(*_: object) -> None:
+        seen.append(subject.store.last_store_sync_resource_version)
+
+    server = Scripted(
+        [page(pod("a", 7), pod("b", 3), version=10), page(version=20)],
+        [[1.0, added("c", 11), 1.0, bookmark(12), 4.0, GONE]],
+    )
+    subject = informer(server)
+    subject.add_event_handler(ResourceEventHandlerFuncs(on_add=look, on_delete=look))
+    async with subject:
+        await subject.wait_synced()
+        look()
+        await asyncio.sleep(2.5)
+        look()
+        await asyncio.sleep(60)
+    assert seen == ["10", "10", "10", "11", "12", "20", "20", "20"]
+
+
+@virtual_time
+async def test_c21_an_empty_collection_is_synced_once_its_list_was_worked_off() -> None:
+    subject = informer(Scripted([page(version=10)]))
+    async with subject:
+        await subject.wait_synced()
+        assert subject.store.last_store_sync_resource_version == "10"
+
+
+def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_nothing_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """C40, while the whole list is worked off in turns."""
+    monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+    lists = [
+        page(pod("a", 1), pod("b", 2), pod("c", 3), version=10),
+        page(pod("b", 15), pod("d", 16), pod("e", 17), version=20),
+    ]
+    kinds = set()
+    for steps in range(70):
+
+        async def main(steps: int = steps) -> Follower:
+            subject = informer(Scripted(lists, [[6.0, GONE], [modified("d", 21), deleted("e", 22), FOREVER]]))
+            first = Follower()
+            subject.add_event_handler(first)
+            async with subject:
+                await asyncio.sleep(6.8)
+                await settled(steps)
+                late = Follower()
+                registration = subject.add_event_handler(late)
+                await registration.wait_synced()
+                await asyncio.sleep(60)
+                for follower in (first, late):
+                    assert follower.copy == cached(subject) == {"default/b": "15", "default/d": "21"}
+                    assert not follower.wrong
+            return late
+
+        kinds.add(tuple(run(main()).calls[:3]))
+    assert len(kinds) > 2, "before, after and in the middle"
+
+
+@virtual_time
+async def test_a_long_list_does_not_hold_the_loop() -> None:
+    subject = informer(Scripted([page(*(pod(str(number)) for number in range(20_000)), version=10)]))
+    follower = Follower()
+    registration = subject.add_event_handler(follower)
+    told: set[int] = set()
+    async with subject:
+        while not subject.has_synced():
+            await asyncio.sleep(0)
+            told.add(registration.state.depth + registration.state.delivered)
+        assert len(subject.store) == 20_000
+    assert len(told) > 3
+
+
+class TestNamespaces:
+    @virtual_time
+    async def test_one_is_listed_again_while_events_of_another_come(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each has its queue, and the whole of each is a part of the store."""
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        red = [pod(f"r{number}", number, "red") for number in range(50)]
+        blue = [added(f"b{number}", 100 + number, namespace="blue") for number in range(200)]
+        servers = {
+            "red": Scripted([page(*red, version=90), page(*red[25:], version=95)], [[6.0, GONE]]),
+            "blue": Scripted([page(version=99)], [[6.8, *blue, FOREVER]]),
+        }
+        subject = SharedIndexInformer(
+            servers, KubeObject, indexers={"version": lambda obj: [obj.resource_version]}, random=NoJitter()
+        )
+        follower = Follower()
+        subject.add_event_handler(follower)
+        async with subject:
+            await asyncio.sleep(60)
+            names = [obj.name for obj in subject.store.list()]
+            assert sorted(names) == sorted([f"r{n}" for n in range(25, 50)] + [f"b{n}" for n in range(200)])
+            assert len(subject.lister.namespace("red").list()) == 25
+            assert len(subject.indexer.list_index_func_values("version")) == 225
+            assert follower.copy == cached(subject)
+        assert not follower.wrong
+        first_gone = follower.calls.index("tombstone r0 0")
+        assert any(call.startswith("add b") for call in follower.calls[:first_gone])
+        assert any(call.startswith("add b") for call in follower.calls[first_gone:])
+
+    @virtual_time
+    async def test_a_resync_of_one_is_told_once(self) -> None:
+        servers = {name: Scripted([page(pod("a", 1, name), version=10)]) for name in ("red", "blue")}
+        subject = SharedIndexInformer(servers, KubeObject, 10.0)
+        follower = Follower()
+        subject.add_event_handler(follower)
+        async with subject:
+            await asyncio.sleep(25)
+        assert follower.calls.count("update a 1 1") == 4
+
+
+class TestBackPressure:
+    @virtual_time
+    async def test_who_blocks_holds_up_the_reading(self) -> None:
+        """C29: the queue holds at most what there is room for; it does not merge."""
+        events = [modified("a", version) for version in range(11, 10_011)]
+        stream = [events[start : start + 100] for start in range(0, 10_000, 100)]
+        subject = informer(Scripted([page(pod("a", 1), version=10)], [[*stream, FOREVER]]))
+        slow = Follower(seconds=1.0)
+        subject.add_event_handler(slow, backlog="block", backlog_limit=5)
+        async with subject:
+            await asyncio.sleep(100)
+            assert 2000 <= subject.state.queue_depth < 2200
+            assert int(subject.last_sync_resource_version) < 2500
+            await asyncio.sleep(20_000)
+            assert slow.copy == {"default/a": "10010"}
+        assert not slow.wrong
+
+    @virtual_time
+    async def test_who_blocks_holds_up_a_list_too(self) -> None:
+        subject = informer(Scripted([page(*(pod(str(number)) for number in range(100)), version=10)]))
+        slow = Follower(seconds=1.0)
+        registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)
+        async with subject:
+            await asyncio.sleep(10.5)
+            assert len(subject.store) == 100
+            assert not subject.has_synced()
+            await subject.wait_synced()
+            assert registration.state.high_water == 5
+
+
+@virtual_time
+async def test_the_mutation_detector_sees_what_a_list_brings() -> None:
+    subject = SharedIndexInformer(
+        Scripted([page(pod("a", 1), version=10)]),
+        dict[str, Any],
+        mutation_detector=CacheMutationDetector(1.0),
+    )
+    with pytest.raises(CacheMutatedError, match="default/a"):
+        async with subject:
+            await subject.wait_synced()
+            subject.store.list()[0]["spec"]["wrong"] = 1
+            await asyncio.sleep(5)
+
+
+def test_handle_deltas_takes_whole_ones_at_once() -> None:
+    subject = informer(Scripted())
+    first = KubeObject.from_bytes(pod("a", 1))
+    subject.handle_deltas([Delta(DeltaType.REPLACED_ALL, ReplacedAllInfo("7", [first]))])
+    assert subject.store.list() == [first]
+    assert subject.store.last_store_sync_resource_version == "7"

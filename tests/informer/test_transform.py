@@ -1,0 +1,184 @@
+"""Transformers: once for each object, and a failure is the same however the object came."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from aioinformer import AlreadyStartedError, ConfigError, KubeObject
+
+from ..reflector.scripted import (
+    FOREVER,
+    Scripted,
+    Step,
+    added,
+    bookmark,
+    closing_bookmark,
+    deleted,
+    error_event,
+    modified,
+    page,
+    pod,
+)
+from ..virtual_time import virtual_time
+from .handlers import Follower
+from .subject import cached, informer
+
+GONE = error_event(410, "Gone")
+
+
+class Stripping:
+    """A transformer that counts, and fails on objects of some names.
+
+    Attributes:
+        calls: How often each object was given, by name and version.
+    """
+
+    def __init__(self, *bad: str, returns: bool = False) -> None:
+        self.calls: Counter[str] = Counter()
+        self.bad = set(bad)
+        self._returns = returns
+
+    def __call__(self, obj: KubeObject) -> Any:
+        self.calls[f"{obj.name} {obj.resource_version}"] += 1
+        if obj.name in self.bad:
+            if self._returns:
+                return None
+            raise ValueError(f"no {obj.name}")
+        fields = obj.to_dict()
+        fields["spec"]["stripped"] = True
+        return KubeObject.from_dict(fields)
+
+
+def by_list() -> Scripted:
+    return Scripted([page(pod("a", 1), pod("bad", 2), pod("c", 3), version=10)])
+
+
+def by_watch_list() -> Scripted:
+    events = [added("a", 1), added("bad", 2), added("c", 3), closing_bookmark(10), FOREVER]
+    return Scripted([], [events], watch_list_semantics=True)
+
+
+def live() -> Scripted:
+    return Scripted([page(version=10)], [[[added("a", 1), added("bad", 2)], added("c", 3), FOREVER]])
+
+
+EVERY_WAY = pytest.mark.parametrize("server", [by_list, by_watch_list, live])
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("returns", [False, True], ids=["raises", "returns None"])
+@virtual_time
+async def test_c79_a_failure_drops_its_object_logged_and_counted_and_no_other(
+    server: Any, returns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    subject, transform = informer(server()), Stripping("bad", returns=returns)
+    subject.set_transform(transform)
+    registration = subject.add_event_handler(follower := Follower())
+    async with subject:
+        await registration.wait_synced(timeout=10)
+        await asyncio.sleep(1)
+        assert cached(subject) == {"default/a": "1", "default/c": "3"}
+        assert subject.state.reflectors[0].rejected == 1
+        assert subject.state.failed == 0
+    assert sorted(follower.calls) == ["add a 1", "add c 3"]
+    said = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(said) == 1
+    assert "dropped an object: transforming default/bad at 2 failed" in said[0]
+
+
+@EVERY_WAY
+@virtual_time
+async def test_c78_each_object_goes_through_once(server: Any) -> None:
+    """Upstream calls it twice for each object of a WatchList."""
+    subject, transform = informer(server(), default_resync_period=10.0), Stripping("bad")
+    subject.set_transform(transform)
+    registration = subject.add_event_handler(Follower())
+    async with subject:
+        await registration.wait_synced()
+        await asyncio.sleep(35)
+        assert all(obj["spec"]["stripped"] for obj in subject.store.list())
+    assert transform.calls == {"a 1": 1, "bad 2": 1, "c 3": 1}, "not by resyncs either"
+
+
+@virtual_time
+async def test_what_was_cached_stays_when_a_newer_state_fails_live_and_by_a_list() -> None:
+    transform = Stripping()
+    server = Scripted(
+        [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 21), pod("b", 2), version=30)],
+        [[1.0, modified("a", 11), 6.0, GONE]],
+    )
+    subject = informer(server)
+    subject.set_transform(transform)
+    subject.add_event_handler(follower := Follower())
+    async with subject:
+        await subject.wait_synced()
+        transform.bad = {"a"}
+        await asyncio.sleep(3)
+        assert cached(subject) == {"default/a": "1", "default/b": "2"}
+        assert subject.state.reflectors[0].rejected == 1
+        assert subject.last_sync_resource_version == "11"
+        await asyncio.sleep(30)
+        assert cached(subject) == {"default/a": "1", "default/b": "2"}
+        assert subject.state.reflectors[0].rejected == 2
+    assert follower.calls == ["add a 1", "add b 2"]
+
+
+@pytest.mark.parametrize("by_a_list", [False, True])
+@virtual_time
+async def test_a_deletion_is_not_lost_by_a_failure(by_a_list: bool) -> None:
+    transform = Stripping()
+    steps: list[Step] = [6.0, GONE] if by_a_list else [6.0, deleted("a", 11), FOREVER]
+    subject = informer(Scripted([page(pod("a", 1), version=10), page(version=20)], [steps]))
+    subject.set_transform(transform)
+    subject.add_event_handler(follower := Follower())
+    async with subject:
+        await subject.wait_synced()
+        transform.bad = {"a"}
+        await asyncio.sleep(60)
+        assert not subject.store.list()
+    assert [call.split()[0] for call in follower.calls] == ["add", "tombstone" if by_a_list else "delete"]
+
+
+@virtual_time
+async def test_read_your_writes_with_a_transformer_that_fails() -> None:
+    """The version was reached; the object is not there."""
+    subject = informer(Scripted([page(version=10)], [[3.0, added("bad", 11), FOREVER]]))
+    subject.set_transform(Stripping("bad"))
+    async with subject:
+        assert await subject.wait_for({"metadata": {"name": "bad", "namespace": "default", "resourceVersion": "11"}},
+                                      timeout=10) is None  # fmt: skip
+
+
+@virtual_time
+async def test_versions_of_bookmarks_pass_transformers_by() -> None:
+    subject, transform = informer(Scripted([page(version=10)], [[bookmark(12), FOREVER]])), Stripping()
+    subject.set_transform(transform)
+    async with subject:
+        await subject.wait_for("12", timeout=10)
+    assert not transform.calls
+
+
+async def transform_later(obj: KubeObject) -> KubeObject:
+    return obj
+
+
+def transform_in_steps(obj: KubeObject) -> Any:
+    yield obj
+
+
+@pytest.mark.parametrize("transform", [transform_later, transform_in_steps, None, "strip"])
+@virtual_time
+async def test_what_is_no_transformer(transform: Any) -> None:
+    with pytest.raises(ConfigError, match="transform must be"):
+        informer(Scripted()).set_transform(transform)
+
+
+@virtual_time
+async def test_too_late() -> None:
+    async with informer(Scripted()) as subject:
+        with pytest.raises(AlreadyStartedError):
+            subject.set_transform(Stripping())

@@ -1,0 +1,60 @@
+"""What can never heal ends an informer, instead of being tried again for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer import (
+    Client,
+    ClientClosedError,
+    KubeObject,
+    ListWatch,
+    Phase,
+    SharedIndexInformer,
+    StoppedError,
+    WrongEventLoopError,
+)
+from aioinformer.testing import APIServer
+
+from ..steps import until
+
+
+async def test_a_client_that_was_closed() -> None:
+    async with APIServer() as server:
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        client = Client.from_url(server.url)
+        informer = SharedIndexInformer(ListWatch.for_resource(client, "v1", "configmaps"), KubeObject)
+        with pytest.raises(ClientClosedError):
+            async with informer:
+                await informer.wait_synced()
+                await client.close()
+                await until(lambda: informer.is_stopped)
+                assert informer.state.phase is Phase.STOPPED
+                assert isinstance(informer.state.last_error, ClientClosedError)
+        assert len(informer.store) == 1, "what was read can still be read"
+
+
+async def test_before_it_synced_whoever_waits_is_told_why() -> None:
+    async with APIServer() as server:
+        client = Client.from_url(server.url)
+        await client.close()
+        informer = SharedIndexInformer(ListWatch.for_resource(client, "v1", "configmaps"), KubeObject)
+        with pytest.raises(ClientClosedError):
+            async with informer:
+                with pytest.raises(StoppedError, match="the client is closed"):
+                    await informer.wait_synced()
+
+
+async def test_a_client_of_another_event_loop() -> None:
+    async with APIServer() as server, Client.from_url(server.url) as client:
+
+        async def inform() -> None:
+            informer = SharedIndexInformer(ListWatch.for_resource(client, "v1", "configmaps"), KubeObject)
+            async with informer:
+                await informer.wait_synced()
+
+        with pytest.raises(WrongEventLoopError, match=f"the client of {server.url} was opened in another"):
+            await asyncio.to_thread(lambda: asyncio.run(inform()))
+        assert await client.get("/api/v1/configmaps")

@@ -1,0 +1,360 @@
+"""Read-your-writes: wait_for returns once the cache shows what was written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioinformer import (
+    ConfigError,
+    KeyFuncError,
+    KubeObject,
+    SharedIndexInformer,
+    StoppedError,
+    SyncTimeout,
+    VersionTimeout,
+)
+
+from ..reflector.running import NoJitter
+from ..reflector.scripted import (
+    FOREVER,
+    Scripted,
+    Step,
+    added,
+    bookmark,
+    deleted,
+    error_event,
+    modified,
+    page,
+    pod,
+)
+from ..virtual_time import cancel_after, run, settled, virtual_time
+from .subject import cached, informer
+
+
+def written(name: str, version: int, namespace: str = "default") -> dict[str, Any]:
+    """What a write returned."""
+    obj: dict[str, Any] = json.loads(pod(name, version, namespace))
+    return obj
+
+
+def running(*steps: Step) -> SharedIndexInformer[KubeObject]:
+    """An informer of a, at version 10, whose watch goes on like this."""
+    return informer(Scripted([page(pod("a", 1), version=10)], [[*steps, FOREVER]]))
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str
+    resource_version: str
+
+
+class Pod(msgspec.Struct):
+    metadata: Meta
+
+
+class TestAnObject:
+    @pytest.mark.parametrize("version", [1, 5, 10])
+    @virtual_time
+    async def test_that_is_cached_at_this_version_or_a_newer_one(self, version: int) -> None:
+        subject = informer(Scripted([page(pod("a", 10), version=10)]))
+        async with subject:
+            await subject.wait_synced()
+            found = await subject.wait_for(written("a", version), timeout=0)
+            assert found is not None
+            assert found.resource_version == "10"
+
+    @virtual_time
+    async def test_that_comes_later(self) -> None:
+        subject = running(3.0, modified("a", 11), 4.0, modified("a", 12))
+        async with subject:
+            await subject.wait_synced()
+            started = now()
+            found = await subject.wait_for(written("a", 11))
+            assert found is not None
+            assert found.resource_version == "11"
+            assert now() - started == pytest.approx(3)
+            found = await subject.wait_for(written("a", 12))
+            assert found is not None
+            assert found.resource_version == "12"
+            assert now() - started == pytest.approx(7)
+
+    @virtual_time
+    async def test_whose_own_version_was_passed_by(self) -> None:
+        """Two writes in a row may arrive as one, by a list."""
+        server = Scripted(
+            [page(pod("a", 1), version=10), page(pod("a", 14), version=15)], [[6.0, error_event(410, "Gone")]]
+        )
+        subject = informer(server)
+        async with subject:
+            await subject.wait_synced()
+            found = await subject.wait_for(written("a", 12))
+            assert found is not None
+            assert found.resource_version == "14"
+
+    @virtual_time
+    async def test_of_which_versions_are_compared_as_numbers(self) -> None:
+        subject = informer(Scripted([page(pod("a", 9), version=9)], [[2.0, modified("a", 10), FOREVER]]))
+        async with subject:
+            await subject.wait_synced()
+            started = now()
+            await subject.wait_for(written("a", 10))
+            assert now() - started == pytest.approx(2)
+
+    @virtual_time
+    async def test_that_was_deleted_since(self) -> None:
+        subject = running(3.0, deleted("a", 12))
+        async with subject:
+            await subject.wait_synced()
+            assert await subject.wait_for(written("a", 11)) is None
+            assert not subject.store.list()
+
+    @virtual_time
+    async def test_that_was_created_and_deleted_before_anybody_looked(self) -> None:
+        """A list brought neither, but is past both."""
+        server = Scripted([page(version=10), page(version=20)], [[6.0, error_event(410, "Gone")]])
+        subject = informer(server)
+        async with subject:
+            await subject.wait_synced()
+            assert await subject.wait_for(written("b", 12)) is None
+
+    @virtual_time
+    async def test_that_the_selectors_do_not_pick_is_known_of_by_a_bookmark(self) -> None:
+        subject = running(50.0, bookmark(12))
+        async with subject:
+            await subject.wait_synced()
+            started = now()
+            assert await subject.wait_for(written("elsewhere", 12)) is None
+            assert now() - started == pytest.approx(50)
+
+    @virtual_time
+    async def test_of_another_key_is_not_waited_for_by_its_version_alone(self) -> None:
+        """The event of another object at a lower version says nothing."""
+        subject = running(3.0, modified("a", 11), 3.0, added("b", 13))
+        async with subject:
+            await subject.wait_synced()
+            started = now()
+            found = await subject.wait_for(written("b", 13))
+            assert found is not None
+            assert now() - started == pytest.approx(6)
+
+    @virtual_time
+    async def test_of_any_kind(self) -> None:
+        subject = running(modified("a", 11))
+        async with subject:
+            for form in (
+                written("a", 11),
+                KubeObject.from_dict(written("a", 11)),
+                Pod(Meta("a", "default", "11")),
+            ):
+                assert await subject.wait_for(form, timeout=1) is not None
+
+    @virtual_time
+    async def test_before_the_start_and_before_the_first_list(self) -> None:
+        subject = informer(Scripted([5.0, page(pod("a", 10), version=10)]))
+        waiting = asyncio.create_task(subject.wait_for(written("a", 10)))
+        await settled()
+        async with subject:
+            started = now()
+            found = await waiting
+            assert found is not None
+            assert now() - started == pytest.approx(5)
+
+
+class TestAVersion:
+    @virtual_time
+    async def test_of_the_list(self) -> None:
+        subject = informer(Scripted([5.0, page(pod("a", 1), pod("b", 2), version=10)]))
+        async with subject:
+            assert await subject.wait_for("10") is None
+            assert cached(subject) == {"default/a": "1", "default/b": "2"}
+            await subject.wait_for("3", timeout=0)
+
+    @pytest.mark.parametrize("step", [modified("a", 12), added("b", 12), deleted("a", 12), bookmark(12)])
+    @virtual_time
+    async def test_is_reached_by_any_event(self, step: Any) -> None:
+        subject = running(3.0, bookmark(11), 3.0, step)
+        async with subject:
+            await subject.wait_synced()
+            started = now()
+            await subject.wait_for("12")
+            assert now() - started == pytest.approx(6)
+
+    def test_only_once_the_cache_shows_all_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """DeltaFIFO works off by key: the newest version may be stored before an older one of another key."""
+        monkeypatch.setattr("aioinformer.fifo.queue.LONGEST_BATCH", 7)
+
+        async def main(steps: int) -> None:
+            events = [modified("a", 11), *(added(str(n), 12 + n) for n in range(600)), modified("a", 612)]
+            subject = running([events[0]], events[1:])
+            async with subject:
+                await settled(steps)
+                await subject.wait_for("612")
+                assert len(subject.store) == 601
+                found = subject.store.get_by_key("default/a")
+                assert found is not None
+                assert found.resource_version == "612"
+
+        for steps in range(20):
+            run(main(steps))
+
+    @pytest.mark.parametrize("version", ["", "0", "007", "abc", "-1", "1.5", "\uff11"])
+    @virtual_time
+    async def test_that_no_server_gives(self, version: str) -> None:
+        with pytest.raises(ConfigError, match="must be a resourceVersion that the server gave"):
+            await running().wait_for(version)
+
+
+class TestSeveralNamespaces:
+    def subject(self) -> SharedIndexInformer[KubeObject]:
+        servers = {
+            "red": Scripted([page(version=10)], [[3.0, added("a", 12, namespace="red"), FOREVER]]),
+            "blue": Scripted([page(version=10)], [[50.0, bookmark(13), FOREVER]]),
+        }
+        return SharedIndexInformer(servers, KubeObject, random=NoJitter())
+
+    @virtual_time
+    async def test_an_object_concerns_its_own(self) -> None:
+        async with self.subject() as subject:
+            await subject.wait_synced()
+            started = now()
+            assert await subject.wait_for(written("gone", 11, "red")) is None
+            assert now() - started == pytest.approx(3)
+            assert await subject.wait_for(written("a", 12, "red"), timeout=0) is not None
+
+    @virtual_time
+    async def test_a_version_concerns_all(self) -> None:
+        async with self.subject() as subject:
+            await subject.wait_synced()
+            started = now()
+            await subject.wait_for("12")
+            assert now() - started == pytest.approx(50)
+
+    @virtual_time
+    async def test_an_object_of_another_is_refused(self) -> None:
+        async with self.subject() as subject:
+            with pytest.raises(
+                ConfigError, match="reads the namespaces red, blue; green/a is in none of them"
+            ):
+                await subject.wait_for(written("a", 12, "green"))
+
+
+class TestGivingUp:
+    @virtual_time
+    async def test_a_timeout_says_what_was_wanted_and_what_was_reached(self) -> None:
+        async with running() as subject:
+            await subject.wait_synced()
+            with pytest.raises(VersionTimeout) as caught:
+                await subject.wait_for(written("b", 12), timeout=5)
+            error = caught.value
+            assert (error.name, error.key, error.wanted, error.reached) == (
+                "scripted pods",
+                "default/b",
+                "12",
+                "10",
+            )
+            assert str(error).startswith(
+                "scripted pods: not default/b at 12 after 5 s: reached 10; synced, 1 objects, 0 queued; "
+                "scripted pods: watching for 5.0 s"
+            )
+            assert isinstance(error, SyncTimeout)
+            with pytest.raises(VersionTimeout, match="not the collection at 12 after 5 s: reached 10"):
+                await subject.wait_for("12", timeout=5)
+
+    @virtual_time
+    async def test_a_timeout_before_the_first_list(self) -> None:
+        async with informer(Scripted([OSError("refused")] * 9)) as subject:
+            with pytest.raises(VersionTimeout, match=r"reached no version.*last error: refused"):
+                await subject.wait_for("12", timeout=5)
+
+    @virtual_time
+    async def test_a_timeout_of_ones_own_around_it(self) -> None:
+        async with running() as subject:
+            with pytest.raises(TimeoutError) as caught:
+                async with asyncio.timeout(1):
+                    await subject.wait_for("12", timeout=5)
+            assert not isinstance(caught.value, SyncTimeout)
+
+    @pytest.mark.parametrize("wanted", ["12", written("b", 12)])
+    @virtual_time
+    async def test_the_end_of_the_informer(self, wanted: Any) -> None:
+        async with running() as subject:
+            await subject.wait_synced()
+            waiting = asyncio.create_task(subject.wait_for(wanted))
+            await settled()
+        with pytest.raises(StoppedError, match="scripted pods stopped at 10 before it had reached 12"):
+            await waiting
+        with pytest.raises(StoppedError):
+            await subject.wait_for(wanted)
+        assert await subject.wait_for(written("a", 1)) is not None
+
+    @virtual_time
+    async def test_an_informer_that_is_cancelled_before_it_has_begun(self) -> None:
+        subject = running()
+        waiting = asyncio.create_task(subject.wait_for("12"))
+        await settled()
+        task = subject.begin()
+        task.cancel()
+        with pytest.raises(StoppedError):
+            await waiting
+
+    @virtual_time
+    async def test_an_object_without_a_version_or_a_name(self) -> None:
+        async with running() as subject:
+            with pytest.raises(ConfigError, match=r"metadata.resourceVersion of default/a must be"):
+                await subject.wait_for({"metadata": {"name": "a", "namespace": "default"}})
+            with pytest.raises(KeyFuncError):
+                await subject.wait_for({"metadata": {"resourceVersion": "5"}})
+
+
+class TestCost:
+    @virtual_time
+    async def test_waiters_that_are_cancelled_leave_nothing_behind(self) -> None:
+        async with running() as subject:
+            await subject.wait_synced()
+            for steps in range(6):
+                for wanted in ("12", written("b", 12)):
+                    task = asyncio.create_task(subject.wait_for(wanted))
+                    assert await cancel_after(steps, task)
+            assert len(subject._version_waits) == 0
+            assert [controller._on_progress for controller in subject._controllers] == [None]
+            assert [controller._reflector.on_progress for controller in subject._controllers] == [None]
+
+    @virtual_time
+    async def test_many_waiters_of_different_versions(self) -> None:
+        subject = running(*(modified("a", 11 + n) for n in range(100)))
+        async with subject:
+            await asyncio.gather(*(subject.wait_for(str(11 + n)) for n in range(100)))
+            assert len(subject._version_waits) == 0
+
+    @virtual_time
+    async def test_a_wait_does_not_poll(self) -> None:
+        """The loop goes round as often while somebody waits for an hour as while nobody does."""
+        loop: Any = asyncio.get_running_loop()
+        async with running() as subject:
+            await subject.wait_synced()
+            await asyncio.sleep(1)
+            begun = loop.steps
+            await asyncio.sleep(100)
+            without = loop.steps - begun
+            with pytest.raises(VersionTimeout):
+                await subject.wait_for("12", timeout=100)
+            assert loop.steps - begun - without < without + 10
+
+
+async def test_on_the_real_loops() -> None:
+    subject = running(0.01, modified("a", 11), 0.01, bookmark(13))
+    async with subject:
+        began = time.monotonic()
+        assert await subject.wait_for(written("a", 11), timeout=30) is not None
+        await subject.wait_for("13", timeout=30)
+        assert time.monotonic() - began < 30

@@ -1,0 +1,281 @@
+"""Where upstream is weak and an informer is not: points W7 to W24, as far as no other test holds them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    Client,
+    DeletedFinalStateUnknown,
+    KubeObject,
+    Phase,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+    SharedInformerFactory,
+    wait_for_cache_sync,
+)
+from aioinformer.errors import TransportError
+from aioinformer.testing import APIServer
+
+from ..reflector.running import Errors, NoJitter
+from ..reflector.scripted import (
+    FOREVER,
+    Scripted,
+    Step,
+    added,
+    bookmark,
+    deleted,
+    error_event,
+    modified,
+    page,
+    pod,
+)
+from ..steps import until
+from ..virtual_time import settled, virtual_time
+from .handlers import Follower
+from .subject import cached, informer
+
+GONE = error_event(410, "Gone")
+
+
+@virtual_time
+async def test_w7_whatever_processing_raises_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """Key function, transformer and index function, by the first list, live and by a relist; others go on."""
+
+    def transform(obj: KubeObject) -> KubeObject:
+        if obj.name == "untransformed":
+            raise ValueError("not this one")
+        return obj
+
+    def key_func(obj: KubeObject) -> str:
+        if obj.name == "keyless":
+            raise LookupError("no key for it")
+        return obj.key
+
+    names = ("untransformed", "keyless", "unindexed", "good")
+    server = Scripted(
+        [
+            page(*(pod(name, 1) for name in names), version=10),
+            page(*(pod(name, 2) for name in names), version=30),
+        ],
+        [[*(added(name, 20) for name in names), 6.0, GONE]],
+    )
+    subject = informer(
+        server, key_func=key_func, indexers={"node": lambda obj: [str(1 // (obj.name != "unindexed"))]}
+    )
+    subject.set_transform(transform)
+    async with subject:
+        await asyncio.sleep(60)
+        assert cached(subject) == {"default/unindexed": "2", "default/good": "2"}
+        assert subject.state.reflectors[0].rejected == 6
+        assert subject.state.failed == 3
+    for words in (
+        "transforming default/untransformed at 20 failed",
+        "no key for it",
+        "index 'node' failed on default/unindexed",
+    ):
+        assert words in caplog.text
+
+
+@virtual_time
+async def test_w8_backlogs_can_be_seen_and_shrink() -> None:
+    """Upstream's rings never do, and nothing tells of them."""
+    going = asyncio.Event()
+
+    async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+        await going.wait()
+
+    subject = informer(Scripted([page(*(pod(str(n), n) for n in range(3000)), version=3000)]))
+    subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+    async with subject:
+        await subject.wait_synced()
+        await settled()
+        (state,) = subject.state.handlers
+        assert (state.depth, state.high_water, state.handling) == (3000, 3000, "default/0")
+        assert subject.state.queue_depth == 0
+        going.set()
+        await asyncio.sleep(1)
+        (state,) = subject.state.handlers
+        assert (state.depth, state.high_water, state.delivered) == (0, 3000, 3000)
+
+
+@virtual_time
+async def test_w9_lists_watches_events_and_versions_are_counted() -> None:
+    """Upstream's metrics of the reflector are never written."""
+    server = Scripted(
+        [page(pod("a", 1), version=10), page(pod("a", 1), version=20)],
+        [[added("b", 11), bookmark(12), 10.0], [modified("b", 13), GONE], [deleted("a", 21), FOREVER]],
+    )
+    async with informer(server) as subject:
+        await asyncio.sleep(60)
+        (state,) = subject.state.reflectors
+        assert (state.lists, state.watches, state.events, state.rejected) == (2, 3, 5, 0)
+        assert (state.listed, state.resource_version) == (1, "21")
+        assert state.idle_seconds is not None
+        assert state.idle_seconds > 30
+
+
+@virtual_time
+async def test_w10_a_real_queue_tells_every_event_in_its_place() -> None:
+    """DeltaFIFO, which is the default here too, keeps the order of each object only."""
+    events = [added("b", 11), modified("a", 12), modified("b", 13), deleted("a", 14), added("a", 15)]
+    told = {}
+    for queue in ("real", "delta"):
+        follower = Follower()
+        server = Scripted([page(pod("a", 1), version=10)], [[events, FOREVER]])
+        subject = informer(server, queue=queue)
+        subject.add_event_handler(follower)
+        async with subject:
+            await asyncio.sleep(5)
+        assert not follower.wrong
+        told[queue] = follower.calls[1:]
+    assert told["real"] == ["add b 11", "update a 1 12", "update b 11 13", "delete a 14", "add a 15"]
+    assert told["delta"] == ["add b 11", "update b 11 13", "update a 1 12", "delete a 14", "add a 15"]
+
+
+async def test_w11_nothing_waits_for_a_large_list_that_is_being_worked_off() -> None:
+    """Upstream locks, until all of it is: handlers come and go, indexes are added, states are read in between."""
+    count = 20_000
+    subject = informer(Scripted([page(*(pod(str(n), n + 1) for n in range(count)), version=count)]))
+    looks = 0
+    async with subject:
+        while not subject.has_synced():
+            follower = Follower()
+            registration = subject.add_event_handler(follower)
+            assert not subject.is_stopped
+            assert subject.last_sync_resource_version in ("", str(count))
+            subject.remove_event_handler(registration)
+            looks += bool(len(subject.store) and not subject.has_synced())
+            await asyncio.sleep(0)
+        late = Follower()
+        await subject.add_event_handler(late).wait_synced()
+        assert len(late.copy) == count
+    assert looks >= 2, "nobody else had a turn while the list was worked off"
+
+
+@virtual_time
+async def test_w13_what_a_handler_does_to_an_object_reaches_nobody() -> None:
+    """Upstream shares the objects, and has a detector for it, which doubles the memory."""
+    seen: list[Any] = []
+
+    def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+        obj["spec"]["node"] = "mine"
+        obj.metadata.labels["mine"] = "yes"
+        with pytest.raises(AttributeError):
+            obj.resource_version = "99"  # type: ignore[misc]
+
+    subject = informer(Scripted([page(pod("a", 1, node="n1"), version=10)]))
+    subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+    subject.add_event_handler(ResourceEventHandlerFuncs(on_add=lambda obj, initial: seen.append(obj)))
+    async with subject:
+        await asyncio.sleep(5)
+        (stored,) = subject.store.list()
+    for obj in (stored, *seen):
+        assert (obj["spec"], obj.metadata.labels, obj.resource_version) == ({"node": "n1"}, {}, "1")
+
+
+async def test_w14_a_factory_passes_every_option_on() -> None:
+    """Upstream's reach the reflector only of who makes one by hand."""
+    errors: list[str] = []
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.create("v1", "configmaps", {"metadata": {"name": "a", "namespace": "default"}})
+        options: dict[str, Any] = {
+            "use_watch_list": False, "page_size": 7, "min_watch_timeout": 40.0, "random": NoJitter(),
+            "watch_error_handler": lambda reflector, error: errors.append(f"{reflector.name}: {error}"), "name": "mine",
+            "max_internal_error_retry_duration": 60.0,
+        }  # fmt: skip
+        async with SharedInformerFactory(client, **options) as factory:
+            configmaps = factory.for_resource("v1", "configmaps")
+            await factory.wait_for_cache_sync(timeout=30)
+            await until(lambda: server.open_watches)
+            server.faults.watch_error(code=500)
+            await until(lambda: errors)
+            assert configmaps.state.reflectors[0].lists == 1, "an internal error that is ridden out"
+    listed, watched = (
+        next(each for each in server.requests if each.verb == verb) for verb in ("list", "watch")
+    )
+    assert (listed.query["limit"], watched.query["timeoutSeconds"]) == ("7", "40")
+    assert "sendInitialEvents" not in watched.query
+    assert errors[0].startswith("mine: ")
+
+
+@pytest.mark.parametrize("how", ["expired", "internal", "cut", "unreadable"])
+@virtual_time
+async def test_w15_what_goes_wrong_in_a_stream_is_told(how: str) -> None:
+    """Upstream's handler hears of failures to list and to open only; C72."""
+    ends: dict[str, Step] = {
+        "expired": GONE, "internal": error_event(500, "InternalError"), "cut": TransportError("cut"),
+        "unreadable": ValueError("a decoder of ones own"),
+    }  # fmt: skip
+    errors = Errors()
+    subject = informer(Scripted([page(version=10), page(version=20)], [[added("a", 11), 6.0, ends[how]]]))
+    subject.set_watch_error_handler(errors)
+    async with subject:
+        await asyncio.sleep(10)
+        assert len(errors.errors) == 1
+        assert subject.state.phase is Phase.WATCHING
+
+
+@virtual_time
+async def test_w19_nobody_polls() -> None:
+    """Upstream looks each 100 ms whether all has synced."""
+    loop = asyncio.get_running_loop()
+    one, other = informer(Scripted([0.033, page(version=1)])), informer(Scripted([0.777, page(version=1)]))
+    registration = one.add_event_handler(Follower())
+    async with one, other:
+        started = loop.time()
+        await registration.wait_synced()
+        assert loop.time() - started == pytest.approx(0.033)
+        await wait_for_cache_sync(one, other)
+        assert loop.time() - started == pytest.approx(0.777)
+
+
+@virtual_time
+async def test_w20_who_has_no_streaming_lists_is_not_asked_before_every_list() -> None:
+    """Upstream asks each time; here for five minutes not."""
+    watches: list[Any] = [[error_event(422, "Invalid")], *[[20.0, GONE]] * 5]
+    server = Scripted([page(version=10)] * 9, watches, watch_list_semantics=True)
+    async with informer(server):
+        await asyncio.sleep(110)
+    streamed = [bool(options.send_initial_events) for options in server.watches]
+    assert len(streamed) >= 6
+    assert (streamed[0], any(streamed[1:])) == (True, False)
+
+
+@virtual_time
+async def test_w23_deleted_and_created_again_between_two_lists() -> None:
+    """C59: one update, as upstream; whoever cares compares the uids, which are at hand."""
+    again = pod("a", 15).replace(b"uid-a", b"uid-b")
+    server = Scripted([page(pod("a", 1), version=10), page(again, version=20)], [[6.0, GONE]])
+    pairs: list[tuple[str, str]] = []
+    gone: list[KubeObject | DeletedFinalStateUnknown[Any]] = []
+    subject = informer(server)
+    subject.add_event_handler(
+        ResourceEventHandlerFuncs(
+            on_update=lambda old, new: pairs.append((old.uid, new.uid)), on_delete=gone.append
+        )
+    )
+    async with subject:
+        await asyncio.sleep(60)
+    assert (pairs, gone) == ([("uid-a", "uid-b")], [])
+
+
+@virtual_time
+async def test_w24_the_shortest_period_holds_for_the_informers_own_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Upstream's documentation says so, its code does not."""
+    caplog.set_level(logging.WARNING)
+    subject = SharedIndexInformer(
+        Scripted([page(pod("a", 1), version=10)]), KubeObject, 0.1, random=NoJitter()
+    )
+    follower = Follower()
+    subject.add_event_handler(follower)
+    async with subject:
+        await asyncio.sleep(10.5)
+    assert 9 <= follower.resyncs <= 10
+    assert "raised to 1 s" in caplog.text

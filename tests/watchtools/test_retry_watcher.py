@@ -1,0 +1,325 @@
+"""RetryWatcher: one watch out of many."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioinformer import (
+    ApiError,
+    ClientClosedError,
+    ConfigError,
+    KubeObject,
+    ListOptions,
+    RetryWatcher,
+    TransportError,
+    WatchEvent,
+)
+
+from ..reflector.running import NoJitter
+from ..reflector.scripted import (
+    FOREVER,
+    Scripted,
+    added,
+    bookmark,
+    deleted,
+    error_event,
+    expired,
+    modified,
+    pod,
+    too_many_requests,
+)
+from ..virtual_time import cancel_after, run, settled, virtual_time
+
+
+def watcher(server: Scripted, version: str = "10", **options: Any) -> RetryWatcher[KubeObject]:
+    return RetryWatcher(server, version, random=NoJitter(), **options)
+
+
+def watching(*watches: Any) -> Scripted:
+    return Scripted([], watches)
+
+
+def told(event: WatchEvent) -> str:
+    if event.type == "ERROR":
+        return f"ERROR {event.object['code']} {event.object['reason']}"
+    return f"{event.type} {event.object.name} {event.object.resource_version}"
+
+
+async def all_of(subject: RetryWatcher[Any]) -> list[str]:
+    """Everything until it ends by itself."""
+    return [told(event) async for event in subject]
+
+
+async def first(count: int, subject: RetryWatcher[Any]) -> list[str]:
+    return [told(await anext(subject)) for _ in range(count)]
+
+
+class TestGoingOn:
+    @virtual_time
+    async def test_it_watches_on_from_the_last_version(self) -> None:
+        server = watching([added("a", 11), [modified("a", 12), deleted("a", 13)]], [added("b", 14), FOREVER])
+        async with watcher(server) as subject:
+            assert await first(4, subject) == ["ADDED a 11", "MODIFIED a 12", "DELETED a 13", "ADDED b 14"]
+            assert subject.resource_version == "14"
+        assert server.watches == [
+            ListOptions(resource_version=version, allow_watch_bookmarks=True, timeout_seconds=300)
+            for version in ("10", "13")
+        ]
+        assert not server.lists
+        server.assert_closed()
+
+    @virtual_time
+    async def test_bookmarks_are_swallowed_and_their_version_is_used(self) -> None:
+        server = watching([bookmark(15)], [added("a", 16), FOREVER])
+        async with watcher(server) as subject:
+            assert await first(1, subject) == ["ADDED a 16"]
+        assert server.versions() == [("watch", "10"), ("watch", "15")]
+
+    @virtual_time
+    async def test_objects_are_of_the_type_asked_for(self) -> None:
+        server = watching([added("a", 11), bookmark(12), FOREVER])
+        async with RetryWatcher(server, "10", dict[str, Any]) as subject:
+            event = await anext(subject)
+            assert event.object["metadata"]["name"] == "a"
+
+    @pytest.mark.parametrize(
+        "trouble",
+        [
+            TransportError("refused"),
+            ApiError(500, "InternalError"),
+            ApiError(404, "NotFound"),
+            [TransportError("cut")],
+            [error_event(500, "InternalError")],
+            [error_event(504, "Timeout")],
+            [error_event(418, "Teapot")],
+            [WatchEvent("", b"upstream timed out")],
+            [WatchEvent("ERROR", b"<html>")],
+        ],
+    )
+    @virtual_time
+    async def test_trouble_that_may_pass(self, trouble: Any) -> None:
+        server = watching(trouble, trouble, [added("a", 11), FOREVER])
+        async with watcher(server) as subject:
+            assert await first(1, subject) == ["ADDED a 11"]
+        assert server.versions() == [("watch", "10")] * 3
+        server.assert_closed()
+
+    @virtual_time
+    async def test_a_second_from_one_watch_to_the_next_at_least(self) -> None:
+        """Counted from its beginning: one that has lived for longer is followed at once."""
+        server = watching([added("a", 11)], [0.7], [30.0], TransportError("refused"), [added("b", 12)])
+        async with watcher(server) as subject:
+            await first(2, subject)
+        assert server.delays() == pytest.approx([1, 1, 30, 1])
+
+    @virtual_time
+    async def test_another_least_time(self) -> None:
+        server = watching([added("a", 11)], [added("b", 12), FOREVER])
+        async with watcher(server, min_restart_delay=5.0) as subject:
+            await first(2, subject)
+        assert server.delays() == pytest.approx([5])
+
+    @virtual_time
+    async def test_retry_after_is_honoured_on_opening_and_in_the_stream(self) -> None:
+        server = watching(
+            too_many_requests(retry_after=7),
+            [3.0, error_event(429, "TooManyRequests", retryAfterSeconds=9)],
+            [added("b", 12), FOREVER],
+        )
+        async with watcher(server) as subject:
+            await first(1, subject)
+        assert server.delays() == pytest.approx([7, 12])
+
+    @virtual_time
+    async def test_silence_for_longer_than_asked_for_is_taken_for_half_open(self) -> None:
+        server = watching([FOREVER], [added("a", 11), FOREVER])
+        async with watcher(server, min_watch_timeout=60.0) as subject:
+            assert await first(1, subject) == ["ADDED a 11"]
+        assert server.delays() == pytest.approx([65])
+        server.assert_closed()
+
+    @virtual_time
+    async def test_a_watch_that_is_never_answered_is_given_up(self) -> None:
+        server = watching(FOREVER, [added("a", 11), FOREVER])
+        async with watcher(server) as subject:
+            assert await first(1, subject) == ["ADDED a 11"]
+        assert server.delays() == pytest.approx([60])
+
+    @virtual_time
+    async def test_an_outage_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        server = watching(*[TransportError("refused")] * 5, [added("a", 11)], TransportError("again"), [])
+        async with watcher(server) as subject:
+            await first(1, subject)
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1.5):
+                    await anext(subject)
+        assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
+            "scripted pods at 10: refused; trying again",
+            "scripted pods at 11: again; trying again",
+        ]
+
+
+class TestTheEnd:
+    @pytest.mark.parametrize("version", ["", "0", "x", "-3"])
+    def test_versions_that_are_none_are_refused(self, version: str) -> None:
+        with pytest.raises(ConfigError, match="resource_version must be a resourceVersion"):
+            watcher(Scripted(), version)
+
+    @pytest.mark.parametrize("option", ["min_restart_delay", "min_watch_timeout"])
+    def test_durations_that_are_none_are_refused(self, option: str) -> None:
+        with pytest.raises(ConfigError, match=option):
+            RetryWatcher(Scripted(), "10", **{option: float("nan")})  # type: ignore[call-overload]
+
+    @virtual_time
+    async def test_expiry_in_the_stream_is_given_and_is_the_end(self) -> None:
+        server = watching([added("a", 11), error_event(410, "Expired"), added("b", 12)])
+        assert await all_of(watcher(server)) == ["ADDED a 11", "ERROR 410 Expired"]
+        server.assert_closed()
+
+    @virtual_time
+    async def test_w22_expiry_on_opening_is_the_end_too(self) -> None:
+        """Upstream tries the same version again each second, for ever."""
+        server = watching([added("a", 11)], expired())
+        subject = watcher(server)
+        assert await all_of(subject) == ["ADDED a 11", "ERROR 410 Expired"]
+        assert server.versions() == [("watch", "10"), ("watch", "11")]
+        with pytest.raises(StopAsyncIteration):
+            await anext(subject)
+
+    @pytest.mark.parametrize(
+        "refusal", [ApiError(403, "Forbidden", "no"), ApiError(401, "Unauthorized", "who")]
+    )
+    @virtual_time
+    async def test_who_may_not_watch_is_told_so(self, refusal: ApiError) -> None:
+        events = [event async for event in watcher(watching(refusal))]
+        assert [event.type for event in events] == ["ERROR"]
+        assert events[0].object == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": refusal.message,
+            "reason": refusal.reason,
+            "details": {},
+            "code": refusal.status,
+        }
+        assert str(ApiError.from_status(events[0].object)) == str(refusal)
+
+    @pytest.mark.parametrize(
+        ("event", "said"),
+        [
+            (added("a", ""), "without a resourceVersion"),
+            (bookmark(""), "without a resourceVersion"),
+            (WatchEvent("ADDED", b"[]"), "not a Kubernetes object"),
+            (WatchEvent("EXPLODED", pod("a", 11)), "unknown type 'EXPLODED'"),
+        ],
+    )
+    @virtual_time
+    async def test_what_it_cannot_go_on_from_is_the_end(self, event: WatchEvent, said: str) -> None:
+        """Events might get lost."""
+        server = watching([added("b", 11), event, added("c", 12), FOREVER])
+        events = [event async for event in watcher(server)]
+        assert [event.type for event in events] == ["ADDED", "ERROR"]
+        assert events[1].object["code"] == 500
+        assert said in events[1].object["message"]
+        server.assert_closed()
+
+    @virtual_time
+    async def test_an_object_of_another_type_is_the_end(self) -> None:
+        server = watching([added("a", 11), FOREVER])
+        events = [event async for event in RetryWatcher(server, "10", Narrow)]
+        assert [event.type for event in events] == ["ERROR"]
+        assert "not a Narrow" in events[0].object["message"]
+
+    @virtual_time
+    async def test_errors_that_are_nobodys_are_raised_and_are_the_end(self) -> None:
+        for error in (ValueError("mine"), ClientClosedError("the client is closed")):
+            for watch in (error, [error]):
+                server = watching(watch)
+                subject = watcher(server)
+                with pytest.raises(type(error)):
+                    await anext(subject)
+                with pytest.raises(StopAsyncIteration):
+                    await anext(subject)
+                server.assert_closed()
+
+
+class TestClosing:
+    @virtual_time
+    async def test_leaving_closes_the_watch_and_ends_it(self) -> None:
+        server = watching([added("a", 11), added("b", 12), FOREVER])
+        async with watcher(server) as subject:
+            async for _ in subject:
+                break
+            assert server.streams[0].closed == 0
+        server.assert_closed()
+        await subject.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await anext(subject)
+
+    @virtual_time
+    async def test_closed_before_it_has_begun_it_asks_for_nothing(self) -> None:
+        async with watcher(server := Scripted()):
+            pass
+        assert not server.watches
+
+    async def test_left_by_break_and_forgotten_it_is_closed(self) -> None:
+        server = watching([added("a", 11), added("b", 12), FOREVER])
+        async for _ in watcher(server):
+            break
+        await settled()
+        server.assert_closed()
+
+    def test_cancelled_at_any_moment_it_has_closed_the_watch_and_goes_on_where_it_was(self) -> None:
+        for steps in range(12):
+
+            async def main(steps: int = steps) -> None:
+                server = watching(*[[added("a", 11), added("b", 12), FOREVER]] * 2)
+                subject = watcher(server)
+                seen: list[str] = []
+
+                async def follow() -> None:
+                    async for event in subject:
+                        seen.append(told(event))  # noqa: PERF401 - it is cancelled in the middle
+
+                assert await cancel_after(steps, asyncio.create_task(follow()))
+                server.assert_closed()
+                if steps:
+                    version = subject.resource_version
+                    await cancel_after(20, asyncio.create_task(follow()))
+                    server.assert_closed()
+                    assert server.versions()[-1] == ("watch", version)
+
+            run(main())
+
+    @virtual_time
+    async def test_nothing_is_lost_by_looking_with_a_timeout_again_and_again(self) -> None:
+        server = watching(
+            [0.5, added("a", 11), FOREVER],
+            [1.5, added("b", 12), FOREVER],
+            [0.1, [added("b", 12), added("c", 13)], FOREVER],
+        )
+        seen: list[str] = []
+        async with watcher(server) as subject:
+            while len(seen) < 3:
+                try:
+                    async with asyncio.timeout(1):
+                        seen.append(told(await anext(subject)))
+                except TimeoutError:
+                    pass
+        assert seen == ["ADDED a 11", "ADDED b 12", "ADDED c 13"]
+        server.assert_closed()
+
+
+class NarrowMeta(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class Narrow(msgspec.Struct):
+    metadata: NarrowMeta
+    status: dict[str, str]

@@ -1,0 +1,289 @@
+"""until: waiting for what events show."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    ApiError,
+    ConfigError,
+    Indexer,
+    InformerEvents,
+    KubeObject,
+    RetryWatcher,
+    SharedIndexInformer,
+    StoppedError,
+    UntilTimeout,
+    WatchClosedError,
+    WatchEvent,
+    until,
+    until_with_sync,
+    until_without_retry,
+)
+
+from ..reflector.running import NoJitter
+from ..reflector.scripted import (
+    FOREVER,
+    Scripted,
+    Step,
+    added,
+    deleted,
+    error_event,
+    expired,
+    modified,
+    page,
+    pod,
+)
+from ..virtual_time import cancel_after, run, settled, virtual_time
+
+
+def is_at(version: int) -> Any:
+    """A condition: the event's object is at this version or a newer one."""
+
+    def is_there(event: WatchEvent) -> bool:
+        return int(event.object.resource_version) >= version
+
+    return is_there
+
+
+async def stream(*events: WatchEvent) -> AsyncIterator[WatchEvent]:
+    for event in events:
+        await asyncio.sleep(1)
+        yield WatchEvent(event.type, KubeObject.from_bytes(event.object)) if event.type != "ERROR" else event
+
+
+class TestWithoutRetry:
+    @virtual_time
+    async def test_conditions_are_met_one_after_the_other(self) -> None:
+        asked: list[tuple[int, str]] = []
+
+        def condition(version: int) -> Any:
+            def is_there(event: WatchEvent) -> bool:
+                asked.append((version, event.object.resource_version))
+                return bool(is_at(version)(event))
+
+            return is_there
+
+        events = stream(added("a", 11), modified("a", 12), modified("a", 13), modified("a", 14))
+        event = await until_without_retry(events, condition(12), condition(11), condition(14))
+        assert event.object.resource_version == "14"
+        assert asked == [(12, "11"), (12, "12"), (11, "12"), (14, "12"), (14, "13"), (14, "14")]
+
+    @virtual_time
+    async def test_conditions_may_be_async(self) -> None:
+        async def is_deleted(event: WatchEvent) -> bool:
+            await asyncio.sleep(1)
+            return event.type == "DELETED"
+
+        event = await until_without_retry(stream(added("a", 11), deleted("a", 12)), is_deleted)
+        assert event.type == "DELETED"
+
+    @virtual_time
+    async def test_events_that_end_before(self) -> None:
+        with pytest.raises(WatchClosedError) as caught:
+            await until_without_retry(stream(added("a", 11), modified("a", 12)), is_at(11), is_at(20))
+        assert caught.value.event.object.resource_version == "12"
+        assert "ended before condition 2 of 2" in str(caught.value)
+        assert "the last event was MODIFIED of default/a at 12" in str(caught.value)
+        assert not isinstance(caught.value, TimeoutError)
+        with pytest.raises(WatchClosedError, match="there was no event"):
+            await until_without_retry(stream(), is_at(11))
+
+    @virtual_time
+    async def test_a_timeout_says_which_condition(self) -> None:
+        with pytest.raises(UntilTimeout) as caught:
+            await until_without_retry(
+                stream(added("a", 11), modified("a", 12)), is_at(11), is_at(20), timeout=1.5
+            )
+        assert isinstance(caught.value, TimeoutError)
+        assert caught.value.event.object.resource_version == "11"
+        assert "after 1.5 s not condition 2 of 2" in str(caught.value)
+        assert "is_there" in str(caught.value)
+
+    @virtual_time
+    async def test_an_error_event_is_raised(self) -> None:
+        with pytest.raises(ApiError) as caught:
+            await until_without_retry(stream(added("a", 11), error_event(410, "Expired")), is_at(20))
+        assert caught.value.is_expired
+
+    @virtual_time
+    async def test_what_a_condition_raises_ends_the_wait(self) -> None:
+        def fail(event: WatchEvent) -> bool:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await until_without_retry(stream(added("a", 11)), fail)
+
+    @virtual_time
+    async def test_without_conditions_there_is_nothing_to_wait_for(self) -> None:
+        with pytest.raises(ConfigError, match="a condition at least"):
+            await until_without_retry(stream())
+
+
+class TestUntil:
+    @virtual_time
+    async def test_broken_watches_are_gone_on_with(self) -> None:
+        server = Scripted([], [[added("a", 11)], [modified("a", 12), FOREVER]])
+        event = await until(server, "10", is_at(12))
+        assert (event.type, event.object.resource_version) == ("MODIFIED", "12")
+        assert server.versions() == [("watch", "10"), ("watch", "11")]
+        server.assert_closed()
+
+    @virtual_time
+    async def test_objects_are_of_the_type_asked_for(self) -> None:
+        server = Scripted([], [[added("a", 11), FOREVER]])
+        event = await until(server, "10", lambda event: event.object["kind"] == "Pod", object_type=dict)
+        assert type(event.object) is dict
+
+    @pytest.mark.parametrize("watch", [expired(), [error_event(410, "Expired")]])
+    @virtual_time
+    async def test_a_version_that_has_expired(self, watch: Any) -> None:
+        server = Scripted([], [watch])
+        with pytest.raises(ApiError, match="410 Expired"):
+            await until(server, "10", is_at(12))
+        server.assert_closed()
+
+    @virtual_time
+    async def test_a_timeout_closes_the_watch(self) -> None:
+        server = Scripted([], [[added("a", 11), FOREVER]])
+        with pytest.raises(
+            UntilTimeout, match=r"RetryWatcher scripted pods .*last event was ADDED of default/a at 11"
+        ):
+            await until(server, "10", is_at(12), timeout=5)
+        server.assert_closed()
+
+    def test_cancelled_at_any_moment_nothing_stays_open(self) -> None:
+        for steps in range(15):
+
+            async def main(steps: int = steps) -> None:
+                server = Scripted([], [[added("a", 11), FOREVER]])
+                assert await cancel_after(steps, asyncio.create_task(until(server, "10", is_at(12))))
+                server.assert_closed()
+
+            run(main())
+
+    @virtual_time
+    async def test_a_watcher_of_ones_own_stays_ones_own(self) -> None:
+        server = Scripted([], [[added("a", 11), added("b", 12), FOREVER]])
+        async with RetryWatcher(server, "10") as events:
+            await until_without_retry(events, is_at(11))
+            assert (await anext(events)).object.name == "b"
+        server.assert_closed()
+
+
+def informer(*steps: Step, items: int = 1) -> SharedIndexInformer[KubeObject]:
+    pods = [pod(chr(ord("a") + n), 1 + n) for n in range(items)]
+    return SharedIndexInformer(
+        Scripted([page(*pods, version=10)], [[*steps, FOREVER]]), KubeObject, random=NoJitter()
+    )
+
+
+class TestWithSync:
+    @virtual_time
+    async def test_what_is_cached_comes_first(self) -> None:
+        async with informer(3.0, modified("a", 11)) as subject:
+            await subject.wait_synced()
+            event = await until_with_sync(subject, is_at(1))
+            assert event is not None
+            assert (event.type, event.object.resource_version) == ("ADDED", "1")
+            event = await until_with_sync(subject, is_at(1), is_at(11))
+            assert event is not None
+            assert (event.type, event.object.resource_version) == ("MODIFIED", "11")
+            assert not subject.state.handlers
+
+    @virtual_time
+    async def test_a_deletion_that_was_missed_has_the_last_known_state(self) -> None:
+        server = Scripted(
+            [page(pod("a", 1), version=10), page(version=20)], [[6.0, error_event(410, "Gone")]]
+        )
+        async with SharedIndexInformer(server, KubeObject, random=NoJitter()) as subject:
+            event = await until_with_sync(subject, lambda event: event.type == "DELETED")
+            assert event is not None
+            assert (event.object.name, event.object.resource_version) == ("a", "1")
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    @virtual_time
+    async def test_a_precondition_that_holds_spares_the_wait(self, is_async: bool) -> None:
+        asked: list[int] = []
+
+        def has_two(indexer: Indexer[KubeObject]) -> bool:
+            asked.append(len(indexer))
+            return len(indexer) == 2
+
+        async def later(indexer: Indexer[KubeObject]) -> bool:
+            await asyncio.sleep(1)
+            return has_two(indexer)
+
+        async with informer(items=2) as subject:
+            precondition: Any = later if is_async else has_two
+            assert await until_with_sync(subject, is_at(99), precondition=precondition) is None
+        assert asked == [2], "once, and not before it had synced"
+
+    @virtual_time
+    async def test_a_precondition_that_does_not_hold(self) -> None:
+        async with informer(3.0, modified("a", 11)) as subject:
+            event = await until_with_sync(subject, is_at(11), precondition=lambda indexer: False)
+            assert event is not None
+
+    @virtual_time
+    async def test_an_informer_that_starts_later(self) -> None:
+        subject = informer()
+        waiting = asyncio.create_task(until_with_sync(subject, is_at(1), precondition=lambda indexer: False))
+        await settled()
+        async with subject:
+            assert await waiting is not None
+
+    @virtual_time
+    async def test_an_informer_that_ends(self) -> None:
+        async with informer() as subject:
+            waiting = asyncio.create_task(until_with_sync(subject, is_at(99)))
+            await settled()
+        with pytest.raises(WatchClosedError, match="scripted pods ended before condition 1 of 1"):
+            await waiting
+        with pytest.raises(StoppedError):
+            await until_with_sync(subject, is_at(1))
+
+    @virtual_time
+    async def test_a_timeout_while_it_has_not_synced(self) -> None:
+        server = Scripted([OSError("refused")] * 9)
+        async with SharedIndexInformer(server, KubeObject, random=NoJitter()) as subject:
+            with pytest.raises(UntilTimeout):
+                await until_with_sync(subject, is_at(1), precondition=lambda indexer: True, timeout=5)
+            assert not subject.state.handlers
+
+    def test_cancelled_at_any_moment_the_handler_is_removed(self) -> None:
+        async def main(steps: int) -> None:
+            async with informer(modified("a", 11)) as subject:
+                await cancel_after(steps, asyncio.create_task(until_with_sync(subject, is_at(99))))
+                assert not subject.state.handlers
+
+        for steps in range(15):
+            run(main(steps))
+
+
+class TestInformerEvents:
+    @virtual_time
+    async def test_all_of_it_in_order(self) -> None:
+        seen = []
+        async with (
+            informer([modified("a", 11), added("b", 12)], 3.0, deleted("a", 13)) as subject,
+            InformerEvents(subject) as events,
+        ):
+            async for event in events:
+                seen.append(f"{event.type} {event.object.name} {event.object.resource_version}")
+                if len(seen) == 4:
+                    break
+        assert seen == ["ADDED a 1", "MODIFIED a 11", "ADDED b 12", "DELETED a 13"]
+
+    @virtual_time
+    async def test_what_came_before_the_informers_end_is_given(self) -> None:
+        async with informer(items=3) as subject:
+            events = await InformerEvents(subject).__aenter__()
+            await subject.wait_synced()
+            await settled()
+        assert [event.object.name async for event in events] == ["a", "b", "c"]
+        await events.__aexit__(None, None, None)
