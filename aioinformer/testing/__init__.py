@@ -12,11 +12,12 @@ JSON patches and TLS need the extra: `pip install aioinformer[testing]`.
 
 from __future__ import annotations
 
-from aioinformer.testing.errors import MissingExtraError, StatusError, TestingError
+from aioinformer.testing.errors import MissingExtraError, StatusError, TestingError, UnknownNameError
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import FieldLabel, ResourceType
 from aioinformer.testing.server import APIServer
+from aioinformer.testing.simulation import TROUBLES, Simulation, SimulationError, simulate
 
 __all__ = [
     "APIServer",
@@ -24,8 +25,13 @@ __all__ = [
     "Fault",
     "Request",
     "ResourceType",
+    "simulate",
+    "Simulation",
+    "SimulationError",
+    "TROUBLES",
     "FieldLabel",
     "TestingError",
     "StatusError",
     "MissingExtraError",
+    "UnknownNameError",
 ]

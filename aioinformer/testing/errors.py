@@ -4,7 +4,8 @@ The tree of this room's errors:
 
     TestingError
     ├── StatusError          an HTTP answer with a `Status` body; raised by the Python API as well
-    └── MissingExtraError    a library of the extra `aioinformer[testing]` is not installed
+    ├── MissingExtraError    a library of the extra `aioinformer[testing]` is not installed
+    └── SimulationError      what a simulation finds by itself: deadlock, leaks and others
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from aioinformer.testing.resources import ResourceType
 
@@ -71,6 +72,14 @@ class MissingExtraError(TestingError, ImportError):
         super().__init__(
             f"{purpose} needs {library}, which is not installed: pip install aioinformer[testing]"
         )
+
+
+class UnknownNameError(TestingError, ValueError):
+    """A fault is to be about a verb or resource that this server does not have: it would never be met."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"no {what} named {name!r}; there are: {', '.join(sorted(known))}")
+        self.name = name
 
 
 class StatusError(TestingError):

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from aioinformer.testing.errors import StatusError
+from aioinformer.testing.errors import StatusError, UnknownNameError
+from aioinformer.testing.requests import VERBS
 from aioinformer.testing.watches import error_line
 
 if TYPE_CHECKING:
@@ -93,13 +94,21 @@ class Truncation(Fault):
     fraction: float = 0.5
 
 
+@dataclass(slots=True, eq=False)
+class Lag(Fault):
+    """Lets a replica answer that has not seen the latest changes."""
+
+    changes: int = 0
+
+
 class Faults:
     """The faults of a server; `server.faults`.
 
     Whatever takes `verb`, `resource` and `matching` is about the requests that meet all of them:
     `verb` is `"list"`, `"watch"`, `"get"`, `"create"` and so on, `resource` a plural name as `"pods"` or
     `"deployments.apps"`, `matching` any function of the `Request`. What waits for requests returns a `Fault`,
-    with the number of `hits` and a `remove()`.
+    with the number of `hits` and a `remove()`. A verb or resource that the server does not have raises
+    `UnknownNameError`; define a custom resource before its faults.
 
     Attributes:
         expired_as_status: Answer a watch from an expired version with HTTP status 410. The real server
@@ -109,13 +118,15 @@ class Faults:
     def __init__(
         self,
         *,
+        resources: Callable[[], Iterable[str]],
         watches: Callable[[], Iterable[OpenWatch]],
-        expire_history: Callable[[], int],
+        expire_history: Callable[[bool], int],
         refuse: Callable[[], None],
         accept: Callable[[], Awaitable[None]],
         cut_connections: Callable[[], int],
     ) -> None:
         self.expired_as_status = False
+        self._resources = resources
         self._watches = watches
         self._expire_history = expire_history
         self._refuse = refuse
@@ -125,6 +136,7 @@ class Faults:
         self._delays: list[Delay] = []
         self._freezes: list[Freeze] = []
         self._truncations: list[Truncation] = []
+        self._lags: list[Lag] = []
         self._lost_bookmarks: list[Fault] = []
         self._lost_closing_bookmarks: list[Fault] = []
 
@@ -217,7 +229,7 @@ class Faults:
         """
         error = _error(status, reason, message, retry_after)
         failure = Failure(verb, resource, matching, times, error=error, in_stream=in_stream)
-        return _added(failure, self._failures)
+        return self._added(failure, self._failures)
 
     def delay(
         self,
@@ -229,7 +241,7 @@ class Faults:
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
         """Let requests wait before they are answered."""
-        return _added(Delay(verb, resource, matching, times, seconds=seconds), self._delays)
+        return self._added(Delay(verb, resource, matching, times, seconds=seconds), self._delays)
 
     def freeze(
         self,
@@ -243,7 +255,7 @@ class Faults:
         It lasts until `thaw` or the fault's `remove`. Then everything goes on where it stood, as after a pause of
         the network.
         """
-        return _added(Freeze(verb, resource, matching), self._freezes)
+        return self._added(Freeze(verb, resource, matching), self._freezes)
 
     def thaw(self) -> None:
         """End every freeze."""
@@ -259,28 +271,40 @@ class Faults:
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
         """Cut the connection after a fraction of a list's objects: the server goes away in the middle of a page."""
-        return _added(Truncation("list", resource, matching, times, fraction=fraction), self._truncations)
+        return self._added(
+            Truncation("list", resource, matching, times, fraction=fraction), self._truncations
+        )
+
+    def lag(self, changes: int, *, times: int | None = 1, resource: str | None = None) -> Fault:
+        """Answer lists from a replica that lies so many of the server's changes behind.
+
+        Lists of the most recent state, and further pages, do not come from a replica's cache. One at a version that
+        the replica has not reached is refused: "Too large resource version".
+        """
+        return self._added(Lag("list", resource, _from_cache, times, changes=changes), self._lags)
 
     def lose_bookmarks(self, resource: str | None = None, *, times: int | None = None) -> Fault:
         """Send no bookmarks; the closing one of a WatchList is not meant."""
-        return _added(Fault("watch", resource, None, times), self._lost_bookmarks)
+        return self._added(Fault("watch", resource, None, times), self._lost_bookmarks)
 
     def lose_closing_bookmark(self, times: int | None = 1, resource: str | None = None) -> Fault:
         """Do not send the bookmark that ends the initial events of a WatchList."""
-        return _added(Fault("watch", resource, None, times), self._lost_closing_bookmarks)
+        return self._added(Fault("watch", resource, None, times), self._lost_closing_bookmarks)
 
     # The server as a whole
 
-    def expire_history(self) -> int:
+    def expire_history(self, *, step: bool = True) -> int:
         """Empty the history: every resourceVersion and continue token handed out so far is expired.
 
-        Watches that are open go on; who comes with an older version gets 410. The server's version takes one
-        step, so this includes whoever has seen everything.
+        Watches that are open go on; who comes with an older version gets 410.
+
+        Args:
+            step: Let the server's version take one step, so that this includes whoever has seen everything.
 
         Returns:
             The version from which watches can begin again.
         """
-        return self._expire_history()
+        return self._expire_history(step)
 
     def cut_connections(self) -> int:
         """Cut every connection at once, whatever goes on in it.
@@ -311,6 +335,7 @@ class Faults:
             self._failures,
             self._delays,
             self._truncations,
+            self._lags,
             self._lost_bookmarks,
             self._lost_closing_bookmarks,
         ):
@@ -326,6 +351,11 @@ class Faults:
         """The truncation that a request meets, if any."""
         return next((found for found in list(self._truncations) if found.use(request)), None)
 
+    def replica_version(self, request: Request, current: int, oldest: int) -> int:
+        """The version of the replica that answers a list; not older than its cache can show."""
+        behind = max((lag.changes for lag in list(self._lags) if lag.use(request)), default=0)
+        return max(current - behind, min(oldest, current))
+
     def delay_for(self, request: Request) -> float:
         """How long a request has to wait."""
         return sum(delay.seconds for delay in list(self._delays) if delay.use(request))
@@ -339,7 +369,25 @@ class Faults:
         rules = self._lost_closing_bookmarks if closing else self._lost_bookmarks
         return not any(rule.use(request) for rule in list(rules))
 
+    def check(self, verb: str | None, resource: str | None) -> None:
+        """Find a misspelt name out: a fault about it would never be met, and the test pass for nothing.
+
+        Raises:
+            UnknownNameError: There is no such verb or resource.
+        """
+        if verb is not None and verb not in VERBS:
+            raise UnknownNameError("verb", verb, VERBS)
+        if resource is not None and resource not in (known := set(self._resources())):
+            raise UnknownNameError("resource", resource, known)
+
+    def _added(self, fault: _F, rules: list[_F]) -> _F:
+        self.check(fault.verb, fault.resource)
+        fault._rules = rules
+        rules.append(fault)
+        return fault
+
     def _open(self, resource: str | None) -> list[OpenWatch]:
+        self.check(None, resource)
         return [watch for watch in self._watches() if watch.request.about(resource)]
 
     def _send(self, data: bytes, resource: str | None, *, end: bool) -> int:
@@ -351,10 +399,13 @@ class Faults:
         return len(found)
 
 
-def _added(fault: _F, rules: list[_F]) -> _F:
-    fault._rules = rules
-    rules.append(fault)
-    return fault
+def _from_cache(request: Request) -> bool:
+    """Whether the real server answers a list out of its cache."""
+    version = request.query.get("resourceVersion", "")
+    exact = request.query.get("resourceVersionMatch") == "Exact" or (
+        request.query.get("limit") and version != "0"
+    )
+    return bool(version) and not exact and not request.is_continue
 
 
 def _error(code: int, reason: str | None, message: str | None, retry_after: int | None) -> StatusError:

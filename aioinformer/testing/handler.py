@@ -165,7 +165,9 @@ class Handler:
             send_initial_events=request.flag("sendInitialEvents"),
         )
         request.number("timeoutSeconds")
-        page = list_page(self._cluster.collection(resource), options, self._cluster.resource_version)
+        collection, current = self._cluster.collection(resource), self._cluster.resource_version
+        version = self._faults.replica_version(request, current, collection.log.floor)
+        page = list_page(collection, options, version)
         if not isinstance(view, PlainView):
             body = view.page(page.items, str(page.resource_version), page.continue_token, page.remaining)
             return web.Response(body=body, headers=JSON)
@@ -214,12 +216,14 @@ class Handler:
         response = web.StreamResponse(headers=JSON)
         request.status = 200
         self.watches[watch] = None
-        collection.watchers.add(watch.wake)
+        collection.watchers[watch.wake] = None
         try:
             await response.prepare(http)
             await watch.run(response)
+        except ConnectionError:
+            pass  # the client has gone: aiohttp finds that out again, and is quiet then
         finally:
-            collection.watchers.discard(watch.wake)
+            collection.watchers.pop(watch.wake, None)
             del self.watches[watch]
         return response
 

@@ -11,6 +11,9 @@ from aioinformer.testing.errors import bad_request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+"""What can be asked of a resource."""
+
 _FALSE = frozenset(["0", "false"])
 
 

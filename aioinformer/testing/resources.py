@@ -134,6 +134,11 @@ class Registry:
         """The resource in any of its versions, or None."""
         return next((t for t in self._types.values() if t.group == group and t.plural == plural), None)
 
+    def names(self) -> set[str]:
+        """What resources can be called: their plurals, alone and with their groups."""
+        plurals = {t.plural for t in self._types.values()}
+        return plurals | {f"{t.plural}.{t.group}" for t in self._types.values() if t.group}
+
     def __iter__(self) -> Iterator[ResourceType]:
         return iter(list(self._types.values()))
 

@@ -108,6 +108,7 @@ class APIServer:
         self._work = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self.faults = Faults(
+            resources=self.cluster.registry.names,
             watches=lambda: list(self._handler.watches),
             expire_history=self.cluster.storage.expire_history,
             refuse=self._refuse,
@@ -397,7 +398,12 @@ class APIServer:
         *,
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
-        """Answer 403 to requests of a verb about a resource, until the result's `remove()`."""
+        """Answer 403 to requests of a verb about a resource, until the result's `remove()`.
+
+        Raises:
+            UnknownNameError: There is no such verb or resource.
+        """
+        self.faults.check(verb, resource)
         rule = Fault(verb, resource, matching, None, 0, self._forbidden)
         self._forbidden.append(rule)
         return rule

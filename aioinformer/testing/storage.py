@@ -214,7 +214,7 @@ class Collection:
         log: The latest changes.
         changed: The version of the latest change.
         closed: Whether the resource is gone; watches end.
-        watchers: Called at every change.
+        watchers: Called at every change, in the order of their coming.
     """
 
     _SNAPSHOTS = 8
@@ -225,7 +225,7 @@ class Collection:
         self.log = EventLog(history, buffer)
         self.changed = 0
         self.closed = False
-        self.watchers: set[Callable[[], None]] = set()
+        self.watchers: dict[Callable[[], None], None] = {}
         self._snapshots: OrderedDict[int, tuple[list[str], list[StoredObject]]] = OrderedDict()
 
     def apply(self, event: StoredEvent) -> None:
@@ -339,13 +339,14 @@ class Storage:
         self.resource_version += 1
         return self.resource_version
 
-    def expire_history(self) -> int:
+    def expire_history(self, step: bool = True) -> int:
         """Make every version handed out so far too old for a new watch or a further page; open watches go on.
 
         The counter takes one step, as it does on a cluster where something else is always changing: so even
-        a client that has seen everything must list again, as after a restart of a real API server.
+        a client that has seen everything must list again, as after a restart of a real API server. Without `step`
+        who has seen everything can go on.
         """
-        self._floor = self.next_version()
+        self._floor = self.next_version() if step else self.resource_version
         for collection in self._collections.values():
             collection.log.floor = self._floor
         return self._floor

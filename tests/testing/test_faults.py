@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from time import perf_counter
 
 import aiohttp
 import pytest
 
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, ResourceType, UnknownNameError
 
 from .client import APIClient, Lines
 from .test_watching import ALL, CONFIGMAPS, WATCH_LIST, create, now
@@ -224,3 +225,37 @@ async def test_faults_are_cleared(api: APIClient, server: APIServer) -> None:
     server.faults.truncate(times=None)
     server.faults.clear()
     assert (await api.get(ALL)).status == 200
+
+
+async def test_what_the_server_does_not_have_is_found_out(server: APIServer) -> None:
+    """A fault about a misspelt name would never be met, and a test with it would pass for nothing."""
+    faults = server.faults
+    asked: list[Callable[[], object]] = [
+        lambda: faults.drop_watches("configmap"),
+        lambda: faults.watch_error(resource="configmap"),
+        lambda: faults.send_raw(b"x", "configmap"),
+        lambda: faults.fail(resource="configmap"),
+        lambda: faults.delay(1.0, resource="configmap"),
+        lambda: faults.freeze(resource="configmap"),
+        lambda: faults.truncate(resource="configmap"),
+        lambda: faults.lose_bookmarks("configmap"),
+        lambda: faults.lose_closing_bookmark(resource="configmap"),
+        lambda: server.forbid("list", "configmap"),
+    ]
+    for ask in asked:
+        with pytest.raises(
+            UnknownNameError, match=r"no resource named 'configmap'; there are: .*\bconfigmaps\b"
+        ):
+            ask()
+    with pytest.raises(UnknownNameError, match=r"no verb named 'lists'; there are: .*\blist\b"):
+        faults.fail(verb="lists")
+    for name in ("configmaps", "deployments.apps", "deployments"):
+        faults.fail(resource=name).remove()
+
+
+async def test_a_custom_resource_has_faults_once_it_is_defined(server: APIServer) -> None:
+    with pytest.raises(UnknownNameError):
+        server.faults.fail(resource="caves.example.com")
+    server.register(ResourceType("example.com", "v1", "caves", "Cave"))
+    for name in ("caves", "caves.example.com"):
+        assert server.faults.drop_watches(name) == 0

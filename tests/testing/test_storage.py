@@ -156,7 +156,7 @@ def test_a_deletion_shows_the_last_state_with_its_own_version() -> None:
 def test_watchers_are_told() -> None:
     objects = Objects()
     woken: list[int] = []
-    objects.collection.watchers.add(lambda: woken.append(objects.version))
+    objects.collection.watchers[lambda: woken.append(objects.version)] = None
     objects.put("a")
     objects.collection.close()
     assert woken == [1, 1]
