@@ -105,9 +105,10 @@ class API:
         assert isinstance(answer.body, dict), answer
         return answer.body
 
-    async def events(self, path: str, query: dict[str, str]) -> Answer:
+    async def events(self, path: str, query: dict[str, str], accept: str = JSON) -> Answer:
         """Everything of a watch until the server ends it: a list of events, or the refusal."""
-        async with self._session.get(path, params={"watch": "true", **query}) as response:
+        params, headers = {"watch": "true", **query}, {"Accept": accept}
+        async with self._session.get(path, params=params, headers=headers) as response:
             kind = response.headers.get("Content-Type", "").partition(";")[0]
             said = await response.read()
             if response.status != 200:

@@ -75,7 +75,7 @@ class Cluster(ABC):
         return Client.from_kubeconfig(path=path)
 
     def list_watch(
-        self, client: Client, resource: Resource, namespace: str | None = None, **selectors: str
+        self, client: Client, resource: Resource, namespace: str | None = None, **selectors: Any
     ) -> ListWatch:
         """A collection in a namespace; "" for all, None for the test's own."""
         where = self.namespace if namespace is None else namespace

@@ -17,12 +17,7 @@ from .api import API
 from .clusters import Cluster, EmbeddedCluster, KubernetesCluster
 from .witness import Log
 
-# A real server on a shared machine is late now and then; what is wrong fails again.
-REAL = [
-    pytest.mark.kubernetes,
-    pytest.mark.xdist_group("kubernetes"),
-    pytest.mark.flaky(reruns=2),
-]
+REAL = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
 BOTH = ["embedded", pytest.param("kubernetes", marks=REAL)]
 
 

@@ -17,7 +17,7 @@ class Meta(msgspec.Struct, rename="camel"):
     resource_version: str
 
 
-def definition(group: str, kind: str) -> Object:
+def definition(group: str, kind: str, scope: str = "Namespaced") -> Object:
     """A CustomResourceDefinition with a status subresource, whose spec and status may hold anything."""
     singular = kind.lower()
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -28,7 +28,7 @@ def definition(group: str, kind: str) -> Object:
         "metadata": {"name": f"{singular}s.{group}"},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": scope,
             "names": {"plural": f"{singular}s", "singular": singular, "kind": kind},
             "versions": [
                 {

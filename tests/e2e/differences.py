@@ -47,6 +47,7 @@ KNOWN: tuple[Known, ...] = (
     Known(r"^GET \S+\?continue=CONTINUE", WORDS, JSON_WORDS),
     Known(r"^POST \S+ a: b$", WORDS, MEDIA_TYPES),
     Known(r"^GET \S+ \(text/html\)", WORDS, MEDIA_TYPES),
+    Known(r"^GET \S+ \(application/json;as=[^)]*(Nonsense|v=v2|g=example.com)[^)]*\)", WORDS, MEDIA_TYPES),
     Known(r"^GET \S+ \(application/vnd.kubernetes.protobuf", ANYTHING, MEDIA_TYPES),
     Known(r'"apiVersion": "v2"', WORDS, KINDS),
     Known(r'/relics \{"metadata": \{"name": "b"\}\}', WORDS, KINDS),

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from aioinformer.tasks import finish
 from tests.kubernetes.process import free_ports
 
 CHUNK = 256 * 1024
@@ -26,6 +25,7 @@ class Gate:
         (self._port,) = free_ports(1)
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
 
     @property
     def url(self) -> str:
@@ -41,7 +41,10 @@ class Gate:
         if self._server is not None:
             self._server.close()
             self._server = None
-        await finish(*self._connections)
+        for writer in self._writers:
+            writer.transport.abort()
+        if self._connections:  # not cancelled: what asyncio has begun for a connection must not end so
+            await asyncio.wait(self._connections)
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -56,19 +59,23 @@ class Gate:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
-        writers = [writer]
+        writers = {writer}
+        self._writers |= writers
         try:
             there, back = await asyncio.open_connection(self._parts.hostname, self._parts.port)
-            writers.append(back)
-            await asyncio.gather(_pass(reader, back), _pass(there, writer))
-        except (OSError, asyncio.CancelledError):
-            pass  # cancelling is how it is cut
+            writers.add(back)
+            self._writers.add(back)
+            if self._server is not None:  # it may have been shut meanwhile
+                await asyncio.gather(_pass(reader, back), _pass(there, writer))
+        except OSError:
+            pass
         finally:
             for each in writers:
                 each.transport.abort()
             for each in writers:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError, asyncio.CancelledError):  # cut once more
                     await each.wait_closed()
+            self._writers -= writers
             self._connections.discard(task)
 
 

@@ -69,12 +69,15 @@ class Recorder:
         (answer,) = await self.watch_all((path, query or {}))
         return answer
 
-    async def watch_all(self, *watches: tuple[str, Mapping[str, str]]) -> list[Answer]:
+    async def watch_all(self, *watches: tuple[str, Mapping[str, str]], accept: str = JSON) -> list[Answer]:
         """Several watches at once."""
         asked = [(path, {"timeoutSeconds": "1", **query}) for path, query in watches]
-        answers = await asyncio.gather(*(self._api.events(self._own(path), query) for path, query in asked))
+        answers = await asyncio.gather(
+            *(self._api.events(self._own(path), query, accept) for path, query in asked)
+        )
+        shown = f" ({accept})" if accept != JSON else ""
         for (path, query), answer in zip(asked, answers, strict=True):
-            self._record(f"WATCH {self._text(path)}", query, None, answer)
+            self._record(f"WATCH {self._text(path)}{shown}", query, None, answer)
         return answers
 
     async def define(self, definition: Object) -> None:

@@ -13,10 +13,20 @@ from aioinformer import (
     SharedIndexInformer,
     SharedInformerFactory,
 )
+from aioinformer.controller import QueueName
 
+from ..queues import QUEUES, use_queue
 from .api import CONFIGMAPS, PODS
 from .clusters import Cluster, configmap, pod
 from .witness import Witness, cached, informed, keys, versions
+
+
+@pytest.fixture(params=QUEUES, autouse=True)
+def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> QueueName:
+    """The queue of all informers made here."""
+    name: QueueName = request.param
+    use_queue(name, monkeypatch)
+    return name
 
 
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])

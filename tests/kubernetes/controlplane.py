@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.kubernetes.binaries import Report, ensure_binaries, report_to_stderr
+from tests.go_build import Report, report_to_stderr
+from tests.kubernetes.binaries import ensure_binaries
 from tests.kubernetes.configuration import CONTROLLERS, Configuration
 from tests.kubernetes.kubectl import run_kubectl
 from tests.kubernetes.probes import answers_ok, post_json

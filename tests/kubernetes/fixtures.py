@@ -9,14 +9,13 @@ go to one worker.
 Without Go such tests skip and say what to install; where `CI` is set in the environment they fail.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.kubernetes.binaries import BuildError, ToolchainMissingError, ensure_binaries
+from tests.go_build import build_before_tests, ensured
+from tests.kubernetes.binaries import ensure_binaries
 from tests.kubernetes.controlplane import ControlPlane
 
 _unavailable = pytest.StashKey[Exception]()
@@ -31,29 +30,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     )
     if not wanted or session.config.option.collectonly:
         return
-    capture: Any = session.config.pluginmanager.getplugin("capturemanager")
-    try:
-        if capture is None:
-            ensure_binaries()
-        else:
-            with capture.global_and_fixture_disabled():  # so that the progress is seen
-                ensure_binaries()
-    except (ToolchainMissingError, BuildError) as error:
-        session.config.stash[_unavailable] = error  # for those tests to say; the others go on
+    if error := build_before_tests(session, [ensure_binaries]):
+        session.config.stash[_unavailable] = error
 
 
 @pytest.fixture(scope="session")
 def kubernetes_binaries(request: pytest.FixtureRequest) -> Path:
     """For tests that start a ControlPlane of their own: built, or the test skips."""
-    error = request.config.stash.get(_unavailable, None)
-    if error is None:
-        try:
-            return ensure_binaries()
-        except (ToolchainMissingError, BuildError) as raised:
-            error = raised
-    if isinstance(error, ToolchainMissingError) and os.environ.get("CI", "").lower() in ("", "0", "false"):
-        pytest.skip(str(error))
-    pytest.fail(str(error), pytrace=False)
+    return ensured(ensure_binaries, request.config.stash.get(_unavailable, None))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.kubernetes.binaries import AbortedError
+from tests.go_build import AbortedError
 
 _POLL = 0.05
 

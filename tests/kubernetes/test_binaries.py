@@ -6,18 +6,14 @@ A shell script stands in for Go; the real one is at work under test_controlplane
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.go_build import AbortedError, BuildError, ToolchainMissingError
 from tests.kubernetes import binaries
-from tests.kubernetes.binaries import (
-    COMMANDS,
-    AbortedError,
-    BuildError,
-    ToolchainMissingError,
-    ensure_binaries,
-)
+from tests.kubernetes.binaries import COMMANDS, KUBERNETES, ensure_binaries
 
 pytest_plugins = ["pytester"]
 
@@ -27,7 +23,7 @@ FakeGo = Callable[..., None]
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
-    monkeypatch.setattr(binaries, "CACHE", folder)
+    monkeypatch.setattr(binaries, "KUBERNETES", replace(KUBERNETES, cache=folder))
     return folder
 
 
@@ -81,7 +77,8 @@ def test_other_sources_are_another_build_and_the_former_goes(
 ) -> None:
     fake_go()
     former = ensure_binaries(report=lambda line: None)
-    monkeypatch.setattr(binaries, "_BUILD", (*binaries._BUILD[:-1], "-s"))
+    flags = (*KUBERNETES.flags[:-1], "-s")
+    monkeypatch.setattr(binaries, "KUBERNETES", replace(KUBERNETES, cache=cache, flags=flags))
     assert ensure_binaries(report=lambda line: None) != former
     assert not former.exists()
 

@@ -10,7 +10,7 @@ from .custom import custom_resources, pruning
 from .deleting import deletions, namespaces
 from .discovering import discovery
 from .patching import applied, containers, patches, status
-from .reading import pages, selectors, views
+from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
 from .watching import refused_watches, streamed_lists, watches
 from .writing import bad_requests, life, names
@@ -26,6 +26,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     selectors,
     pages,
     views,
+    watched_views,
     watches,
     refused_watches,
     streamed_lists,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..api import MERGE
 from ..clusters import configmap, pod
 from ..recording import Recorder
 from .common import CONFIGMAPS, PODS, version_of
@@ -88,5 +89,45 @@ async def views(server: Recorder) -> None:
     await server.ask(
         "GET", f"{PODS}/web", accept="application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     )
+    for accept in (
+        f"{partial},application/json",
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1beta1",
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v2",
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v2,application/json",
+        "application/json;as=PartialObjectMetadataList;g=example.com;v=v1",
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        "application/json;as=Nonsense;g=meta.k8s.io;v=v1",
+        "application/json;as=Nonsense;g=meta.k8s.io;v=v1,application/json",
+    ):
+        await server.ask("GET", CONFIGMAPS, accept=accept)
+    await server.ask("GET", CONFIGMAPS, query={"limit": "1"}, accept=partial)
+    await server.ask("GET", f"{CONFIGMAPS}/a", accept=partial)
+    await server.ask("GET", CONFIGMAPS, accept=table.replace("v=v1", "v=v1beta1"))
     await server.ask("GET", CONFIGMAPS, accept="application/vnd.kubernetes.protobuf")
     await server.ask("GET", CONFIGMAPS, accept="application/vnd.kubernetes.protobuf,application/json")
+
+
+async def watched_views(server: Recorder) -> None:
+    """Watches of metadata alone."""
+    partial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+    first = version_of(await server.ask("POST", CONFIGMAPS, configmap("a", labels={"app": "web"}, k="1")))
+    await server.ask("PATCH", f"{CONFIGMAPS}/a", {"data": {"k": "2"}}, content_type=MERGE)
+    await server.ask("DELETE", f"{CONFIGMAPS}/a")
+    await server.ask("POST", CONFIGMAPS, configmap("b", labels={"app": "db"}, k="1"))
+    await server.ask("GET", CONFIGMAPS)  # the real server's watch cache has caught up with it
+    stream = {
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+        "allowWatchBookmarks": "true",
+    }
+    await server.watch_all(
+        (CONFIGMAPS, {"resourceVersion": first}),
+        (CONFIGMAPS, {"resourceVersion": first, "labelSelector": "app=web"}),
+        (CONFIGMAPS, stream),
+        (CONFIGMAPS, {}),
+        accept=partial,
+    )
+    await server.watch_all(
+        (CONFIGMAPS, {"resourceVersion": first}),
+        accept="application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    )

@@ -1,0 +1,124 @@
+"""A TCP proxy between a client and its server that loses, holds back and spoils bytes. TLS goes through untouched."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from aioinformer.tasks import finish
+from tests.kubernetes.process import free_ports
+
+CHUNK = 64 * 1024
+
+
+class Proxy:
+    """Passes bytes on to a server. An async context manager.
+
+    Args:
+        url: The server.
+
+    Attributes:
+        delay: Seconds by which every chunk is late.
+        connections: How many were taken.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._parts = urlsplit(url)
+        (self._port,) = free_ports(1)
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._spoiling: dict[asyncio.Task[None], bool] = {}
+        self.delay = 0.0
+        self.connections = 0
+
+    @property
+    def url(self) -> str:
+        """Where the client is to go."""
+        return f"{self._parts.scheme}://127.0.0.1:{self._port}"
+
+    def freeze(self) -> None:
+        """From now on nothing passes, in no direction; nobody is told."""
+        self._flowing.clear()
+
+    def thaw(self) -> None:
+        """What was held back passes, and everything after it."""
+        self._flowing.set()
+
+    async def cut(self) -> None:
+        """Cut every connection with a reset; new ones are taken."""
+        await finish(*self._tasks)
+
+    def cut_in_the_middle(self) -> None:
+        """Let each connection pass half of what the server says next, and end there."""
+        self._spoiling.update(dict.fromkeys(self._tasks, False))
+
+    def corrupt(self) -> None:
+        """Turn a bit around in what the server says next on each connection."""
+        self._spoiling.update(dict.fromkeys(self._tasks, True))
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._enter, "127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        await self.cut()
+
+    async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        writers = [writer]
+        try:
+            there, back = await asyncio.open_connection(self._parts.hostname, self._parts.port)
+            writers.append(back)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pass(reader, back, None))
+                group.create_task(self._pass(there, writer, task))
+        except* (OSError, asyncio.CancelledError):
+            pass  # cancelling is how it is cut
+        finally:
+            self._tasks.discard(task)
+            self._spoiling.pop(task, None)
+            for each in writers:
+                each.transport.abort()
+            for each in writers:
+                with contextlib.suppress(OSError, asyncio.CancelledError):
+                    await each.wait_closed()
+
+    async def _pass(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        connection: asyncio.Task[None] | None,
+    ) -> None:
+        """Pass on one direction until its end; of a connection given, also spoil it where that is asked for."""
+        while chunk := await reader.read(CHUNK):
+            await self._flowing.wait()
+            if self.delay:
+                await asyncio.sleep(self.delay)
+            if connection is not None and connection in self._spoiling:
+                if self._spoiling.pop(connection):
+                    chunk = _with_a_bit_turned(chunk)
+                else:
+                    writer.write(chunk[: len(chunk) // 2])
+                    await writer.drain()
+                    break
+            writer.write(chunk)
+            await writer.drain()
+        await self._flowing.wait()
+        raise ConnectionResetError("one side has hung up")
+
+
+def _with_a_bit_turned(chunk: bytes) -> bytes:
+    middle = len(chunk) // 2
+    return chunk[:middle] + bytes([chunk[middle] ^ 1]) + chunk[middle + 1 :]

@@ -1,0 +1,51 @@
+"""Trouble with the real kube-apiserver, under five informers and a writer.
+
+`make test` runs each case once and briefly. `make chaos` runs them long and several times, with client-go's informers
+beside ours in the same trouble, and prints a table.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from .cases import Case
+from .measuring import Outcome, run
+from .world import Site
+
+pytestmark = [
+    pytest.mark.kubernetes,
+    pytest.mark.xdist_group("chaos"),
+    pytest.mark.timeout(400),
+]
+
+
+@pytest.mark.asyncio(loop_factories=["asyncio"])  # of which it can be seen whether files are left open
+async def test_all_is_known_again(
+    case: Case,
+    repetition: int,
+    site: Site,
+    tmp_path: Path,
+    outcomes: list[Outcome],
+    with_client_go: bool,
+) -> None:
+    ours, *others = await run(case, site, tmp_path, with_client_go=with_client_go)
+    outcomes += [ours, *others]
+    assert ours.missed or not case.deletions
+    assert max(ours.recovery.values()) < case.within, ours
+    assert ours.requests_during + ours.requests_after <= case.requests, ours
+
+
+def test_the_goal(outcomes: list[Outcome], with_client_go: bool) -> None:
+    """Back in a median of 5 s, with no more requests than client-go makes in the same trouble."""
+    if not with_client_go or not outcomes:
+        pytest.skip("there is nothing to compare with: make chaos")
+    requests: defaultdict[str, int] = defaultdict(int)
+    for outcome in outcomes:
+        requests[outcome.subject] += outcome.requests_during + outcome.requests_after
+    recovery = [s for each in outcomes if each.subject == "aioinformer" for s in each.recovery.values()]
+    assert median(recovery) < 5.0
+    assert requests["aioinformer"] <= requests["client-go"]
