@@ -1,0 +1,307 @@
+"""Whether anything grows: ``python -m benchmarks.soak --minutes 30``.
+
+Five informers (both queues, several object types, every backlog policy) follow an API server in another process
+that writes at a steady rate, ends watches, lets history expire and refuses requests; handlers come and go. Memory,
+tasks, descriptors, objects and backlog are sampled, and must be flat over the second half; at the end every cache
+must equal the server, and no handler may have been told what makes no sense. Exit code 1 if not. Needs Linux's /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import gc
+import os
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from aioinformer import Backlog, Client, KubeObject, ListWatch, ResourceEventHandler, SharedIndexInformer
+from aioinformer.keys import deletion_handling_meta_namespace_key_func, resource_version_of
+from aioinformer.tasks import finish
+
+from .soak_report import Sample, Trend, svg, table, trends
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TRIM = getattr(ctypes.CDLL(None), "malloc_trim", lambda pad: None)  # of glibc
+POLICIES: tuple[Backlog, ...] = ("unbounded", "block", "coalesce", "drop_oldest")
+SETTLE = 300.0
+"""Seconds within which caches and server must be equal once nothing is written any more, and slow handlers done."""
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str
+    resource_version: str
+
+
+class Projection(msgspec.Struct):
+    metadata: Meta
+
+
+class Copy(ResourceEventHandler[Any]):
+    """Keeps a copy by what it is told, and notes where that makes no sense.
+
+    Args:
+        seconds: How long each call takes.
+        sees_all: Whether everything is told, so that each call must follow from those before.
+    """
+
+    def __init__(self, seconds: float = 0.0, *, sees_all: bool = True) -> None:
+        self.versions: dict[str, str] = {}
+        self.wrong: list[str] = []
+        self._seconds = seconds
+        self.sees_all = sees_all
+
+    async def on_add(self, obj: Any, is_in_initial_list: bool) -> None:
+        key = deletion_handling_meta_namespace_key_func(obj)
+        self._expect(key not in self.versions, f"{key} was added twice")
+        self.versions[key] = resource_version_of(obj)
+        await asyncio.sleep(self._seconds)
+
+    async def on_update(self, old: Any, new: Any) -> None:
+        key = deletion_handling_meta_namespace_key_func(new)
+        self._expect(
+            self.versions.get(key) == resource_version_of(old), f"{key} was not as it is said to have been"
+        )
+        self.versions[key] = resource_version_of(new)
+        await asyncio.sleep(self._seconds)
+
+    async def on_delete(self, obj: Any) -> None:
+        key = deletion_handling_meta_namespace_key_func(obj)
+        self._expect(key in self.versions, f"{key} was deleted but never added")
+        self.versions.pop(key, None)
+        await asyncio.sleep(self._seconds)
+
+    def _expect(self, condition: bool, otherwise: str) -> None:
+        if self.sees_all and not condition and len(self.wrong) < 10:
+            self.wrong.append(otherwise)
+
+
+@dataclass(slots=True)
+class Subject:
+    """An informer with the handler that stays."""
+
+    informer: SharedIndexInformer[Any]
+    api: tuple[str, str]
+    namespaces: tuple[str, ...] | None
+    handler: Copy
+
+
+@dataclass(slots=True)
+class Result:
+    """What a soak found.
+
+    Attributes:
+        samples: All measurements, oldest first.
+        troubles: What the server did, in words.
+        wrong: What is wrong, in words.
+        guests: Handlers that came and went.
+    """
+
+    samples: list[Sample] = field(default_factory=list)
+    troubles: str = ""
+    wrong: list[str] = field(default_factory=list)
+    guests: int = 0
+
+    def trends(self) -> list[Trend]:
+        return trends(self.samples)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.wrong and all(trend.is_flat for trend in self.trends())
+
+
+def make_subjects(client: Client) -> list[Subject]:
+    """The five informers."""
+    pods, maps = ("v1", "pods"), ("v1", "configmaps")
+    some = ("ns-0", "ns-1")
+
+    def of(
+        api: tuple[str, str], kind: Any, queue: Any, handler: Copy, backlog: Backlog, **more: Any
+    ) -> Subject:
+        namespaces: tuple[str, ...] | None = more.pop("namespaces", None)
+        source = {each or "": ListWatch.for_resource(client, *api, each) for each in namespaces or (None,)}
+        informer = SharedIndexInformer(source, kind, queue=queue, **more)
+        informer.add_event_handler(handler, backlog=backlog, backlog_limit=500)
+        return Subject(informer, api, namespaces, handler)
+
+    return [
+        of(pods, KubeObject, "delta", Copy(), "unbounded", default_resync_period=30.0),
+        of(pods, dict, "real", Copy(0.02), "coalesce"),
+        of(maps, Projection, "delta", Copy(), "block"),
+        of(maps, KubeObject, "real", Copy(0.02, sees_all=False), "drop_oldest"),
+        of(
+            pods,
+            KubeObject,
+            "delta",
+            Copy(),
+            "unbounded",
+            namespaces=some,
+            use_watch_list=False,
+            page_size=100,
+        ),
+    ]
+
+
+def measure(seconds: float, subjects: Sequence[Subject]) -> Sample:
+    """Sample the process, after giving back what is free: not what was needed once, but what is kept."""
+    gc.collect()
+    TRIM(0)
+    states = [subject.informer.state for subject in subjects]
+    return Sample(
+        seconds=seconds,
+        rss=int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 1e6,
+        tasks=len(asyncio.all_tasks()),
+        descriptors=len(os.listdir("/proc/self/fd")),
+        objects=len(gc.get_objects()),
+        backlog=sum(state.queue_depth + sum(each.depth for each in state.handlers) for state in states),
+        events=sum(reflector.events for state in states for reflector in state.reflectors),
+    )
+
+
+async def invite_guests(subjects: Sequence[Subject], result: Result, random: Random) -> None:
+    """Have handlers come and go, with every policy, until cancelled."""
+    while True:
+        subject = random.choice(subjects)
+        guest = Copy(random.choice((0.0, 0.001)), sees_all=False)
+        policy = POLICIES[result.guests % len(POLICIES)]
+        registration = subject.informer.add_event_handler(guest, backlog=policy, backlog_limit=100)
+        await asyncio.sleep(random.random() * 2)
+        if result.guests % 2:
+            subject.informer.remove_event_handler(registration)
+        else:
+            await subject.informer.shut_down_event_handler(registration)
+        result.guests += 1
+
+
+@asynccontextmanager
+async def serving(
+    rate: float, objects: int, trouble_every: float
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The server's process; it ends by itself if this one does."""
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "benchmarks.soak_server", str(rate), str(objects), str(trouble_every), "1",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT,
+    )  # fmt: skip
+    assert server.stdin is not None
+    try:
+        yield server
+    finally:
+        server.stdin.close()
+        await server.wait()
+
+
+async def soak(
+    seconds: float,
+    *,
+    rate: float = 200.0,
+    objects: int = 1000,
+    trouble_every: float = 10.0,
+    every: float = 10.0,
+) -> Result:
+    """Run informers under load.
+
+    Args:
+        seconds: How long.
+        rate: Writes a second.
+        objects: Objects of each of two resources.
+        trouble_every: Seconds between troubles, on average.
+        every: Seconds between samples.
+    """
+    result = Result()
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(rate, objects, trouble_every))
+        assert server.stdin is not None
+        assert server.stdout is not None
+        url = (await server.stdout.readline()).decode().strip()
+        client = await stack.enter_async_context(Client.from_url(url))
+        subjects = make_subjects(client)
+        for subject in subjects:
+            await stack.enter_async_context(subject.informer)
+        guests = asyncio.create_task(invite_guests(subjects, result, Random(1)))
+        try:
+            loop = asyncio.get_running_loop()
+            started = loop.time()
+            while (passed := loop.time() - started) < seconds:
+                result.samples.append(measure(passed, subjects))
+                if len(result.samples) % 6 == 1:
+                    print(result.samples[-1], file=sys.stderr, flush=True)
+                await asyncio.sleep(every)
+            if guests.done():
+                guests.result()
+        finally:
+            await finish(guests)
+        server.stdin.write(b"quiet\n")
+        result.troubles = (await server.stdout.readline()).decode().strip()
+        result.wrong += await settle(client, subjects)
+        result.wrong += [
+            f"{subject.informer.name}: {each}" for subject in subjects for each in subject.handler.wrong
+        ]
+    return result
+
+
+async def settle(client: Client, subjects: Sequence[Subject]) -> list[str]:
+    """Wait until caches and handlers' copies equal the server; what still differs in the end."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + SETTLE
+    wrong: list[str] = []
+    for subject in subjects:
+        listed = await ListWatch.for_resource(client, *subject.api).list()
+        wanted = {
+            item.key: item.resource_version
+            for item in (KubeObject.from_bytes(each) for each in listed.items)
+            if subject.namespaces is None or item.namespace in subject.namespaces
+        }
+        while differences := differing(subject, wanted):
+            if loop.time() > deadline:
+                wrong.append(f"{differences}: {subject.informer.state}; {subject.informer.state.handlers[0]}")
+                break
+            await asyncio.sleep(0.1)
+    return wrong
+
+
+def differing(subject: Subject, wanted: dict[str, str]) -> str:
+    """How cache and copy differ from what is wanted, in words; nothing if they do not."""
+    store = subject.informer.store
+    cached = {store.key_of(obj): resource_version_of(obj) for obj in store.list()}
+    copied = subject.handler.versions if subject.handler.sees_all else wanted
+    counts = [
+        sum(other.get(key) != wanted.get(key) for key in {*other, *wanted}) for other in (cached, copied)
+    ]
+    return (
+        f"{counts[0]} objects differ in the cache, {counts[1]} in the handler's copy" if any(counts) else ""
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Informers under load: does anything grow?")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=200.0, help="writes a second")
+    parser.add_argument("--every", type=float, default=10.0, help="seconds between samples")
+    parser.add_argument("--svg", type=Path, help="where to draw what was measured")
+    options = parser.parse_args()
+    result = asyncio.run(soak(options.minutes * 60, rate=options.rate, every=options.every))
+    print(table(result.samples))
+    print(f"troubles: {result.troubles}; {result.guests} handlers came and went\n")
+    for trend in result.trends():
+        print(trend)
+    for each in result.wrong:
+        print(f"WRONG: {each}")
+    if options.svg is not None:
+        options.svg.parent.mkdir(parents=True, exist_ok=True)
+        options.svg.write_text(svg(result.samples))
+    print("verdict:", "flat, and right to the end" if result.is_good else "NOT GOOD")
+    return 0 if result.is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""What a case is, and where cases are kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from aioinformer import Client
+from aioinformer.testing import APIServer
+
+Call = Callable[[], Coroutine[Any, Any, Any]]
+Case = Callable[[], AbstractAsyncContextManager[Call]]
+
+in_virtual_time: dict[str, Case] = {}
+over_sockets: dict[str, Callable[[APIServer, Client], AbstractAsyncContextManager[Call]]] = {}
+endless: set[str] = set()
+
+
+def case(name: str, *, ends: bool = True) -> Callable[[Callable[[], AsyncIterator[Call]]], None]:
+    """A case in virtual time; one that does not end by itself says so."""
+
+    def add(make: Callable[[], AsyncIterator[Call]]) -> None:
+        in_virtual_time[name] = asynccontextmanager(make)
+        if not ends:
+            endless.add(name)
+
+    return add
+
+
+def socket_case(
+    name: str, *, ends: bool = True
+) -> Callable[[Callable[[APIServer, Client], AsyncIterator[Call]]], None]:
+    """A case on an embedded API server, with a client of it."""
+
+    def add(make: Callable[[APIServer, Client], AsyncIterator[Call]]) -> None:
+        over_sockets[name] = asynccontextmanager(make)
+        if not ends:
+            endless.add(name)
+
+    return add

@@ -1,0 +1,162 @@
+"""Every public coroutine can be cancelled at every step, and leaves nothing behind.
+
+What is public is found out: a coroutine that is new in ``aioinformer.__all__`` and has no case here fails
+``test_every_public_coroutine_has_a_case``. A case is an async context manager around the world in which the coroutine
+runs. It gives the function to call, and afterwards sees to it that what was cancelled is as it was, or done, and
+still usable or cleanly stopped.
+
+Where no socket is needed time is virtual. Whatever tasks are left, streams open, or errors unseen fail the test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import Any
+
+import pytest
+
+import aioinformer
+from aioinformer import Client
+from aioinformer.testing import APIServer
+from aioinformer.testing.simulation import VirtualTimeLoop
+
+from .cancellation.registry import Call, Case, endless, in_virtual_time, over_sockets
+from .listwatch.test_cancellation import assert_at_rest
+from .steps import until
+from .virtual_time import run, settled
+
+MOST = 200
+"""Steps after which something that runs until it is cancelled has been cancelled everywhere."""
+
+LONGEST = 60.0
+"""Seconds, virtual ones, after which nothing more happens to it."""
+
+
+def public_coroutines() -> Iterator[str]:
+    """The coroutines and async generators that users can reach from the package's names."""
+    for name in aioinformer.__all__:
+        public = getattr(aioinformer, name)
+        if not inspect.isclass(public):
+            if is_async(public):
+                yield name
+        elif not getattr(public, "_is_protocol", False):
+            for attribute in dir(public):
+                is_private = attribute.startswith("_") and attribute not in (
+                    "__aenter__",
+                    "__aexit__",
+                    "__anext__",
+                )
+                if not is_private and is_async(getattr(public, attribute, None)):
+                    yield f"{name}.{attribute}"
+
+
+def is_async(function: Any) -> bool:
+    unwrapped = inspect.unwrap(function) if callable(function) else function
+    return inspect.iscoroutinefunction(unwrapped) or inspect.isasyncgenfunction(unwrapped)
+
+
+def test_every_public_coroutine_has_a_case() -> None:
+    public = set(public_coroutines())
+    covered = in_virtual_time.keys() | over_sockets.keys()
+    assert len(public) > 40
+    assert public - covered == set(), "public coroutines without a case"
+    assert covered - public == set(), "cases of what is not public"
+
+
+@pytest.mark.parametrize("name", in_virtual_time)
+def test_cancelled_at_every_step(name: str) -> None:
+    for steps in count():
+        reached = run(cancelled_after(steps, in_virtual_time[name], ends=name not in endless))
+        if not reached or (name in endless and steps == MOST):
+            break
+        assert steps < 10 * MOST, "it should have ended by now"
+
+
+def test_what_is_left_behind_is_found() -> None:
+    async def leave_a_task() -> None:
+        left.append(asyncio.create_task(asyncio.sleep(3600)))
+        await asyncio.sleep(0)
+
+    async def leave_an_error() -> None:
+        asyncio.get_running_loop().create_future().set_exception(ValueError())
+        await asyncio.sleep(0)
+
+    left: list[asyncio.Task[None]] = []
+    for leave in (leave_a_task, leave_an_error):
+
+        @asynccontextmanager
+        async def make(call: Call = leave) -> AsyncIterator[Call]:
+            yield call
+
+        with pytest.raises(AssertionError):
+            run(cancelled_after(1, make))
+
+
+async def cancelled_after(steps: int, make: Case, *, ends: bool = True) -> bool:
+    """Cancel after so many steps of the loop, whosever they are; whether it went on for so long."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    async with make() as call:
+        task = asyncio.create_task(call())
+        end = loop.steps + steps + 1
+        reached = False
+
+        def cancel_in_time(task: asyncio.Task[Any] = task) -> None:
+            nonlocal reached
+            if loop.steps == end:
+                reached = task.cancel()
+
+        loop.after_step = cancel_in_time
+        await asyncio.wait({task}, timeout=None if ends else LONGEST)
+        loop.after_step = None
+        if not ends:
+            task.cancel()
+            await asyncio.wait({task})
+        assert task.cancelled() is (reached or not ends)
+        if not task.cancelled():
+            task.result()
+        del task, cancel_in_time
+    await settled(5)
+    gc.collect()
+    assert not loop.failures
+    return reached
+
+
+@pytest.mark.parametrize("name", over_sockets)
+async def test_cancelled_at_every_turn(name: str) -> None:
+    """While a socket is waited for the loop turns without end: so the steps grow."""
+    steps = 0
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        for number in range(3):
+            server.create("v1", "configmaps", {"metadata": {"name": f"map-{number}"}})
+        while True:
+            async with over_sockets[name](server, client) as call:
+                task = asyncio.create_task(call())
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                    if task.done():
+                        break
+                ended = task.done()
+                task.cancel()
+                await asyncio.wait({task})
+                if not task.cancelled():
+                    task.result()
+            await until(lambda: at_rest(client))
+            assert await client.get("/api/v1/configmaps")
+            if ended or (name in endless and steps > 2000):
+                break
+            steps += 1 + steps // 8
+        assert ended is (name not in endless)
+
+
+def at_rest(client: Client) -> bool:
+    try:
+        assert_at_rest(client)
+    except AssertionError:
+        return False
+    return True
