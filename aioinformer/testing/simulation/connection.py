@@ -1,0 +1,162 @@
+"""One request of a Client and its answer, on a connection of its own: both ends of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.simulation.exchange import answer
+from aioinformer.testing.simulation.history import Arrived
+from aioinformer.testing.simulation.line import Line, reset_by_peer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from aioinformer.testing.simulation.network import Network
+
+_CLOSING = b'"k8s.io/initial-events-end":"true"'
+
+_REPEATABLE = (b'{"type":"ADDED"', b'{"type":"MODIFIED"')
+
+_Head = tuple[int, dict[str, str]]
+
+_Item = bytes | _Head | Exception | None
+"""Bytes of the body, status and headers, what cuts the body off, or None at its end."""
+
+
+class Connection:
+    """A connection: for the server a `Wire`, for the client what has arrived.
+
+    Args:
+        network: Whose latencies and troubles it has.
+        name: What the history calls it.
+        path: What is asked for.
+        query: Likewise.
+        headers: Likewise.
+
+    Attributes:
+        task: The server's, which answers.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        name: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str],
+    ) -> None:
+        self._network = network
+        self.name = name
+        self.path = path
+        self._answer: Line[_Head | Exception | None] = Line(network, self._take)
+        self._arrived: deque[_Item] = deque()
+        self._news = asyncio.Event()
+        self._dead = False
+        self.task = asyncio.get_running_loop().create_task(
+            self._serve(query, headers), name=f"server of {name}", context=network.servers()
+        )
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.name} {self.path}>"
+
+    # The client's end
+
+    async def head(self) -> _Head:
+        """Wait for the answer's status and headers.
+
+        Raises:
+            ConnectionError: The connection was cut.
+        """
+        found = await self._first()
+        assert isinstance(found, tuple)
+        self._arrived.popleft()
+        return found
+
+    async def read(self) -> bytes:
+        """Wait for more of the body: all that is there, or `b""` at its end.
+
+        Raises:
+            ConnectionError: The connection was cut.
+        """
+        await self._first()
+        chunks: list[bytes] = []
+        while self._arrived and isinstance(chunk := self._arrived[0], bytes):
+            chunks.append(chunk)
+            self._arrived.popleft()
+        return b"".join(chunks)
+
+    def close(self) -> None:
+        """The client is done with it."""
+        self.silence()
+        self._network.note_closed(self)
+
+    # The server's end
+
+    def send_head(self, status: int, headers: Mapping[str, str]) -> None:
+        self._answer.send((status, dict(headers)))
+
+    def send(self, data: bytes) -> None:
+        network = self._network
+        if network.late_closing and _CLOSING in data:
+            start = data.rfind(b"\n", 0, data.index(_CLOSING)) + 1
+            self._answer.send(data[:start])
+            self.stall(network.late_closing)
+            network.late_closing = 0.0
+            data = data[start:]
+        last = data[data.rfind(b"\n", 0, -1) + 1 :]
+        if network.duplicates and last.startswith(_REPEATABLE) and last.endswith(b"\n"):
+            network.duplicates -= 1
+            data += last
+        self._answer.send(data)
+
+    async def drain(self) -> None:
+        """Wait until the server may write on."""
+        if self._network.is_slow():
+            await asyncio.sleep(self._network.delay())
+
+    def send_end(self) -> None:
+        self._answer.send(None)
+
+    def hang_up(self) -> None:
+        """End it after what was sent, in the middle of an answer."""
+        self._answer.send(reset_by_peer())
+
+    # Trouble
+
+    def reset(self) -> None:
+        """Cut it: what is under way is lost."""
+        if not self._dead:
+            self.silence()
+            self._take(reset_by_peer())
+
+    def silence(self) -> None:
+        """Let it die without a word."""
+        self._dead = True
+        self._answer.die()
+        self.task.cancel()
+
+    def stall(self, seconds: float) -> None:
+        """Hold back for so long whatever is sent from now on."""
+        self._answer.stall(seconds)
+
+    # Within
+
+    async def _serve(self, query: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> None:
+        await asyncio.sleep(self._network.delay())
+        await answer(self._network.handler, self, self.path, query, headers)
+
+    def _take(self, item: _Item) -> None:
+        self._network.history.add(self.name, Arrived(item))
+        self._arrived.append(item)
+        self._news.set()
+
+    async def _first(self) -> bytes | _Head | None:
+        while not self._arrived:
+            self._news.clear()
+            await self._news.wait()
+        found = self._arrived[0]
+        if isinstance(found, Exception):
+            raise found
+        return found

@@ -1,0 +1,254 @@
+"""An event loop whose time is virtual and whose order comes from a seed: hours pass in milliseconds.
+
+asyncio runs what is ready in the order in which it became ready, which hides every bug that needs another order. Here
+the next of several ready tasks is drawn, as FoundationDB's and tokio's simulators do it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aioinformer.testing.simulation.errors import (
+    DeadlockError,
+    LivelockError,
+    SimulationError,
+    VirtualTimeoutError,
+)
+from aioinformer.testing.simulation.line import SERVERS
+from aioinformer.testing.simulation.waiting import describe_tasks
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable
+    from random import Random
+
+    from aioinformer.testing.simulation.network import Network
+
+T = TypeVar("T")
+
+START = 1000.0
+"""Loop time at which every simulation begins."""
+
+STEPS_AT_ONCE = 1_000_000
+"""Callbacks after which a moment of virtual time counts as endless."""
+
+_MANY_TIMERS = 100
+
+
+class SimulatedTask(asyncio.Task[Any]):
+    """A task whose hash is its number, so that sets of tasks are walked in the same order in every run."""
+
+    __slots__ = ("number", "serves")
+
+    def __init__(self, number: int, coroutine: Any, **options: Any) -> None:
+        self.number = number
+        context = options.get("context")
+        self.serves = SERVERS.get() if context is None else context.get(SERVERS, False)
+        super().__init__(coroutine, **options)
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class VirtualTimeLoop(asyncio.BaseEventLoop):
+    """An asyncio loop with a clock of its own, which jumps to the next timer when nothing is ready.
+
+    With `random`, whatever is ready at one moment runs in an order that is drawn: any task, any of the timers that
+    were due first, or the oldest of the plain callbacks. Plain callbacks (`call_soon`, a future's done callbacks)
+    keep their order among themselves, as `call_soon` promises and protocols rely on; between tasks asyncio's
+    first-in-first-out is broken on purpose. Without `random` it is kept.
+
+    There is no real I/O; connections lead to `network`. A function given to `run_in_executor` runs in a thread, and
+    the loop stands still until it has returned.
+
+    Args:
+        random: Where the order comes from; None keeps asyncio's.
+        until: Loop time that is not to be reached; it begins at 1000 s.
+
+    Attributes:
+        steps: How many callbacks have run.
+        failures: What was given to the loop's exception handler, such as exceptions that nobody retrieved.
+        after_step: Called after every callback, if set.
+        network: Where sockets lead.
+    """
+
+    # BaseEventLoop's own, from Python 3.4 on
+    _ready: deque[Any]
+    _scheduled: list[Any]
+    _stopping: bool
+    _timer_cancelled_count: int
+
+    def __init__(self, random: Random | None = None, until: float = float("inf")) -> None:
+        super().__init__()
+        self._now = START
+        self._until = until
+        self._draw = None if random is None else random.random
+        self._tasks_made = 0
+        self._steps_then = 0
+        self.steps = 0
+        self.failures: list[dict[str, Any]] = []
+        self.after_step: Callable[[], object] | None = None
+        self.network: Network | None = None
+        self.set_exception_handler(lambda _, context: self.failures.append(context))
+        self.set_task_factory(self._make_task)
+
+    def time(self) -> float:
+        return self._now
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing but what runs now can go on before time passes."""
+        return not self._ready
+
+    def work(self, seconds: float) -> None:
+        """Let time pass while something holds the loop."""
+        self._now += seconds
+
+    def _make_task(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+    ) -> asyncio.Task[Any]:
+        self._tasks_made += 1
+        if options.get("name") is None:
+            options["name"] = f"Task-{self._tasks_made}"
+        return SimulatedTask(self._tasks_made, coroutine, loop=loop, **options)
+
+    def _run_once(self) -> None:
+        """Run until stopped: where there is no I/O to poll, there are no rounds."""
+        ready = self._ready
+        while not self._stopping:
+            timers = self._scheduled
+            while timers and timers[0]._cancelled:
+                self._timer_cancelled_count -= 1
+                heapq.heappop(timers)._scheduled = False
+            if not ready:
+                if not timers:
+                    raise DeadlockError(f"everything waits and no timer is set:\n{describe_tasks(self)}")
+                self._jump(timers[0]._when)
+            while timers and timers[0]._when <= self._now:
+                timer = heapq.heappop(timers)
+                timer._scheduled = False
+                ready.append(timer)
+            handle = ready.popleft() if self._draw is None or len(ready) == 1 else self._drawn(self._draw)
+            if handle._cancelled:
+                continue
+            handle._run()
+            self.steps += 1
+            if self.after_step is not None:
+                self.after_step()
+            if self.steps - self._steps_then > STEPS_AT_ONCE:
+                self._steps_then = self.steps
+                raise LivelockError(
+                    f"{STEPS_AT_ONCE} callbacks have run and no time has passed:\n{describe_tasks(self)}"
+                )
+
+    def _drawn(self, draw: Callable[[], float]) -> asyncio.Handle:
+        """Draw what runs next: any task, the timers that were due first, the oldest of the plain callbacks."""
+        choices: list[int] = []
+        plain = False
+        due: float | None = None
+        for position, handle in enumerate(self._ready):
+            if isinstance(getattr(handle._callback, "__self__", None), asyncio.Task):
+                choices.append(position)
+            elif type(handle) is asyncio.TimerHandle:
+                if due is None or due == handle.when():
+                    due = handle.when()
+                    choices.append(position)
+            elif not plain:
+                plain = True
+                choices.append(position)
+        position = choices[int(draw() * len(choices))]
+        drawn: asyncio.Handle = self._ready[position]
+        del self._ready[position]
+        return drawn
+
+    def _jump(self, when: float) -> None:
+        if when > self._until:
+            passed = self._until - START
+            raise VirtualTimeoutError(f"not done after {passed:g} virtual seconds:\n{describe_tasks(self)}")
+        self._now = max(self._now, when)
+        self._steps_then = self.steps
+        if self._timer_cancelled_count > _MANY_TIMERS and self._timer_cancelled_count * 2 > len(
+            self._scheduled
+        ):
+            for timer in self._scheduled:
+                timer._scheduled = not timer._cancelled
+            self._scheduled[:] = [timer for timer in self._scheduled if not timer._cancelled]
+            heapq.heapify(self._scheduled)
+            self._timer_cancelled_count = 0
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """Run a function in a thread, which the loop waits for: nothing else happens meanwhile."""
+        future: asyncio.Future[T] = self.create_future()
+        context = contextvars.copy_context()
+
+        def run() -> None:
+            try:
+                future.set_result(context.run(func, *args))
+            except BaseException as error:
+                future.set_exception(error)
+
+        thread = threading.Thread(target=run, name="simulated executor")
+        thread.start()
+        thread.join()
+        return future
+
+    # Sockets lead to the simulated server.
+
+    async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))]
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        await self._network_at(address).reach()
+
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
+    ) -> Any:
+        if options.get("ssl"):
+            raise SimulationError("TLS is not simulated")
+        sock = options.get("sock")
+        if sock is not None:
+            sock.close()  # sock_connect has been where it leads
+            network = self._network_at(None)
+        else:
+            network = self._network_at((host, port))
+            await network.reach()
+        protocol = protocol_factory()
+        transport = network.join(protocol)
+        protocol.connection_made(transport)
+        return transport, protocol
+
+    def _network_at(self, address: Any) -> Network:
+        if self.network is None or (address is not None and address[1] != self.network.port):
+            raise SimulationError(
+                f"a simulation has no network but its server's: {address} cannot be reached"
+            )
+        return self.network
+
+    def _write_to_self(self) -> None:
+        """There is no selector to be woken."""
+
+    def _process_events(self, event_list: object) -> None:
+        """There is no I/O."""
+
+
+def is_servers(task: asyncio.Task[Any]) -> bool:
+    """Whether a task is the simulated server's."""
+    if isinstance(task, SimulatedTask):
+        return task.serves
+    return sys.version_info >= (3, 12) and bool(task.get_context().get(SERVERS, False))
+
+
+async def idle() -> None:
+    """Let all run that can before time passes."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    while not loop.is_idle:  # noqa: ASYNC110 - it is others that are to run
+        await asyncio.sleep(0)

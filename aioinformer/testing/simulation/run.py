@@ -1,0 +1,213 @@
+"""simulate: a scenario, from a seed, in virtual time; and what a failure of it is told with."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import warnings
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from contextlib import contextmanager
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aioinformer.testing.simulation.errors import LeakError, SimulationError
+from aioinformer.testing.simulation.hermetic import hermetic
+from aioinformer.testing.simulation.history import History
+from aioinformer.testing.simulation.loop import START, VirtualTimeLoop, idle
+from aioinformer.testing.simulation.shrink import shrunk
+from aioinformer.testing.simulation.simulation import Simulation
+from aioinformer.testing.simulation.waiting import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Scenario = Callable[[Simulation], Awaitable[object]]
+
+DAY = 86_400.0
+
+_ENTRIES_TOLD = 200
+
+
+class Outcome(NamedTuple):
+    """How a run ended.
+
+    Attributes:
+        error: What went wrong, or None.
+        history: What happened.
+        happened: How many things asked `Simulation.happens`.
+    """
+
+    error: Exception | None
+    history: History
+    happened: int
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    seed: int = 0,
+    skip: Collection[int] = (),
+    until: float = DAY,
+    shuffle: bool = True,
+    shrink: bool = True,
+    **server: Any,
+) -> History:
+    """Run a coroutine function against a simulated API server, in virtual time, the same for the same seed.
+
+    Afterwards nothing may be left: no task, no open stream, no error that nobody saw, no warning.
+
+    Args:
+        scenario: `async def scenario(world: Simulation)`; may raise whatever a failing test raises.
+        seed: Where order, latency, trouble and all else that is left to chance come from.
+        skip: Numbers of what `Simulation.happens` is asked for and shall not happen; a failure says which.
+        until: Virtual seconds that it may take.
+        shuffle: Draw the order in which ready tasks run; without, it is asyncio's.
+        shrink: After a failure, look for a part of what happened that suffices for it.
+        **server: Arguments of the APIServer, such as `history` or `bookmark_interval`.
+
+    Returns:
+        What happened.
+
+    Raises:
+        SimulationError: Deadlock, no end in virtual time, something left behind.
+        Exception: Whatever the scenario raised, with a note that tells seed and history.
+    """
+
+    def run(skipped: Collection[int]) -> Outcome:
+        return run_once(scenario, seed, skipped, until, shuffle=shuffle, **server)
+
+    outcome = run(skip)
+    if outcome.error is None:
+        return outcome.history
+    skipped = frozenset(skip)
+    if shrink:
+        outcome, skipped = shrunk(run, outcome, skipped)
+    assert outcome.error is not None
+    outcome.error.add_note(_told(outcome, seed, skipped))
+    raise outcome.error
+
+
+def run_once(
+    scenario: Scenario,
+    seed: int,
+    skip: Collection[int] = (),
+    until: float = DAY,
+    *,
+    shuffle: bool = True,
+    **server: Any,
+) -> Outcome:
+    """One run."""
+    if asyncio._get_running_loop() is not None:
+        raise RuntimeError("a simulation has an event loop of its own, and cannot run inside another")
+    loop = VirtualTimeLoop(Random(f"{seed} order") if shuffle else None, START + until)
+    history = History(loop.time)
+    worlds: list[Simulation] = []
+
+    async def main() -> None:
+        world = Simulation(loop, seed, skip, history, **server)
+        worlds.append(world)
+        await _in_world(world, scenario)
+
+    was_collecting = gc.isenabled()
+    gc.collect(1)  # what is young is from before
+    gc.disable()
+    try:
+        with (
+            _noting_logs(history),
+            hermetic(Random(f"{seed} machine"), loop),
+            warnings.catch_warnings(record=True) as warned,
+        ):
+            warnings.simplefilter("always")
+            error = _run_on(loop, main)
+            gc.collect(0)  # what was lost without a word says so now
+    finally:
+        if was_collecting:
+            gc.enable()
+    happened = sum(world.happened for world in worlds)
+    if error is None:
+        error = _left_behind(worlds[0], loop, warned)
+    return Outcome(error, history, happened)
+
+
+def _run_on(loop: VirtualTimeLoop, main: Callable[[], Coroutine[Any, Any, None]]) -> Exception | None:
+    error: Exception | None = None
+    runner = asyncio.Runner(loop_factory=lambda: loop)
+    try:
+        runner.run(main())
+    except Exception as raised:
+        error = raised
+    finally:
+        loop.after_step = None
+        try:
+            runner.close()
+        except SimulationError as raised:  # what cannot be cancelled either
+            error = error or raised
+        finally:
+            loop.close()
+    return error
+
+
+async def _in_world(world: Simulation, scenario: Scenario) -> None:
+    async with world.server:
+        await scenario(world)
+        await idle()
+        _require_nothing_left(world)
+        await world.client.close()
+    await idle()
+
+
+def _require_nothing_left(world: Simulation) -> None:
+    servers = world.server.tasks
+    left = [
+        task for task in asyncio.all_tasks() if task is not asyncio.current_task() and task not in servers
+    ]
+    if left:
+        told = "\n".join(f"  {task.get_name()}: {describe(task)}" for task in sorted(left, key=hash))
+        raise LeakError(f"the scenario has ended and left tasks running:\n{told}")
+    if unclosed := world.network.unclosed:
+        raise LeakError(f"the scenario has ended and left answers open: {unclosed}")
+
+
+def _left_behind(
+    world: Simulation, loop: VirtualTimeLoop, warned: list[warnings.WarningMessage]
+) -> Exception | None:
+    for context in loop.failures:
+        if not world.tolerates(context.get("message")):
+            leak = LeakError(f"the event loop was told of a failure: {context.get('message')}")
+            leak.__cause__ = context.get("exception")
+            return leak
+    for warning in warned:
+        if not world.tolerates(warning.message):
+            return LeakError(f"there was a warning: {warning.message!r}")
+    return None
+
+
+@contextmanager
+def _noting_logs(history: History) -> Iterator[None]:
+    """Also note what the package logs."""
+    noter = _Noter(history)
+    logger = logging.getLogger("aioinformer")
+    logger.addHandler(noter)
+    try:
+        yield
+    finally:
+        logger.removeHandler(noter)
+
+
+class _Noter(logging.Handler):
+    def __init__(self, history: History) -> None:
+        super().__init__()
+        self._history = history
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._history.add("log", f"{record.levelname} {record.getMessage()}")
+
+
+def _told(outcome: Outcome, seed: int, skip: frozenset[int]) -> str:
+    skipped = f", skip={sorted(skip)}" if skip else ""
+    left = f", of which {outcome.happened - len(skip)} suffice" if skip else ""
+    return (
+        f"simulate(..., seed={seed}{skipped}) replays it: {outcome.happened} things happened{left}\n"
+        f"{outcome.history.text(_ENTRIES_TOLD)}"
+    )

@@ -1,0 +1,31 @@
+"""What tasks are waiting for, in words."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+
+def describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
+    """A line for each task that has not ended: its name, and the coroutines it is in, innermost last."""
+    tasks = sorted(asyncio.all_tasks(loop), key=hash)
+    return "\n".join(f"  {task.get_name()}: {describe(task)}" for task in tasks) or "  there are no tasks"
+
+
+def describe(task: asyncio.Task[Any]) -> str:
+    """The coroutines that a task is in, innermost last, and what the innermost one awaits."""
+    steps = []
+    awaited: Any = task.get_coro()
+    while awaited is not None:
+        frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "ag_frame", None)
+        if frame is None:
+            break
+        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        steps.append(f"{name} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})")
+        awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "ag_await", None)
+    if awaited is not None and not steps:
+        steps.append(repr(awaited))
+    elif awaited is not None:
+        steps.append(type(awaited).__name__)
+    return " > ".join(steps)

@@ -1,0 +1,278 @@
+"""Histories of one informer in all weathers: the scenario, drawn from its seed, and what must hold at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer.tasks import finish
+from aioinformer.testing import Simulation
+from aioinformer.testing.simulation.run import Outcome, run_once
+
+from .settings import NAMES, NAMESPACES, Setting, handler, setting
+from .witness import State, Truth, Witness
+
+
+class InformerHistory:
+    """One history.
+
+    Args:
+        world: Where.
+        setting: Of which kind.
+    """
+
+    def __init__(self, world: Simulation, setting: Setting) -> None:
+        self.world = world
+        self.setting = setting
+        self.random = world.random
+        self.truth = Truth(world, "configmaps")
+        self.witnesses: list[Witness] = []
+        self.synced = False
+        self.stored_at_sync: set[str] = set()
+        self.version_at_sync = 0
+        self.first: dict[str, str] = {}
+        self.made = 0
+        self.reads: list[asyncio.Task[None]] = []
+        self.version_checked = ""
+        self.client = Client.from_url(world.server.url) if setting.sockets else world.client
+        self.informer = self._informer()
+        for each in setting.handlers:
+            self._add_handler(each)
+        self.from_the_beginning = list(self.witnesses)
+
+    async def run(self) -> None:
+        """Live through the storm, then prove that nothing was lost."""
+        world, setting = self.world, self.setting
+        for _ in range(setting.objects):
+            self._write()
+        world.server.faults.expire_history()  # no replica lies further behind than this
+        self.first = {key: state.uid for key, state in self.wanted().items()}
+        world.always(self._watch_syncs)
+        world.always(self._watch_version)
+        if setting.by_run:
+            running = asyncio.create_task(self.informer.run(), name="informer")
+            try:
+                await self._live()
+            finally:
+                await finish(running)
+        else:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(setting.cancelled), self.informer:
+                    await self._live()
+        if self.client is not world.client:
+            await self.client.close()
+        assert self.informer.is_stopped
+        self._check_legal()
+
+    async def _live(self) -> None:
+        setting = self.setting
+        others = [asyncio.create_task(self._write_on()), asyncio.create_task(self._come_and_go())]
+        try:
+            async with asyncio.timeout(setting.cancelled if setting.by_run else None):
+                await self.world.storm(setting.storm, every=setting.trouble_every)
+                await finish(*others)
+                await self._prove()
+        except TimeoutError:
+            return
+        finally:
+            await finish(*others, *self.reads)
+
+    async def _prove(self) -> None:
+        """The storm is over: all must be well soon, and stay well."""
+        world, setting = self.world, self.setting
+        for _ in range(self.random.randint(0, 3)):
+            self._write()
+        patience = 2 * setting.options["min_watch_timeout"] + 600
+        await world.eventually(self._is_equal, patience, "cache, handlers and server equal")
+        await asyncio.sleep(2 * setting.resync + self.random.choice((0, 40)))
+        await world.eventually(self._is_equal, 60, "cache, handlers and server equal still")
+        assert self.synced, "everything is there, and it says that it has not synced"
+        self._check_initial()
+        self._check_manners()
+        await world.eventually(
+            lambda: all(read.done() for read in self.reads), 300, "what was written is shown"
+        )
+        for read in self.reads:
+            read.result()
+
+    def wanted(self) -> dict[str, State]:
+        """The collection as it is on the server."""
+        collection = self.world.server.cluster.collection(self.world.server.resource("v1", "configmaps"))
+        return {
+            key: State(stored.uid, str(stored.resource_version))
+            for key, stored in collection.objects.items()
+            if not self.setting.namespaces or stored.namespace in self.setting.namespaces
+        }
+
+    # What happens
+
+    def _informer(self) -> SharedIndexInformer[KubeObject]:
+        setting = self.setting
+        queue: Any = setting.queue
+        return SharedIndexInformer(
+            {
+                namespace: ListWatch.for_resource(self.client, "v1", "configmaps", namespace or None)
+                for namespace in setting.namespaces or ("",)
+            },
+            KubeObject,
+            setting.resync,
+            {"upper": lambda obj: [obj.metadata.name.upper()]},
+            queue=queue,
+            random=Random(f"{self.world.seed} informer"),
+            **setting.options,
+        )
+
+    def _add_handler(self, options: dict[str, Any]) -> None:
+        options = options.copy()
+        backlog, limit = options.pop("backlog"), options.pop("backlog_limit")
+        options["coalesces"] = backlog == "coalesce"
+        witness = Witness(self.world, self.truth, f"handler {len(self.witnesses)}", **options)
+        self.witnesses.append(witness)
+        witness.registration = self.informer.add_event_handler(
+            witness, None if options["resyncs"] else 0.0, backlog=backlog, backlog_limit=limit
+        )
+
+    async def _come_and_go(self) -> None:
+        """Add handlers in the middle, and remove some."""
+        setting = self.setting
+        while True:
+            await asyncio.sleep(self.random.expovariate(2 / setting.storm))
+            if self.world.happens("handlers", "one comes"):
+                self._add_handler(handler(self.random, setting.resync))
+            await asyncio.sleep(self.random.expovariate(2 / setting.storm))
+            witness = self.random.choice(self.witnesses)
+            if self.world.happens("handlers", f"{witness.name} goes"):
+                assert witness.registration is not None
+                self.informer.remove_event_handler(witness.registration)
+                witness.removed = True
+
+    async def _write_on(self) -> None:
+        while True:
+            await asyncio.sleep(self.random.expovariate(1 / self.setting.write_every))
+            for _ in range(self.random.choice((1, 1, 1, 5))):
+                self._write()
+
+    def _write(self) -> None:
+        """Create, change, delete, or delete and create again."""
+        server = self.world.server
+        random = Random(self.random.getrandbits(64))
+        namespace, name = random.choice(NAMESPACES), random.choice(NAMES)
+        dice = random.random()
+        if not self.world.happens("writer", f"{namespace}/{name}"):
+            return
+        self.made += 1
+        obj = {"metadata": {"name": name, "namespace": namespace}, "data": {"made": str(self.made)}}
+        resource = server.resource("v1", "configmaps")
+        if server.cluster.find(resource, namespace, name) is None:
+            self._written(server.create("v1", "configmaps", obj))
+        elif dice < 0.6:
+            self._written(server.update("v1", "configmaps", obj))
+        else:
+            server.delete("v1", "configmaps", name, namespace)
+            if dice > 0.8:
+                self._written(server.create("v1", "configmaps", obj))
+
+    def _written(self, obj: dict[str, Any]) -> None:
+        """Have somebody wait, now and then, until the cache shows a write."""
+        ours = not self.setting.namespaces or obj["metadata"]["namespace"] in self.setting.namespaces
+        if self.informer._controllers and ours and self.random.random() < 0.2:
+            self.reads.append(asyncio.create_task(self._read(obj)))
+
+    async def _read(self, written: dict[str, Any]) -> None:
+        metadata = written["metadata"]
+        shown = await self.informer.wait_for(written)
+        self.world.note("reader", f"{metadata['namespace']}/{metadata['name']} shown")
+        if shown is None:
+            assert metadata["uid"] in self.truth.deleted, f"{metadata} is said to be gone"
+        else:
+            assert int(shown.resource_version) >= int(metadata["resourceVersion"]), f"{metadata} is not shown"
+
+    # What must hold
+
+    def _watch_syncs(self) -> None:
+        """After every step: nobody says too early that it has synced."""
+        if not self.synced and self.informer.has_synced():
+            self.synced = True
+            self.stored_at_sync = set(self.informer.store.list_keys())
+            self.version_at_sync = self.world.server.resource_version
+            self.world.note("informer", f"has synced: {sorted(self.stored_at_sync)}")
+            missing = [
+                key
+                for key, uid in self.first.items()
+                if uid not in self.truth.deleted and key not in self.stored_at_sync
+            ]
+            assert not missing, f"has_synced without {missing}"
+        for witness in self.witnesses:
+            if not witness.synced and not witness.removed:
+                assert witness.registration is not None
+                if witness.registration.has_synced():
+                    witness.synced = True
+                    assert self.synced, f"{witness.name} has synced before the informer"
+                    for key, uid in self.first.items():
+                        told = key in witness.shadow or uid in self.truth.deleted
+                        assert told, f"{witness.name} has synced without {key}"
+
+    def _watch_version(self) -> None:
+        """After every step: the version is never ahead of what the store and the queue have."""
+        version = self.informer.last_sync_resource_version
+        if version == self.version_checked or any(each.unfinished for each in self.informer._controllers):
+            return
+        self.version_checked = version
+        reached = int(version)
+        stored = {obj.key: State(obj.uid, obj.resource_version) for obj in self.informer.store.list()}
+        for key, state in self.wanted().items():
+            assert int(state.version) > reached or stored.get(key) == state, f"{version} without {key}"
+        for key, state in stored.items():
+            gone = self.truth.deleted.get(state.uid, reached + 1) <= reached
+            assert not gone, f"{version} with {key}, which was deleted before"
+
+    def _is_equal(self) -> bool:
+        self._check_legal()
+        wanted = self.wanted()
+        return wanted == {
+            obj.key: State(obj.uid, obj.resource_version) for obj in self.informer.store.list()
+        } and all(witness.shadow == wanted for witness in self.witnesses if not witness.removed)
+
+    def _check_legal(self) -> None:
+        for witness in self.witnesses:
+            assert not witness.illegal, f"{witness.name} was told: {witness.illegal}"
+
+    def _check_manners(self) -> None:
+        """It asked the server no more than it had to, and could take whatever the server sent."""
+        reflectors = self.informer.state.reflectors
+        lists_and_watches = sum(each.lists + each.watches for each in reflectors)
+        allowed = 0.25 * self.world.now * len(reflectors) + 30
+        assert lists_and_watches < allowed, f"{lists_and_watches} requests in {self.world.now:.0f} s"
+        if not any(entry.who == "storm" and "garbage" in str(entry.what) for entry in self.world.history):
+            assert not any(each.rejected for each in reflectors), "objects were rejected"
+
+    def _check_initial(self) -> None:
+        for witness in self.from_the_beginning:
+            for key, uid in witness.initial.items():
+                gone = self.truth.deleted.get(uid, self.version_at_sync + 1) <= self.version_at_sync
+                assert key in self.stored_at_sync or gone, f"has_synced without {key} of the initial list"
+        index = self.informer.indexer
+        listed = {
+            key for name in index.list_index_func_values("upper") for key in index.index_keys("upper", name)
+        }
+        assert listed == set(self.wanted()), "the index is not the store's"
+
+
+def scenario_of(setting: Setting) -> Callable[[Simulation], Any]:
+    """The scenario of a setting."""
+
+    async def scenario(world: Simulation) -> None:
+        world.note("setting", setting)
+        await InformerHistory(world, setting).run()
+
+    return scenario
+
+
+def history_of(seed: int) -> Outcome:
+    """The history of a seed."""
+    chosen = setting(seed)
+    return run_once(scenario_of(chosen), seed, **chosen.server)

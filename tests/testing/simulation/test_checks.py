@@ -1,0 +1,73 @@
+"""The checks of informers' histories are no empty ones: each finds a bug that is planted for it.
+
+More of them, planted in the source: `make mutants`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioinformer import tasks
+from aioinformer.fifo.delta_fifo import DeltaState
+from aioinformer.fifo.real_fifo import RealState
+from aioinformer.informer import SharedIndexInformer
+from aioinformer.processor import Processor, ProcessorListener
+from aioinformer.reflector import Reflector
+from aioinformer.reflector.watch import OpenWatch
+
+from .informers import history_of
+
+SEEDS = 300
+
+
+async def nothing(*args: Any, **options: Any) -> None:
+    """In the place of what has to be done."""
+
+
+def told_all(processor: Any, notification: Any, is_sync: bool) -> None:
+    for listener in processor.listeners:
+        listener.add(notification)
+
+
+async def at_once(reflector: Any) -> None:
+    await asyncio.sleep(0)
+
+
+BUGS: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
+    "streams stay open": (OpenWatch, "aclose", nothing, "left answers open"),
+    "tasks go on": (tasks, "finish", nothing, "left tasks running"),
+    "deletions are missed": (
+        DeltaState,
+        "_missing",
+        lambda self, listed: iter(()),
+        "deleted before|not within",
+    ),
+    "synced too early, delta": (DeltaState, "has_synced", lambda self: self.populated, "has_synced without"),
+    "synced too early, real": (RealState, "has_synced", lambda self: self.populated, "has_synced without"),
+    "synced before the informer": (ProcessorListener, "has_synced", lambda self: True, "before the informer"),
+    "never synced": (SharedIndexInformer, "has_synced", lambda self: False, "says that it has not synced"),
+    "resyncs for all": (Processor, "distribute", told_all, "that is none"),
+    "no back-off": (Reflector, "_back_off", at_once, "requests in"),
+    "handlers come too late": (
+        ProcessorListener,
+        "add_all",
+        lambda self, each: None,
+        "without|does not know|was None",
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, name, instead, message = BUGS[bug]
+    if place is tasks:
+        monkeypatch.setattr("aioinformer.informer.shared_informer.finish", instead)
+    else:
+        monkeypatch.setattr(place, name, instead)
+    found = next(error for seed in range(SEEDS) if (error := history_of(seed).error) is not None)
+    with pytest.raises(type(found), match=message):
+        raise found

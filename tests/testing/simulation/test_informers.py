@@ -1,0 +1,58 @@
+"""Thousands of informers, each in weather of its own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from .campaign import explore
+from .informers import history_of
+from .settings import QUEUES, setting
+
+PORTIONS = [range(begin, begin + 250) for begin in range(0, 2000, 250)]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Handlers that fail are part of it."""
+    logger = logging.getLogger("aioinformer")
+    logger.propagate = False
+    yield
+    logger.propagate = True
+
+
+@pytest.mark.parametrize("seeds", PORTIONS, ids=lambda seeds: str(seeds.start))
+def test_nothing_is_lost_told_wrongly_or_left_behind(seeds: range) -> None:
+    found = explore(seeds)
+    assert not found.failures, "replay one by: make simulate SEED=…"
+
+
+def test_the_settings_cover_what_there_is() -> None:
+    settings = [setting(seed) for seed in range(500)]
+    assert {each.queue for each in settings} == set(QUEUES)
+    assert {each.options["use_watch_list"] for each in settings} == {None, True, False}
+    assert {len(each.namespaces) for each in settings} == {0, 1, 2}
+    assert {bool(each.resync) for each in settings} == {True, False}
+    assert {len(each.handlers) for each in settings} == {1, 2, 3}
+    assert {each.cancelled is None for each in settings} == {True, False}
+
+
+def test_a_history_is_the_same_twice() -> None:
+    for seed in range(50):
+        assert history_of(seed).history.text() == history_of(seed).history.text()
+
+
+def test_a_history_is_the_same_in_another_process() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.testing.simulation.campaign", "--seed", "11"],
+        env={**os.environ, "PYTHONHASHSEED": "12345"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.rstrip("\n") == history_of(11).history.text()

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from aioinformer import ApiError, ClientClosedError, IdleTimeoutError, ListOptions, ListWatch, TransportError
+from aioinformer.listwatch.transport import ByteStream
+from aioinformer.testing import Simulation, simulate
+
+MAPS = "/api/v1/configmaps"
+
+
+def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
+    """A test that is a scenario, in several orders."""
+
+    def test() -> None:
+        for seed in range(10):
+            simulate(scenario, seed=seed)
+
+    test.__name__ = scenario.__name__
+    return test
+
+
+async def watched(world: Simulation, **query: str) -> ByteStream:
+    return await world.client.stream(MAPS, [("watch", "true"), *query.items()])
+
+
+def create(world: Simulation, *names: str) -> None:
+    for name in names:
+        world.server.create("v1", "configmaps", {"metadata": {"name": name}, "data": {"long": "x" * 100}})
+
+
+async def read_lines(stream: ByteStream, count: int) -> list[bytes]:
+    data = b""
+    while data.count(b"\n") < count:
+        data += await anext(stream)
+    return data.splitlines()
+
+
+@simulated
+async def test_a_list_comes_whole_however_it_is_torn(world: Simulation) -> None:
+    create(world, *"abcdefgh")
+    world.network.torn = 1.0
+    found = await ListWatch.for_resource(world.client, "v1", "configmaps").list(ListOptions(limit=3))
+    assert len(found.items) == 3
+    assert found.continue_token
+
+
+@simulated
+async def test_what_is_sent_on_a_connection_arrives_in_order(world: Simulation) -> None:
+    world.network.latency = (0.001, 10.0)
+    stream = await watched(world)
+    names = [f"n{number:02}" for number in range(50)]
+    for name in names:
+        create(world, name)
+        await asyncio.sleep(0.001)
+    lines = await read_lines(stream, 50)
+    assert [name for name, line in zip(names, lines, strict=True) if name.encode() in line] == names
+    await stream.aclose()
+
+
+@simulated
+async def test_what_the_server_refuses_is_an_api_error(world: Simulation) -> None:
+    with pytest.raises(ApiError, match="404"):
+        await world.client.get("/api/v1/nothings")
+    world.server.faults.fail(429, retry_after=7)
+    with pytest.raises(ApiError) as raised:
+        await world.client.get(MAPS)
+    assert raised.value.retry_after == 7
+
+
+@simulated
+async def test_a_refused_connection_is_a_transport_error(world: Simulation) -> None:
+    world.server.faults.refuse()
+    with pytest.raises(TransportError, match="refused"):
+        await world.client.get(MAPS)
+    await world.server.faults.accept()
+    assert b"items" in await world.client.get(MAPS)
+
+
+@simulated
+async def test_a_cut_connection_ends_its_stream_with_an_error(world: Simulation) -> None:
+    stream = await watched(world)
+    assert world.server.faults.cut_connections() == 1
+    with pytest.raises(TransportError, match="broke off"):
+        await anext(stream)
+    await stream.aclose()
+
+
+@simulated
+async def test_a_clean_end_is_one(world: Simulation) -> None:
+    stream = await watched(world)
+    world.server.faults.drop_watches()
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+@simulated
+async def test_one_cut_in_mid_line_is_an_error_behind_half_a_line(world: Simulation) -> None:
+    stream = await watched(world)
+    create(world, "a")
+    world.server.faults.drop_watches(mid_line=True)
+    data = b""
+    with pytest.raises(TransportError):
+        while True:
+            data += await anext(stream)
+    assert data
+    assert not data.endswith(b"\n")
+    await stream.aclose()
+
+
+@simulated
+async def test_silence_is_for_ever(world: Simulation) -> None:
+    stream = await watched(world)
+    assert world.network.silence() == 1
+    create(world, "a")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(86_000):
+            await anext(stream)
+    await stream.aclose()
+
+
+@simulated
+async def test_silence_is_noticed_where_an_idle_timeout_was_asked_for(world: Simulation) -> None:
+    stream = await world.client.stream(MAPS, [("watch", "true")], idle_timeout=30)
+    began = world.now
+    world.network.silence()
+    with pytest.raises(IdleTimeoutError):
+        await anext(stream)
+    assert world.now - began == pytest.approx(30, abs=1)
+    await stream.aclose()
+
+
+@simulated
+async def test_an_answer_that_never_comes_is_given_up(world: Simulation) -> None:
+    world.server.faults.freeze()
+    with pytest.raises(TransportError, match="timed out"):
+        await world.client.get(MAPS)
+    world.server.faults.thaw()
+
+
+@simulated
+async def test_a_stall_delays_and_loses_nothing(world: Simulation) -> None:
+    stream = await watched(world)
+    began = world.now
+    world.network.stall(20)
+    create(world, "a", "b")
+    assert len(await read_lines(stream, 2)) == 2
+    assert world.now - began >= 20
+    await stream.aclose()
+
+
+@simulated
+async def test_a_late_closing_bookmark_comes_behind_the_objects(world: Simulation) -> None:
+    create(world, "a", "b")
+    world.network.late_closing = 8.0
+    stream = await watched(
+        world, sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
+    )
+    await read_lines(stream, 2)
+    began = world.now
+    assert b"initial-events-end" in (await read_lines(stream, 1))[0]
+    assert world.now - began >= 7
+    await stream.aclose()
+
+
+@simulated
+async def test_a_duplicate_is_the_same_line_again(world: Simulation) -> None:
+    world.network.duplicates = 1
+    stream = await watched(world)
+    create(world, "a")
+    first, second = await read_lines(stream, 2)
+    assert first == second
+    await stream.aclose()
+
+
+@simulated
+async def test_a_cancelled_read_loses_nothing(world: Simulation) -> None:
+    stream = await watched(world)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await anext(stream)
+    create(world, "a")
+    assert len(await read_lines(stream, 1)) == 1
+    await stream.aclose()
+
+
+@simulated
+async def test_closing_the_client_ends_its_streams(world: Simulation) -> None:
+    stream = await watched(world)
+    await world.client.close()
+    with pytest.raises((TransportError, StopAsyncIteration)):
+        await anext(stream)
+    with pytest.raises(ClientClosedError):
+        await world.client.get(MAPS)
+    assert world.server.open_watches == 0 or world.network.unclosed == []
+
+
+@simulated
+async def test_a_restart_keeps_the_objects_and_cuts_connections(world: Simulation) -> None:
+    create(world, "a")
+    stream = await watched(world, resourceVersion=str(world.server.resource_version))
+    await world.server.restart()
+    with pytest.raises(TransportError):
+        await anext(stream)
+    await stream.aclose()
+    assert b'"a"' in await world.client.get(MAPS)
+
+
+def test_a_token_is_asked_for_and_shown() -> None:
+    async def scenario(world: Simulation) -> None:
+        assert b"items" in await world.client.get(MAPS)
+        world.server.tokens.clear()
+        with pytest.raises(ApiError, match="401"):
+            await world.client.get(MAPS)
+
+    simulate(scenario, token="secret")

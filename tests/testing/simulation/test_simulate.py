@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import random
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from aioinformer import KubeObject, ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
+from aioinformer.reflector import reflector
+from aioinformer.testing import TROUBLES, Simulation, SimulationError, simulate
+from aioinformer.testing.simulation import DeadlockError, LeakError, VirtualTimeoutError
+
+
+def informer_of(world: Simulation, **options: Any) -> SharedIndexInformer[KubeObject]:
+    return SharedIndexInformer(
+        ListWatch.for_resource(world.client, "v1", "configmaps"), KubeObject, **options
+    )
+
+
+def put(world: Simulation, name: str, value: object) -> None:
+    obj = {"metadata": {"name": name, "namespace": "default"}, "data": {"value": str(value)}}
+    if world.server.cluster.find(world.server.resource("v1", "configmaps"), "default", name) is None:
+        world.server.create("v1", "configmaps", obj)
+    else:
+        world.server.update("v1", "configmaps", obj)
+
+
+def cached(informer: SharedIndexInformer[KubeObject]) -> dict[str, str]:
+    return {obj.key: obj.resource_version for obj in informer.store.list()}
+
+
+async def stormy(world: Simulation) -> None:
+    """An informer that lives through a storm."""
+    put(world, "a", 0)
+    informer = informer_of(world, min_watch_timeout=10)
+    informer.add_event_handler(
+        ResourceEventHandlerFuncs[KubeObject](
+            on_update=lambda old, new: world.note("handler", f"{new.key} at {new.resource_version}")
+        )
+    )
+    async with informer:
+        await informer.wait_synced()
+        storm = asyncio.create_task(world.storm(60, every=6))
+        for number in range(20):
+            await asyncio.sleep(3)
+            if world.happens("writer", number):
+                put(world, world.random.choice("abc"), number)
+        await storm
+        await world.eventually(lambda: cached(informer) == world.server.snapshot("v1", "configmaps"))
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    for seed in range(20):
+        assert simulate(stormy, seed=seed).text() == simulate(stormy, seed=seed).text()
+
+
+def test_another_seed_gives_another() -> None:
+    assert len({simulate(stormy, seed=seed).text() for seed in range(20)}) == 20
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_an_informer_survives_each_trouble(trouble: str) -> None:
+    async def scenario(world: Simulation) -> None:
+        put(world, "a", 0)
+        informer = informer_of(world, min_watch_timeout=10, page_size=world.random.choice((0, 1)))
+        async with informer:
+            storm = asyncio.create_task(world.storm(60, every=6, troubles=[trouble]))
+            for number in range(20):
+                await asyncio.sleep(3)
+                put(world, world.random.choice("abc"), number)
+            await storm
+            await world.eventually(lambda: cached(informer) == world.server.snapshot("v1", "configmaps"))
+
+    struck = 0
+    for seed in range(10):
+        struck += sum(str(entry.what).endswith(trouble) for entry in simulate(scenario, seed=seed))
+    assert struck > 50
+
+
+def test_what_the_scenario_raises_is_raised_with_the_history() -> None:
+    async def scenario(world: Simulation) -> None:
+        put(world, "a", 1)
+        await asyncio.sleep(5)
+        world.note("me", "about to fail")
+        assert False, "as it must"  # noqa: B011, PT015
+
+    with pytest.raises(AssertionError, match="as it must") as raised:
+        simulate(scenario, seed=41)
+    (note,) = raised.value.__notes__
+    assert "seed=41" in note
+    assert "created default/a" in note
+    assert "5.000000  me           about to fail" in note
+
+
+def test_a_failure_is_shrunk_to_what_it_needs() -> None:
+    async def scenario(world: Simulation) -> None:
+        there = set()
+        for number in range(100):
+            await asyncio.sleep(1)
+            if world.happens("writer", number):
+                there.add(number)
+        assert not {17, 71} <= there
+
+    with pytest.raises(AssertionError) as raised:
+        simulate(scenario, seed=1)
+    (note,) = raised.value.__notes__
+    assert "100 things happened, of which 2 suffice" in note
+    assert "[17] 17" in note
+    assert "[71] 71" in note
+    assert "[18] 18" not in note
+
+
+def test_what_is_skipped_does_not_happen() -> None:
+    happened: list[int] = []
+
+    async def scenario(world: Simulation) -> None:
+        happened.extend(number for number in range(5) if world.happens("me", number))
+
+    simulate(scenario, skip={1, 3})
+    assert happened == [0, 2, 4]
+
+
+def test_a_deadlock_is_found_at_once() -> None:
+    async def scenario(world: Simulation) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(DeadlockError, match="scenario"):
+        simulate(scenario)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_cannot_be_cancelled_ends_too() -> None:
+    async def scenario(world: Simulation) -> None:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+    with pytest.raises(DeadlockError, match="scenario"):
+        simulate(scenario)
+    gc.collect()  # its coroutine cannot be closed properly
+
+
+def test_virtual_time_is_bounded() -> None:
+    async def scenario(world: Simulation) -> None:
+        async with informer_of(world):
+            await asyncio.Event().wait()
+
+    with pytest.raises(VirtualTimeoutError, match="not done after 7200 virtual seconds"):
+        simulate(scenario, until=7200)
+
+
+def test_a_task_left_running_is_a_leak() -> None:
+    tasks = []
+
+    async def scenario(world: Simulation) -> None:
+        tasks.append(asyncio.create_task(asyncio.sleep(10), name="forgotten"))
+
+    with pytest.raises(LeakError, match="forgotten"):
+        simulate(scenario)
+
+
+def test_a_stream_left_open_is_a_leak() -> None:
+    async def scenario(world: Simulation) -> None:
+        await world.client.stream("/api/v1/configmaps", [("watch", "true")])
+
+    with pytest.raises(LeakError, match="answers open"):
+        simulate(scenario)
+
+
+def test_an_error_that_nobody_saw_is_a_leak() -> None:
+    async def scenario(world: Simulation) -> None:
+        asyncio.get_running_loop().call_soon(lambda: 1 / 0)
+
+    with pytest.raises(LeakError, match="told of a failure") as raised:
+        simulate(scenario)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_a_warning_is_a_leak() -> None:
+    async def scenario(world: Simulation) -> None:
+        warnings.warn("mind the gap", stacklevel=1)
+
+    with pytest.raises(LeakError, match="mind the gap"):
+        simulate(scenario)
+
+
+def test_a_coroutine_never_awaited_is_a_leak() -> None:
+    async def scenario(world: Simulation) -> None:
+        asyncio.sleep(1)  # type: ignore[unused-coroutine]
+
+    with pytest.raises(LeakError, match="never awaited"):
+        simulate(scenario)
+
+
+def test_an_invariant_is_checked_after_every_step() -> None:
+    async def scenario(world: Simulation) -> None:
+        value = 0
+
+        def check() -> None:
+            assert value < 5
+
+        world.always(lambda: None)
+        world.always(check)
+        while True:
+            value += 1
+            await asyncio.sleep(1)
+
+    with pytest.raises(AssertionError) as raised:
+        simulate(scenario)
+    assert "server" not in str(raised.value)
+
+
+def test_waiting_for_what_never_comes_says_what() -> None:
+    async def scenario(world: Simulation) -> None:
+        await world.eventually(lambda: False, within=50, what="peace")
+
+    with pytest.raises(AssertionError, match="not within 50 virtual seconds: peace"):
+        simulate(scenario)
+
+
+def test_nothing_real_is_left_in_the_package_meanwhile() -> None:
+    names: Mapping[str, Any] = vars(reflector)
+    drawn: list[float] = []
+
+    async def scenario(world: Simulation) -> None:
+        drawn.append(names["Random"]().random())
+
+    simulate(scenario, seed=3)
+    simulate(scenario, seed=3)
+    assert drawn[0] == drawn[1]
+    assert names["Random"] is random.Random
+
+
+def test_the_servers_clock_is_virtual() -> None:
+    async def scenario(world: Simulation) -> None:
+        put(world, "a", 1)
+        await asyncio.sleep(3600)
+        put(world, "b", 1)
+        stamps = [
+            time.strptime(each["metadata"]["creationTimestamp"], "%Y-%m-%dT%H:%M:%SZ")
+            for each in world.server.list("v1", "configmaps")
+        ]
+        assert time.mktime(stamps[1]) - time.mktime(stamps[0]) == 3600
+
+    simulate(scenario)
+
+
+def test_what_the_package_logs_is_in_the_history(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(world: Simulation) -> None:
+        async with informer_of(world) as informer:
+            await informer.wait_synced()
+            world.network.cut()
+            await asyncio.sleep(10)
+
+    with caplog.at_level(logging.CRITICAL, "aioinformer"):
+        pass
+    assert "WARNING configmaps at" in simulate(scenario).text()
+
+
+def test_it_cannot_run_inside_an_event_loop() -> None:
+    async def scenario(world: Simulation) -> None: ...
+
+    async def main() -> None:
+        simulate(scenario)
+
+    with pytest.raises(RuntimeError, match="event loop"):
+        asyncio.run(main())
+
+
+def test_without_shuffling_the_order_is_asyncios() -> None:
+    async def scenario(world: Simulation) -> None:
+        ran: list[int] = []
+
+        async def step(number: int) -> None:
+            ran.append(number)
+
+        await asyncio.gather(*(step(number) for number in range(10)))
+        world.note("order", ran)
+
+    def orders(shuffle: bool) -> set[str]:
+        histories = (simulate(scenario, seed=seed, shuffle=shuffle) for seed in range(5))
+        return {str(history.entries[-1].what) for history in histories}
+
+    assert orders(shuffle=False) == {str(list(range(10)))}
+    assert len(orders(shuffle=True)) == 5
+
+
+def test_errors_of_a_simulation_have_one_root() -> None:
+    assert issubclass(DeadlockError, SimulationError)
+    assert issubclass(LeakError, SimulationError)

@@ -1,0 +1,176 @@
+"""What must hold in every history of an informer, and handlers that watch over it."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aioinformer import DeletedFinalStateUnknown, KubeObject, ResourceEventHandler
+
+if TYPE_CHECKING:
+    from aioinformer import Registration
+    from aioinformer.testing import Simulation
+
+
+class State(NamedTuple):
+    """What a handler knows of an object."""
+
+    uid: str
+    version: str
+
+
+class Truth:
+    """What really happened on the server to a resource: the versions of each object, by uid, and its deletion."""
+
+    def __init__(self, world: Simulation, plural: str) -> None:
+        self.versions: dict[str, set[str]] = {}
+        self.deleted: dict[str, int] = {}
+        self._plural = plural
+        world.server.cluster.observers.append(self._note)
+
+    def _note(self, resource: Any, event: Any) -> None:
+        if resource.plural == self._plural:
+            stored = event.current or event.previous
+            self.versions.setdefault(stored.uid, set()).add(str(event.resource_version))
+            if event.current is None:
+                self.deleted[stored.uid] = event.resource_version
+
+
+class Witness(ResourceEventHandler[KubeObject]):
+    """A handler that finds whatever it must not be told.
+
+    Args:
+        world: Where it lives.
+        truth: What really happened.
+        name: What the history calls it.
+        resyncs: Whether it may be told of what has not changed.
+        coalesces: Whether what happened to one object meanwhile reaches it as one.
+        raises: How often, of once, it raises.
+        slow: Seconds that a call takes at most; 0 for a plain function.
+
+    Attributes:
+        shadow: The collection, as far as it was told.
+        initial: The objects that it was told of as being there before: key and uid.
+        registration: Its registration.
+        synced: Whether that was seen to have synced.
+        removed: Whether it was removed.
+    """
+
+    def __init__(
+        self,
+        world: Simulation,
+        truth: Truth,
+        name: str,
+        *,
+        resyncs: bool = False,
+        coalesces: bool = False,
+        raises: float = 0.0,
+        slow: float = 0.0,
+    ) -> None:
+        self._world = world
+        self._truth = truth
+        self._random = Random(f"{world.seed} {name}")
+        self._resyncs = resyncs
+        self._coalesces = coalesces
+        self._raises = raises
+        self._slow = slow
+        self._busy = False
+        self._newest: dict[str, int] = {}
+        self.name = name
+        self.shadow: dict[str, State] = {}
+        self.initial: dict[str, str] = {}
+        self.registration: Registration | None = None
+        self.synced = False
+        self.removed = False
+        self.calls = 0
+        self.illegal: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<Witness {self.name}>"
+
+    # What it is told
+
+    def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> Any:
+        initial = ", initial" if is_in_initial_list else ""
+        self._note(f"add {obj.key} at {obj.resource_version}{initial}")
+        if obj.key in self.shadow:
+            self._blame(f"an add of {obj.key}, which it knows already")
+        if is_in_initial_list:
+            self.initial[obj.key] = obj.uid
+            if self.synced:
+                self._blame(f"{obj.key} of the initial list after has_synced")
+        self._take(obj)
+        return self._work()
+
+    def on_update(self, old: KubeObject, new: KubeObject) -> Any:
+        self._note(f"update {new.key} from {old.resource_version} to {new.resource_version}")
+        known = self.shadow.get(new.key)
+        if known != State(old.uid, old.resource_version):
+            self._blame(f"an update of {new.key} from {old.resource_version}, which was {known}")
+        if old.resource_version == new.resource_version and not self._resyncs:
+            self._blame(f"an update of {new.key} that is none, and it does not resync")
+        self._take(new)
+        return self._work()
+
+    def on_delete(self, obj: KubeObject | DeletedFinalStateUnknown[Any]) -> Any:
+        missed = isinstance(obj, DeletedFinalStateUnknown)
+        key = obj.key
+        last = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        self._note(f"delete {key}{', missed' if missed else ''}")
+        known = self.shadow.pop(key, None)
+        if known is None:
+            self._blame(f"a delete of {key}, which it does not know")
+        elif last is None:
+            self._blame(f"a delete of {key} without its last state")
+        elif last.uid != known.uid and not self._coalesces:
+            self._blame(f"a delete of another {key} than the one it knows")
+        elif missed and last.resource_version != known.version and not self._coalesces:
+            self._blame(f"a tombstone of {key} with a state that it was not told of")
+        if last is not None:
+            deleted = self._truth.deleted.get(last.uid)
+            if deleted is None:
+                self._blame(f"a delete of {key}, which is still there")
+            elif not missed and last.resource_version != str(deleted):
+                self._blame(f"a delete of {key} that does not show its deletion")
+        return self._work()
+
+    # Within
+
+    def _take(self, obj: KubeObject) -> None:
+        if obj.resource_version not in self._truth.versions.get(obj.uid, ()):
+            self._blame(f"{obj.key} at {obj.resource_version}, which it never was")
+        if int(obj.resource_version) < self._newest.get(obj.key, 0):
+            self._blame(f"{obj.key} back at {obj.resource_version}, after {self._newest[obj.key]}")
+        self._newest[obj.key] = int(obj.resource_version)
+        self.shadow[obj.key] = State(obj.uid, obj.resource_version)
+
+    def _note(self, what: str) -> None:
+        self.calls += 1
+        self._world.note(self.name, what)
+        if self.removed:
+            self._blame("a call after it was removed")
+        if self._busy:
+            self._blame("a call while it was still busy with another")
+
+    def _blame(self, what: str) -> None:
+        self.illegal.append(what)
+        self._world.note(self.name, f"ILLEGAL: {what}")
+
+    def _work(self) -> Any:
+        if self._slow:
+            return self._work_slowly(self._random.random() * self._slow)
+        self._raise_perhaps()
+        return None
+
+    async def _work_slowly(self, seconds: float) -> None:
+        self._busy = True
+        try:
+            await asyncio.sleep(seconds if self._random.random() < 0.5 else 0)
+            self._raise_perhaps()
+        finally:
+            self._busy = False
+
+    def _raise_perhaps(self) -> None:
+        if self._raises and self._random.random() < self._raises:
+            raise RuntimeError(f"{self.name} fails")
