@@ -1,0 +1,33 @@
+"""Builds what the suites of this folder need before the first test begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.go_build import build_before_tests, ensured
+
+from .suite import Suite
+from .suites import SUITES
+
+_unavailable = pytest.StashKey[Exception]()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    params = [callspec.params for item in session.items if (callspec := getattr(item, "callspec", None))]
+    wanted = {name: SUITES[name].build for each in params if (name := each.get("suite")) in SUITES}
+    if not wanted or session.config.option.collectonly:
+        return
+    builds = {build.name + build.cache.name: build for build in wanted.values()}
+    if error := build_before_tests(session, [build.ensure for build in builds.values()]):
+        session.config.stash[_unavailable] = error
+
+
+@pytest.fixture
+def suite(request: pytest.FixtureRequest) -> Suite[Any]:
+    """The suite of a name, with its Go program built; or the test skips."""
+    suite = SUITES[request.param]
+    ensured(suite.build.ensure, request.config.stash.get(_unavailable, None))
+    return suite

@@ -1,0 +1,1 @@
+../../v030/informer/handler_test.go

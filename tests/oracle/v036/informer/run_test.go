@@ -1,0 +1,1 @@
+../../v030/informer/run_test.go

@@ -1,0 +1,1 @@
+../../v030/informer/script_test.go

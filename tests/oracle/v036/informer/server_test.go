@@ -1,0 +1,1 @@
+../../v030/informer/server_test.go

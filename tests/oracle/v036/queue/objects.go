@@ -1,0 +1,1 @@
+../../v030/queue/objects.go
