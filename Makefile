@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all lint bench clean
+.PHONY: help run test test-all lint bench soak chaos fuzz simulate mutants clean
 
 help:            ## Say what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -40,6 +40,21 @@ lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
 
 bench: $(STAMP)  ## CPU per watch event, next to its peers.
 	$(BIN)/python -m benchmarks.watch_cpu
+
+soak: $(STAMP)   ## Informers under load for MINUTES (30), with trouble: does anything grow? Draws .cache/soak.svg.
+	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30) --svg .cache/soak.svg
+
+chaos: $(STAMP)  ## Every trouble with a real kube-apiserver, REPEAT (3) times, next to client-go: recovery and requests.
+	$(BIN)/python -m pytest tests/chaos --chaos $(or $(REPEAT),3) --reruns 0 $(PYTEST_ARGS)
+
+fuzz: $(STAMP)   ## Random scripts through client-go and aioinformer, for MINUTES (1), made of SEED: is it the same?
+	$(BIN)/python -m tests.oracle.fuzz fuzz --minutes $(or $(MINUTES),1) $(if $(SEED),--seed '$(SEED)')
+
+simulate: $(STAMP) ## HISTORIES (10000) of an informer in simulated trouble, from their seeds; or that of SEED, told in full.
+	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000))
+
+mutants: $(STAMP) ## Bugs planted in a copy of the package, and how soon the simulation finds each.
+	$(BIN)/python -m tests.testing.simulation.mutations
 
 clean:           ## Remove the environments and caches.
 	rm -rf .venv .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

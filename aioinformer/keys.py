@@ -160,7 +160,11 @@ def _version_reader(struct: type[msgspec.Struct]) -> Callable[[Any], Any] | None
 def _metadata_fields(struct: type[msgspec.Struct]) -> set[str]:
     """The attributes of the Struct that ``metadata`` must be; none where it may be something else."""
     for field in msgspec.structs.fields(struct):
-        if field.name == "metadata" and isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
+        if (
+            field.name == "metadata"
+            and isinstance(field.type, type)
+            and issubclass(field.type, msgspec.Struct)
+        ):
             return set(field.type.__struct_fields__)
     return set()
 

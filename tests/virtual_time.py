@@ -1,60 +1,16 @@
-"""An event loop whose clock jumps to the next timer when nothing else is ready: hours pass in milliseconds."""
+"""Tests in virtual time: hours pass in milliseconds, in asyncio's own order."""
 
 from __future__ import annotations
 
 import asyncio
-import selectors
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from aioinformer.testing.simulation import VirtualTimeLoop as VirtualTimeLoop
+
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Deadlock(Exception):  # noqa: N818 - what it is
-    """Everything waits and no timer is set: nothing could ever happen."""
-
-
-class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An asyncio loop with a clock of its own, which begins at 1000 s.
-
-    Attributes:
-        steps: How often the loop has gone round.
-        failures: What was given to the loop's exception handler, such as exceptions that nobody retrieved.
-    """
-
-    def __init__(self) -> None:
-        self._now = 1000.0
-        self.steps = 0
-        self.failures: list[dict[str, Any]] = []
-        super().__init__(_JumpingSelector(self))
-        self.set_exception_handler(lambda _, context: self.failures.append(context))
-
-    def time(self) -> float:
-        return self._now
-
-    def jump(self, seconds: float) -> None:
-        """Let time pass."""
-        self._now += seconds
-
-
-class _JumpingSelector(selectors.DefaultSelector):
-    """Finds what is ready, and instead of waiting lets virtual time pass."""
-
-    def __init__(self, loop: VirtualTimeLoop) -> None:
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        self._loop.steps += 1
-        ready = super().select(0)
-        if ready or timeout == 0:
-            return ready
-        if timeout is None:
-            raise Deadlock
-        self._loop.jump(timeout)
-        return ready
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
