@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from .handlers import ResourceEventHandler
+from .keys import same_version
 
 
 class AddNotification(msgspec.Struct, frozen=True, gc=False):
@@ -14,6 +15,7 @@ class AddNotification(msgspec.Struct, frozen=True, gc=False):
 
     new: Any
     is_in_initial_list: bool = False
+    is_sync = False
 
     @property
     def obj(self) -> Any:
@@ -31,6 +33,11 @@ class UpdateNotification(msgspec.Struct, frozen=True, gc=False):
     is_in_initial_list = False
 
     @property
+    def is_sync(self) -> bool:
+        """Whether it is no news: of a resync, or an unchanged object of a relist."""
+        return same_version(self.old, self.new)
+
+    @property
     def obj(self) -> Any:
         return self.new
 
@@ -43,6 +50,7 @@ class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
 
     old: Any
     is_in_initial_list = False
+    is_sync = False
 
     @property
     def obj(self) -> Any:

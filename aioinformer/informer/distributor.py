@@ -8,8 +8,7 @@ from typing import Any
 
 from ..controller import apply_deltas, apply_in_turns
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
-from ..keys import same_version
-from ..notifications import DeleteNotification, Notification, UpdateNotification
+from ..notifications import DeleteNotification, Notification
 from ..processor import CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import KnownObjects, Process
 from ..store import Indexer
@@ -56,12 +55,12 @@ class Distributor:
             await room
 
     def _tell(self, notification: Notification) -> None:
-        is_sync = type(notification) is UpdateNotification and same_version(
-            notification.old, notification.new
-        )
-        if self._mutation_detector is not None:
-            _remember(notification, self._mutation_detector)
-        self._processor.distribute(notification, is_sync)
+        self._remember(notification)
+        self._processor.distribute(notification, notification.is_sync)
+
+    def _remember(self, notification: Notification) -> None:
+        if self._mutation_detector is not None and not isinstance(notification, DeleteNotification):
+            self._mutation_detector.add_object(notification.obj)
 
     def process_of(self, known: KnownObjects[Any] | None) -> Process:
         """A process function for a RealFIFO with atomic events.
@@ -94,17 +93,8 @@ class Distributor:
             nonlocal listeners
             if listeners is None:  # the store was changed in this very step: who comes later has seen it
                 listeners = self._processor.listeners
-            is_sync = type(notification) is UpdateNotification and same_version(
-                notification.old, notification.new
-            )
-            if self._mutation_detector is not None:
-                _remember(notification, self._mutation_detector)
-            self._processor.distribute_among(listeners, notification, is_sync)
+            self._remember(notification)
+            self._processor.distribute_among(listeners, notification, notification.is_sync)
             return self._processor.room()
 
         await apply_in_turns(self._indexer, delta, is_in_initial_list, tell, known)
-
-
-def _remember(notification: Notification, mutation_detector: CacheMutationDetector) -> None:
-    if not isinstance(notification, DeleteNotification):
-        mutation_detector.add_object(notification.obj)
