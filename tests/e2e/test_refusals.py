@@ -132,11 +132,9 @@ async def test_a_token_that_is_rotated_while_a_watch_runs(embedded: EmbeddedClus
         await witness.until(lambda: witness.errors)
         server.create("v1", "configmaps", configmap("a"), embedded.namespace)
         await witness.until(lambda: embedded.key("a") in witness.shadow)
-        assert [request.status for request in server.requests if request.verb == "watch"] == [
-            200,
-            401,
-            200,
-        ]
+        # Whoever asks first after the cut, be it for the server's health, renews the token for all.
+        assert [request.status for request in server.requests].count(401) == 1
+        assert [request.status for request in server.requests if request.verb == "watch"][-1] == 200
         assert server.count("list") == 0
         assert [type(error) for error in witness.errors] == [TransportError]  # the cut; no 401 among them
         assert informer.has_synced()

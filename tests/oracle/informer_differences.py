@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import dropwhile
 from typing import NamedTuple
 
 import msgspec
@@ -124,9 +125,13 @@ def _it_ends_behind_its_list(at: _Step) -> bool:
     requests = [each.initial for each in (*at.mine.requests, *at.other.requests)]
     if not at.script.steps[at.number].end or requests != [False, True]:
         return False
-    listed = max((step for step in at.streaming if step < at.number), default=at.number)
-    since = at.script.steps[listed + 1 : at.number + 1]
-    return not any(event.object is not None for step in since for event in step.events)
+    listed = max((step for step in at.streaming if step <= at.number), default=at.number)
+    answered, *since = at.script.steps[listed : at.number + 1]
+    closing = list(dropwhile(lambda event: event.closes != "true", answered.events))
+    if not closing or any(step.do == "open" for step in since):
+        return False
+    behind = [*closing[1:], *(event for step in since for event in step.events)]
+    return not any(event.object is not None for event in behind)
 
 
 PARTINGS: tuple[tuple[Difference, Callable[[_Step], bool]], ...] = (

@@ -9,7 +9,8 @@ from aioinformer.testing import APIServer, ResourceType
 from .client import APIClient
 
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
-METADATA = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+METADATA_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
 AGGREGATED = {
     "Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 }
@@ -171,7 +172,7 @@ async def test_ages(ago: int, shown: str) -> None:
 async def test_metadata_alone(api: APIClient, server: APIServer) -> None:
     for name in "ab":
         server.create("v1", "pods", {"metadata": {"name": name}, "spec": {"x": 1}})
-    listed = (await api.get(PODS, METADATA, limit="1")).body
+    listed = (await api.get(PODS, METADATA_LIST, limit="1")).body
     assert listed["kind"] == "PartialObjectMetadataList"
     assert (listed["metadata"]["remainingItemCount"], "continue" in listed["metadata"]) == (1, True)
     (item,) = listed["items"]

@@ -198,6 +198,33 @@ async def test_an_empty_list_breaks_off(api: APIClient, server: APIServer) -> No
         await api.get(CONFIGMAPS)
 
 
+async def test_a_replica_lies_behind(api: APIClient, server: APIServer) -> None:
+    create(server, "a")
+    seen = now(server)
+    create(server, "b")
+    fault = server.faults.lag(1, times=None)
+    page = (await api.get(ALL, resourceVersion="0")).body
+    assert [item["metadata"]["name"] for item in page["items"]] == ["a"]
+    assert page["metadata"]["resourceVersion"] == seen
+    refused = await api.get(ALL, resourceVersion=now(server))
+    assert (refused.status, refused.body["reason"]) == (504, "Timeout")
+    assert len((await api.get(ALL)).body["items"]) == 2, "the most recent state is no replica's"
+    assert fault.hits == 2
+    fault.remove()
+    assert len((await api.get(ALL, resourceVersion="0")).body["items"]) == 2
+
+
+async def test_history_is_lost_and_who_has_seen_all_goes_on(api: APIClient, server: APIServer) -> None:
+    before = now(server)
+    create(server, "a")
+    server.faults.expire_history(step=False)
+    async with api.watch(ALL, resourceVersion=now(server)) as lines:
+        create(server, "b")
+        assert await lines.take(1) == [("ADDED", "b")]
+    async with api.watch(ALL, resourceVersion=before) as lines:
+        assert (await lines.next())["object"]["code"] == 410
+
+
 async def test_connections_are_refused(api: APIClient, server: APIServer) -> None:
     port = server.port
     async with api.watch(ALL, resourceVersion=now(server)) as lines:

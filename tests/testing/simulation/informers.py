@@ -88,7 +88,7 @@ class InformerHistory:
             self._write()
         patience = 2 * setting.options["min_watch_timeout"] + 600
         await world.eventually(self._is_equal, patience, "cache, handlers and server equal")
-        await asyncio.sleep(2 * setting.resync + self.random.choice((0, 40)))
+        await asyncio.sleep(2 * setting.resync + self.random.choice((0, 0, 0, 60)))
         await world.eventually(self._is_equal, 60, "cache, handlers and server equal still")
         assert self.synced, "everything is there, and it says that it has not synced"
         self._check_initial()

@@ -66,8 +66,8 @@ class Setting:
 def setting(seed: int) -> Setting:
     """Draw a setting."""
     random = Random(f"{seed} setting")
-    storm = random.choice((5.0, 20.0, 60.0))
-    resync = random.choice((0.0, 0.0, 3.0, 20.0))
+    storm = random.choice((5.0, 5.0, 20.0, 60.0))
+    resync = random.choice((0.0, 0.0, 3.0, 8.0))
     return Setting(
         queue=random.choice(QUEUES),
         resync=resync,
