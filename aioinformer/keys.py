@@ -11,7 +11,7 @@ import msgspec
 
 from .deltas import DeletedFinalStateUnknown
 from .errors import KeyFuncError, shortened
-from .objects import KubeObject
+from .objects import KubeObject, read_labels
 
 KeyFunc = Callable[[Any], str]
 
@@ -127,10 +127,8 @@ def namespace_of(obj: Any) -> str:
 
 
 def labels_of(obj: Any) -> Mapping[str, str]:
-    """metadata.labels of an object or of a tombstone's last state."""
-    if isinstance(obj, KubeObject):
-        return obj.metadata.labels
-    labels = _meta(obj, "labels", "labels")
+    """metadata.labels of an object or of a tombstone's last state; none where they are no labels."""
+    labels = read_labels(obj) if isinstance(obj, KubeObject) else _meta(obj, "labels", "labels")
     return labels if isinstance(labels, Mapping) else {}
 
 

@@ -57,8 +57,17 @@ class _MetaOnly(msgspec.Struct):
     metadata: _Meta
 
 
+class _Labels(msgspec.Struct):
+    labels: Any = None
+
+
+class _LabelsOnly(msgspec.Struct):
+    metadata: _Labels
+
+
 _decode_head = msgspec.json.Decoder(_HeadOnly).decode
 _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
+_decode_labels = msgspec.json.Decoder(_LabelsOnly).decode
 _decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.encode
 
@@ -332,6 +341,15 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             raise DecodeError(
                 f"{self.key} at {self.resource_version or 'no version'}: {what} cannot be read: {error}"
             ) from error
+
+
+def read_labels(obj: KubeObject) -> Any:
+    """metadata.labels and nothing else of the metadata, whatever they are.
+
+    Raises:
+        DecodeError: The object cannot be read.
+    """
+    return obj._decode_with(_decode_labels, "metadata.labels").metadata.labels
 
 
 Mapping.register(KubeObject)  # pyright: ignore[reportAttributeAccessIssue]

@@ -47,6 +47,13 @@ def test_listing(lister: Lister[KubeObject]) -> None:
         lister.list("app in")
 
 
+def test_an_object_whose_labels_are_none_hides_no_other(lister: Lister[KubeObject]) -> None:
+    odd = pod("odd", "one", metadata={"labels": ["app"], "creationTimestamp": "yesterday"})
+    lister._indexer.add(odd)
+    assert lister.list("app=x") == [A, C]
+    assert odd in lister.list("!app")
+
+
 def test_the_list_is_the_readers_own(lister: Lister[KubeObject]) -> None:
     lister.list().clear()
     lister.namespace("one").list().clear()
