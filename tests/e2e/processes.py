@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -68,6 +69,7 @@ async def running(*command: str, environment: Mapping[str, str] | None = None) -
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **(environment or {})},
+        preexec_fn=_heed_interrupts,
     )
     started = Running(process)
     try:
@@ -76,3 +78,8 @@ async def running(*command: str, environment: Mapping[str, str] | None = None) -
         if process.returncode is None:
             process.kill()
         await started.end()
+
+
+def _heed_interrupts() -> None:
+    """Ctrl-C is what is tested; a shell that runs the tests in the background has it ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

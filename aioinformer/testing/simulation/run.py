@@ -100,6 +100,7 @@ def run_once(
     """One run."""
     if asyncio._get_running_loop() is not None:
         raise RuntimeError("a simulation has an event loop of its own, and cannot run inside another")
+    gc.collect(1)  # what is young is from before
     loop = VirtualTimeLoop(Random(f"{seed} order") if shuffle else None, START + until)
     history = History(loop.time)
     worlds: list[Simulation] = []
@@ -110,7 +111,6 @@ def run_once(
         await _in_world(world, scenario)
 
     was_collecting = gc.isenabled()
-    gc.collect(1)  # what is young is from before
     gc.disable()
     try:
         with (

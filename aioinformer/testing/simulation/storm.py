@@ -31,7 +31,12 @@ class Storm:
         self._names = (
             self._random.sample(known, self._random.randint(1, len(known))) if names is None else list(names)
         )
+        self._usual = self.network.latency, self.network.slow
         self._ends: list[tuple[asyncio.TimerHandle, Callable[[], object]]] = []
+
+    def speed_up(self) -> None:
+        """Let the network be as fast as it was before."""
+        self.network.latency, self.network.slow = self._usual
 
     async def run(self, seconds: float, every: float) -> None:
         """Rage for so long, then end all trouble."""

@@ -31,14 +31,8 @@ def _network_stalls(storm: Storm, random: Random) -> None:
 
 
 def _network_slow(storm: Storm, random: Random) -> None:
-    network = storm.network
-    usual = network.latency, network.slow
-    network.latency, network.slow = (0.1, random.choice((0.5, 5.0))), 0.7
-
-    def recover() -> None:
-        network.latency, network.slow = usual
-
-    storm.later(random.uniform(1.0, 60.0), recover)
+    storm.network.latency, storm.network.slow = (0.1, random.choice((0.5, 5.0))), 0.7
+    storm.later(random.uniform(1.0, 60.0), storm.speed_up)
 
 
 def _server_away(storm: Storm, random: Random) -> None:

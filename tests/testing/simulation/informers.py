@@ -86,7 +86,7 @@ class InformerHistory:
         world, setting = self.world, self.setting
         for _ in range(self.random.randint(0, 3)):
             self._write()
-        patience = 2 * setting.options["min_watch_timeout"] + 600
+        patience = 2 * setting.options["min_watch_timeout"] + 300
         await world.eventually(self._is_equal, patience, "cache, handlers and server equal")
         await asyncio.sleep(2 * setting.resync + self.random.choice((0, 0, 0, 60)))
         await world.eventually(self._is_equal, 60, "cache, handlers and server equal still")

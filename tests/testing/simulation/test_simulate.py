@@ -84,6 +84,17 @@ def test_an_informer_survives_each_trouble(trouble: str) -> None:
     assert struck > 50
 
 
+def test_after_a_storm_the_network_is_as_before() -> None:
+    async def scenario(world: Simulation) -> None:
+        world.network.latency = (0.2, 0.3)
+        await world.storm(600, every=5, troubles=["network slow", "server away", "server frozen"])
+        assert (world.network.latency, world.network.slow) == ((0.2, 0.3), 0.1)
+        assert b"items" in await world.client.get("/api/v1/configmaps")
+
+    for seed in range(5):
+        simulate(scenario, seed=seed)
+
+
 def test_what_the_scenario_raises_is_raised_with_the_history() -> None:
     async def scenario(world: Simulation) -> None:
         put(world, "a", 1)
@@ -290,6 +301,15 @@ def test_without_shuffling_the_order_is_asyncios() -> None:
 
     assert orders(shuffle=False) == {str(list(range(10)))}
     assert len(orders(shuffle=True)) == 5
+
+
+def test_one_after_the_other_leaves_nothing_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger("aioinformer"), "propagate", False)  # pytest keeps what is logged
+    sizes = []
+    for seed in range(12):
+        simulate(stormy, seed=seed)
+        sizes.append(len(gc.get_objects()))
+    assert sizes[-1] - sizes[3] < 1000
 
 
 def test_errors_of_a_simulation_have_one_root() -> None:
