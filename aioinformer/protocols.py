@@ -24,18 +24,26 @@ WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
 
 
 class Health(Protocol):
-    """What those who read from one server share, so that one of them asks whether it is back."""
+    """What those who read from one server share, so that one of them asks for all whether it is back."""
 
     def concerns(self, error: Exception) -> bool:
         """Whether an error may be the server's trouble, not only that of who has it."""
         ...
 
-    def is_news(self, error: Exception) -> bool:
-        """Whether an error is to be told: of those that all have at once only the first is."""
+    def missed(self, error: Exception) -> bool:
+        """Somebody has met with an error; whether it is to be told: of those that all have at once only the first is."""
         ...
 
-    async def until_reachable(self) -> None:
-        """Return once the server answers: at once if it does. May be cancelled at any time."""
+    async def until_reachable(self, error: Exception) -> bool:
+        """Return once what was met with is over for all; whether all had it indeed. May be cancelled at any time."""
+        ...
+
+    def accepted(self) -> None:
+        """A request that was forbidden before is so no more."""
+        ...
+
+    async def until_accepted(self) -> None:
+        """Return once a request of somebody's is accepted that was forbidden before. May be cancelled at any time."""
         ...
 
 
@@ -128,7 +136,7 @@ class Queue(Protocol):
     async def pop_batch(self, process: Process, process_batch: Process | None = None, /) -> int:
         """Wait for an item, work off what is there within one turn of the loop, and say how many.
 
-        ``process_batch`` is for queues that can hand out several deltas at once.
+        ``process_batch`` is given the deltas of several items at once.
         """
         ...
 

@@ -13,14 +13,17 @@ TURN = 0.002
 class Turn:
     """One stretch of work on the event loop.
 
+    Args:
+        over: Whether it is over at once.
+
     Real time, not the loop's: what matters is how long others have been waiting, and uvloop's clock stands
     still while a callback runs.
     """
 
     __slots__ = ("end",)
 
-    def __init__(self) -> None:
-        self.end = perf_counter() + TURN
+    def __init__(self, *, over: bool = False) -> None:
+        self.end = 0.0 if over else perf_counter() + TURN
         """When it is over, by ``perf_counter``."""
 
     def is_over(self) -> bool:

@@ -39,8 +39,8 @@ class Config:
         reflector_options: The rest of the Reflector's options.
         room: Asked before each pop. What it gives is awaited, so that whoever ``process`` hands on to can make
             the queue wait; None where there is room.
-        process_batch: As ``process``, given two or more deltas of different keys where the queue has them so
-            (RealFIFO); None has them given to ``process``, one by one.
+        process_batch: As ``process``, given the deltas of two or more items; None has them given to ``process``,
+            one by one.
     """
 
     queue: Queue

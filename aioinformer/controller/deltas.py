@@ -62,7 +62,7 @@ async def apply_in_turns(
     store: Store[Any],
     delta: Delta,
     is_in_initial_list: bool,
-    tell: Callable[[Notification], Awaitable[None] | None],
+    tell: Callable[[list[Notification]], Awaitable[None] | None],
     known: KnownObjects[Any] | None = None,
 ) -> None:
     """Apply a delta about the whole collection without holding the event loop.
@@ -74,7 +74,7 @@ async def apply_in_turns(
         store: Where to apply it.
         delta: A ReplacedAll or SyncAll.
         is_in_initial_list: Whether it is of the initial list.
-        tell: Given each notification, in order; plain or async.
+        tell: Given the notifications of each turn, in order; plain or async.
         known: The part of the store that the delta is about; None for all of it.
 
     Raises:
@@ -85,11 +85,17 @@ async def apply_in_turns(
     """
     rejected: list[RejectedObjectError] = []
     turn = Turn()
+    told: list[Notification] = []
     for notification in _steps(store, delta, is_in_initial_list, rejected, known):
-        if notification is not None and (telling := tell(notification)) is not None:
-            await telling
+        if notification is not None:
+            told.append(notification)
         if turn.is_over():
+            if told and (telling := tell(told)) is not None:
+                await telling
+            told = []
             await turn.pause()
+    if told and (telling := tell(told)) is not None:
+        await telling
     RejectedObjectError.raise_first(rejected)
 
 

@@ -60,10 +60,14 @@ def new_informer(
             key, version = key_and_version(notification.obj)
             logger.exception("%s failed on %s at %s", handler_name(handler), key, version)
 
+    async def tell_all(notifications: list[Notification]) -> None:
+        for notification in notifications:
+            await tell(notification)
+
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         kind = deltas[0].type
         if kind is REPLACED_ALL or kind is SYNC_ALL:
-            await apply_in_turns(store, deltas[0], is_in_initial_list, tell)
+            await apply_in_turns(store, deltas[0], is_in_initial_list, tell_all)
             return
         for notification in apply_deltas(store, deltas, is_in_initial_list):
             await tell(notification)

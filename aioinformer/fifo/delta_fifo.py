@@ -11,7 +11,7 @@ from ..errors import RejectedObjectError, TransformError
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
-from .queue import FIFO, Item
+from .queue import FIFO, LONGEST_BATCH, Item
 
 
 class DeltaFIFO(FIFO):
@@ -173,13 +173,32 @@ class DeltaState:
 
     def take(self) -> Item:
         key = self.queue.popleft()
-        return Item(key, self.items.pop(key), bool(self.initial_population) or not self.populated)
+        deltas = self.items.pop(key)
+        return Item(deltas, not self.has_synced(), {key: deltas})
+
+    def take_batch(self) -> Item:
+        """Remove the oldest items, as many as may be processed together: all or none of the initial list."""
+        queue, items, initial = self.queue, self.items, self.initial_population
+        is_in_initial_list = not self.has_synced()
+        still_initial = len(initial)
+        by_key: dict[str, list[Delta]] = {}
+        deltas: list[Delta] = []
+        for _ in range(min(len(queue), LONGEST_BATCH)):
+            key = queue.popleft()
+            by_key[key] = of_key = items.pop(key)
+            deltas += of_key
+            if initial and key in initial:
+                still_initial -= 1
+                if not still_initial:
+                    break
+        return Item(deltas, is_in_initial_list, by_key)
 
     def put_back(self, item: Item) -> None:
-        self._insert(item.key, item.deltas)
+        for key, deltas in item.by_key.items():
+            self._insert(key, deltas)
 
     def done(self, item: Item) -> None:
-        self.initial_population.discard(item.key)
+        self.initial_population.difference_update(item.by_key)
 
     def has_synced(self) -> bool:
         return self.populated and not self.initial_population

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence, Sized
 from contextlib import asynccontextmanager
 from inspect import isawaitable
 from time import perf_counter
@@ -33,12 +33,18 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     """What one pop takes out.
 
     Attributes:
-        key: Whose deltas they are; ``""`` in a queue that is not by key.
+        deltas: In the order in which they are to be worked off.
+        by_key: The same, where the queue keeps each key's together.
     """
 
-    key: str
     deltas: list[Delta]
     is_in_initial_list: bool
+    by_key: dict[str, list[Delta]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many the queue counts it for."""
+        return len(self.by_key) or len(self.deltas)
 
 
 class QueueState(Protocol):
@@ -63,6 +69,10 @@ class QueueState(Protocol):
 
     def take(self) -> Item:
         """Remove the oldest item."""
+        ...
+
+    def take_batch(self) -> Item:
+        """Remove the oldest items, as many as may be processed together."""
         ...
 
     def put_back(self, item: Item) -> None:
@@ -188,25 +198,26 @@ class FIFO:
             return (await self._work_off(process, 1))[-1].deltas
 
     async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
-        """Wait for an item, then work off what is there for one turn of the event loop; for longer while somebody
-        who adds is held up.
+        """Wait for an item, then work off what is there.
 
-        ``process`` is called for one item after the other, as by ``pop``. The first that raises, RequeueError
-        included, ends the batch.
+        Without ``process_batch`` one item after the other, as by ``pop``, for one turn of the event loop; the first
+        that raises, RequeueError included, ends the batch. With it many in one call: the oldest items, all or none
+        of the initial list. While somebody who adds is held up both go on for longer.
 
         Args:
             process: As for ``pop``.
-            process_batch: For queues that hand out several deltas at once, which this one does not.
+            process_batch: The same, given the deltas of two or more items. All of them go back if it raises
+                RequeueError or is cancelled, so it should do all or nothing; all are gone if it raises anything else.
 
         Returns:
-            How many items were worked off.
+            How many items were worked off, those that went back among them.
 
         Raises:
             FIFOClosedError: The queue is closed and empty.
         """
         async with self._held():
             await self._wait_for_item()
-            return len(await self._work_off(process, LONGEST_BATCH))
+            return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
 
     def has_synced(self) -> bool:
         """Whether the items of the first Replace have been worked off, or the first verb was another one."""
@@ -244,7 +255,7 @@ class FIFO:
     @property
     def unfinished(self) -> int:
         """How many items wait, or were taken by a pop that has not returned yet."""
-        return len(self._state.queue) + len(self._taken)
+        return len(self._state.queue) + sum(item.count for item in self._taken)
 
     def __len__(self) -> int:
         """How many items wait."""
@@ -293,15 +304,16 @@ class FIFO:
             await self._changed.wait()
 
     async def _work_off(
-        self, process: Process, most: int, take: Callable[[], Item] | None = None, turn: Turn | None = None
+        self, process: Process, most: int, process_batch: Process | None = None
     ) -> list[Item]:
-        """Process the oldest items, so many at most and for one turn of the loop; the first put back is the last.
+        """Process the oldest items, so many at most and for one turn of the loop, or one batch of them; the first
+        put back is the last.
 
         While somebody is held up it goes on with another turn: between two pops they would get in.
         """
         state = self._state
-        take = take or state.take
-        turn = turn or Turn()
+        take = state.take if process_batch is None else state.take_batch
+        turn = Turn(over=process_batch is not None)
         items = self._taken = list[Item]()
         self._processing = asyncio.current_task()
         now = perf_counter()
@@ -317,9 +329,9 @@ class FIFO:
                 finished = True
                 interrupted: asyncio.CancelledError | None = None
                 try:
-                    result = process(
-                        list(item.deltas), item.is_in_initial_list
-                    )  # what goes back stays as it was
+                    call = process if process_batch is None or item.count == 1 else process_batch
+                    # What goes back stays as it was.
+                    result = call(list(item.deltas), item.is_in_initial_list)
                     if result is not None and isawaitable(result):
                         if self._room:
                             self._let_go()

@@ -20,10 +20,9 @@ from ..deltas import (
 )
 from ..errors import ConfigError, KeyFuncError, RejectedObjectError, TransformError
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
-from ..protocols import KnownObjects, Process, Transformer
-from ..turns import Turn
+from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
-from .queue import FIFO, LONGEST_BATCH, Item
+from .queue import FIFO, Item
 
 BATCH_SIZE = 1000
 """Deltas that one batch has at most, unless told otherwise."""
@@ -81,11 +80,6 @@ class RealFIFO(FIFO):
         self._real = rules(key_func, known_objects, transformer, batch_size, emit_delta_type_bookmark)
         super().__init__(self._real, room=2 * batch_size if unlock_while_processing else 0)
 
-    @property
-    def unfinished(self) -> int:
-        """How many deltas wait, or were taken by a pop that has not returned yet."""
-        return len(self._real.queue) + sum(len(item.deltas) for item in self._taken)
-
     async def bookmark(self, resource_version: str) -> None:
         """Record that everything up to this version was given; nothing happens unless bookmarks are emitted.
 
@@ -93,38 +87,6 @@ class RealFIFO(FIFO):
             QueueHeldError: Called from inside this queue's own process function.
         """
         await self.apply([Delta(BOOKMARK, BookmarkInfo(resource_version))])
-
-    async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
-        """Wait for a delta, then work off what is there.
-
-        Without ``process_batch`` one delta after the other for one turn of the event loop, as any queue does. With
-        it one batch (and more while somebody who adds is held up): the oldest deltas, no two of one key, all or
-        none of the initial list. A ReplacedAll, SyncAll or Bookmark is a batch by itself.
-
-        Args:
-            process: ``process(deltas, is_in_initial_list)``, plain or async, given one delta.
-            process_batch: The same, given two or more. All of them go back if it raises RequeueError or is
-                cancelled, so it should do all or nothing; all are gone if it raises anything else.
-
-        Returns:
-            How many deltas were worked off, those that went back among them.
-
-        Raises:
-            FIFOClosedError: The queue is closed and empty.
-        """
-        if process_batch is None:
-            return await super().pop_batch(process)
-        batched = process_batch
-
-        def process_either(deltas: list[Delta], is_in_initial_list: bool) -> Any:
-            return (process if len(deltas) == 1 else batched)(deltas, is_in_initial_list)
-
-        async with self._held():
-            await self._wait_for_item()
-            over = Turn()
-            over.end = 0.0
-            batches = await self._work_off(process_either, LONGEST_BATCH, self._real.take_batch, over)
-            return sum(len(batch.deltas) for batch in batches)
 
     @property
     def queued(self) -> list[Delta]:
@@ -236,10 +198,11 @@ class RealState:
 
     def take(self) -> Item:
         self._taken += 1
-        return Item("", [self.queue.popleft()], self._done < self._initial_end or not self.populated)
+        return Item([self.queue.popleft()], self._done < self._initial_end or not self.populated)
 
     def take_batch(self) -> Item:
-        """Remove the oldest deltas, as many as may be processed together."""
+        """Remove the oldest deltas, as many as may be processed together: no two of one key, all or none of the
+        initial list. A ReplacedAll, SyncAll or Bookmark is a batch by itself."""
         queue, deltas = self.queue, list[Delta]()
         most = min(self._batch_size, len(queue))
         if self._taken < self._initial_end:
@@ -257,7 +220,7 @@ class RealState:
             if key is None:
                 break
             keys.add(key)
-        item = Item("", deltas, not self.has_synced())
+        item = Item(deltas, not self.has_synced())
         self._taken += len(deltas)
         return item
 

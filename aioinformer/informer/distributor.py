@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Iterator
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..notifications import DeleteNotification, Notification
 from ..processor import CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import KnownObjects, Process
 from ..store import Indexer
+from ..tasks import settle
 from ..turns import Turn
 
 
@@ -31,45 +33,46 @@ class Distributor:
 
     def handle(self, deltas: Iterable[Delta], is_in_initial_list: bool) -> None:
         """Store deltas and tell the handlers, at once."""
-        for notification in apply_deltas(self._indexer, deltas, is_in_initial_list):
-            self._tell(notification)
+        self._tell_until(inf, apply_deltas(self._indexer, deltas, is_in_initial_list))
 
     def handle_batch(self, deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
         """As ``handle``, but without holding the event loop where it takes longer than a turn."""
-        end = Turn().end
-        notifications = apply_deltas(self._indexer, deltas, is_in_initial_list)
-        for notification in notifications:
-            self._tell(notification)
-            if perf_counter() >= end:
-                return self._go_on(notifications)
-        return self._processor.room()
+        steps = apply_deltas(self._indexer, deltas, is_in_initial_list)
+        return None if self._tell_until(Turn().end, steps) else self._go_on(steps)
 
-    async def _go_on(self, notifications: Iterator[Notification]) -> None:
-        turn = Turn()
-        await turn.pause()
-        for notification in notifications:
-            self._tell(notification)
-            if turn.is_over():
-                await turn.pause()
-        if (room := self._processor.room()) is not None:
-            await room
+    async def _go_on(self, steps: Iterator[Notification]) -> None:
+        turn = Turn(over=True)
+        is_over = False
+        while not is_over:
+            await turn.pause()
+            is_over = self._tell_until(turn.end, steps)
 
-    def _tell(self, notification: Notification) -> None:
-        self._remember(notification)
-        self._processor.distribute(notification, notification.is_sync)
+    def _tell_until(self, end: float, steps: Iterator[Notification]) -> bool:
+        """Take steps until a time by ``perf_counter``, and tell of them; whether those were all."""
+        told: list[Notification] = []
+        try:
+            for notification in steps:
+                told.append(notification)
+                if perf_counter() >= end:
+                    return False
+            return True
+        finally:
+            self._tell(told)
 
-    def _remember(self, notification: Notification) -> None:
-        if self._mutation_detector is not None and not isinstance(notification, DeleteNotification):
-            self._mutation_detector.add_object(notification.obj)
+    def _tell(
+        self, notifications: list[Notification], listeners: list[ProcessorListener[Any]] | None = None
+    ) -> None:
+        if self._mutation_detector is not None:
+            for notification in notifications:
+                if not isinstance(notification, DeleteNotification):
+                    self._mutation_detector.add_object(notification.obj)
+        self._processor.distribute_all(notifications, listeners)
 
     def process_of(self, known: KnownObjects[Any] | None) -> Process:
         """A process function for a RealFIFO with atomic events.
 
         What is about the whole collection is done in turns, while other queues' events go on. A handler that is
         added meanwhile misses nothing and is told nothing twice: it begins with what the store has.
-
-        Where a handler blocks, processing waits for it, so that the queue holds up who adds to it: unlike a
-        DeltaFIFO, which holds an item for each object at most, it would else grow with each event.
 
         Args:
             known: The part of the store that the queue fills; None for all of it.
@@ -80,21 +83,42 @@ class Distributor:
             if kind is REPLACED_ALL or kind is SYNC_ALL:
                 return self._handle_whole(deltas[0], is_in_initial_list, known)
             self.handle(deltas, is_in_initial_list)
-            return self._processor.room()
+            return None
 
         return process
+
+    def once_there_is_room(self, process: Process) -> Process:
+        """A process function that waits for handlers that block, before it does anything.
+
+        So a queue holds up who adds to it: a RealFIFO, unlike a DeltaFIFO, which holds an item for each object at
+        most, would else grow with each event.
+        """
+
+        def now_or_later(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
+            room = self._processor.room()
+            return (
+                process(deltas, is_in_initial_list)
+                if room is None
+                else later(room, deltas, is_in_initial_list)
+            )
+
+        async def later(room: Awaitable[None], deltas: list[Delta], is_in_initial_list: bool) -> None:
+            await room
+            await settle(process(deltas, is_in_initial_list))
+
+        return now_or_later
 
     async def _handle_whole(
         self, delta: Delta, is_in_initial_list: bool, known: KnownObjects[Any] | None
     ) -> None:
         listeners: list[ProcessorListener[Any]] | None = None
 
-        def tell(notification: Notification) -> Awaitable[None] | None:
+        async def tell(notifications: list[Notification]) -> None:
             nonlocal listeners
             if listeners is None:  # the store was changed in this very step: who comes later has seen it
                 listeners = self._processor.listeners
-            self._remember(notification)
-            self._processor.distribute_among(listeners, notification, notification.is_sync)
-            return self._processor.room()
+            elif (room := self._processor.room()) is not None:
+                await room
+            self._tell(notifications, listeners)
 
         await apply_in_turns(self._indexer, delta, is_in_initial_list, tell, known)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..checks import require_seconds
+from ..compression import Compression
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
@@ -79,6 +80,7 @@ class SharedInformerFactory:
         label_selector: str | None = None,
         field_selector: str | None = None,
         metadata_only: bool = False,
+        compress: bool | Compression = False,
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
@@ -93,6 +95,7 @@ class SharedInformerFactory:
         label_selector: str | None = None,
         field_selector: str | None = None,
         metadata_only: bool = False,
+        compress: bool | Compression = False,
     ) -> SharedIndexInformer[T]: ...
 
     def for_resource(
@@ -106,6 +109,7 @@ class SharedInformerFactory:
         label_selector: str | None = None,
         field_selector: str | None = None,
         metadata_only: bool = False,
+        compress: bool | Compression = False,
     ) -> SharedIndexInformer[Any]:
         """The informer of a collection, with an index named ``"namespace"``.
 
@@ -122,13 +126,16 @@ class SharedInformerFactory:
             label_selector: As kubectl's ``-l``.
             field_selector: As kubectl's ``--field-selector``.
             metadata_only: Read the objects' metadata alone, as PartialObjectMetadata.
+            compress: Whether KubeObjects are kept compressed, and how.
 
         Raises:
             ConfigError: The arguments cannot name a collection.
             StoppedError: The factory has been shut down, and has no such informer.
         """
         chosen = self._namespaces(namespace, namespaces)
-        asked = (api_version, plural, object_type, chosen, label_selector, field_selector, metadata_only)
+        asked = (
+            api_version, plural, object_type, chosen, label_selector, field_selector, metadata_only, compress
+        )  # fmt: skip
         informer = self._informers.get(asked)
         if informer is not None:
             return informer
@@ -153,6 +160,7 @@ class SharedInformerFactory:
             object_type,
             self._default_resync_period,
             {NAMESPACE_INDEX: meta_namespace_index_func},
+            compress=compress,
             queue=self._queue,
             **self._options,
         )

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar, Unpack
 
 from ..checks import require_callable, require_seconds
 from ..codec import codec_for
+from ..compression import Compression, Compressor
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
 from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError, SyncTimeout
@@ -22,7 +23,7 @@ from ..protocols import ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
 from ..reflector.options import WatchErrorHandler, check_options
 from ..reflector.scope import lacks_namespace
-from ..store import NAMESPACE_INDEX, Indexer, IndexFunc, Lister, Store, meta_namespace_index_func
+from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
 from ..tasks import Running, finish, first_of
 from .distributor import Distributor
 from .registration import Registration
@@ -86,7 +87,8 @@ class SharedIndexInformer(Running, Generic[T]):
         list_watch: Where to read; or one for each namespace, by its name, which together are one collection.
         object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
         default_resync_period: Seconds between resyncs for handlers that do not say; 0 for none.
-        indexers: Index functions by name.
+        indexers: Index functions, or paths of fields such as ``"spec.nodeName"``, by name.
+        compress: Whether KubeObjects are kept compressed, and how.
         queue: "delta" for a DeltaFIFO, "real" for a RealFIFO.
         key_func: Gives an object's key.
         mutation_detector: Finds handlers that change cached objects; ``run`` then raises CacheMutatedError.
@@ -104,8 +106,9 @@ class SharedIndexInformer(Running, Generic[T]):
         list_watch: ListerWatcher | Mapping[str, ListerWatcher],
         object_type: type[T],
         default_resync_period: float = 0.0,
-        indexers: Mapping[str, IndexFunc] | None = None,
+        indexers: Indexers | None = None,
         *,
+        compress: bool | Compression = False,
         queue: QueueName = "delta",
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
         mutation_detector: CacheMutationDetector | None = None,
@@ -136,7 +139,9 @@ class SharedIndexInformer(Running, Generic[T]):
         self.name = options.get("name") or ", ".join(
             getattr(each, "description", "") or "informer" for each in self._list_watches.values()
         )
-        self._indexer: Indexer[T] = Indexer(key_func, indexers)
+        self._compressor = Compressor.of(compress, object_type)
+        pack = None if self._compressor is None else self._compressor.pack
+        self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=pack)
         if len(self._list_watches) > 1 and NAMESPACE_INDEX not in self._indexer.indexers:
             self._indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func})
         self._processor = Processor()
@@ -199,7 +204,7 @@ class SharedIndexInformer(Running, Generic[T]):
         if (now := _now()) is not None:
             listener.determine_next_resync(now)
         # Nothing else runs between reading the store and the first notification: none is missed, none comes twice.
-        listener.add_all(AddNotification(obj, True) for obj in self._indexer.list())
+        listener.add_all([AddNotification(obj, True) for obj in self._indexer.list()])
         self._processor.add_listener(listener)
         return Registration(listener, self)
 
@@ -233,12 +238,13 @@ class SharedIndexInformer(Running, Generic[T]):
         if registration._informer is self:
             await registration._listener.wait_ended()
 
-    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Add indexes, at any time.
+    def add_indexers(self, indexers: Indexers) -> None:
+        """Add indexes, at any time; of a full cache ``indexer.add_indexers_in_turns`` does not hold the event loop.
 
         Raises:
             StoppedError: The informer has stopped.
             IndexerConflictError: A name is taken.
+            ConfigError: A path cannot be read.
         """
         if self.is_stopped:
             raise StoppedError(f"{self.name}: indexers were not added because it has stopped already")
@@ -294,6 +300,8 @@ class SharedIndexInformer(Running, Generic[T]):
             parts = [controller.run() for controller in self._controllers]
             if self._mutation_detector is not None:
                 parts.append(self._mutation_detector.run())
+            if self._compressor is not None:
+                parts.append(self._compressor.run(self._indexer, self._wait_controllers))
             if self._resync_check_period > 0:
                 parts.append(self._resync_periodically())
             await first_of(_outcome(processor), *parts)
@@ -397,6 +405,11 @@ class SharedIndexInformer(Running, Generic[T]):
         return None if goal.key is None else self._indexer.get_by_key(goal.key)
 
     @property
+    def version_waits(self) -> VersionWaits:
+        """Who waits for which version; for what reads its own writes."""
+        return self._version_waits
+
+    @property
     def store(self) -> Store[T]:
         """The cache."""
         return self._indexer
@@ -453,23 +466,28 @@ class SharedIndexInformer(Running, Generic[T]):
         part = None if len(self._list_watches) == 1 else _Namespace(self._indexer, namespace)
         known = self._indexer if part is None else part
         queue = make_queue(self._queue, self._key_func, known, self._transform)
-        is_real = self._queue == "real"
         self._queues.append(queue)
         options = self._options.copy()
         if "name" in options and namespace != EVERYWHERE:
             options["name"] = f"{self.name} in {namespace}"
-        return Controller(
-            Config(
-                queue,
-                list_watch,
-                self._distributor.process_of(part) if is_real else self._distributor.handle,
-                self._object_type,
-                watch_error_handler=self._watch_error_handler,
-                reflector_options=options,
-                room=self._processor.room,
-                process_batch=self._distributor.handle_batch if is_real else None,
-            )
+        if self._compressor is not None:
+            options["pack"] = self._compressor.pack
+        distributor = self._distributor
+        config = Config(
+            queue,
+            list_watch,
+            distributor.handle,
+            self._object_type,
+            watch_error_handler=self._watch_error_handler,
+            reflector_options=options,
+            process_batch=distributor.handle_batch,
         )
+        if self._queue == "real":
+            config.process = distributor.once_there_is_room(distributor.process_of(part))
+            config.process_batch = distributor.once_there_is_room(distributor.handle_batch)
+        else:
+            config.room = self._processor.room
+        return Controller(config)
 
     async def _resync_periodically(self) -> None:
         """Resync all queues whenever a handler's resync is due: asked once for all, and never put off by a list."""

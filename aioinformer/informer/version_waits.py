@@ -8,7 +8,7 @@ from typing import Any
 
 from ..controller import Controller
 from ..errors import ConfigError, StoppedError, VersionTimeout
-from ..keys import namespace_of, resource_version_of
+from ..keys import namespace_of, resource_version_of, split_meta_namespace_key, uid_of
 from ..store import Store
 from ..versions import number_of, require_version
 
@@ -29,7 +29,7 @@ class Goal:
         self.version = version
         self.key = key
         self.namespace = namespace
-        self.number = int(version)
+        self.number = number_of(version)
         self._is_reached = False
         self._worked_off_at: dict[str, int] = {}  # of the collections that have read far enough
 
@@ -51,6 +51,23 @@ class Goal:
                 return False
             goal = self._worked_off_at[namespace] = controller.worked_off + controller.unfinished
         return controller.worked_off >= goal
+
+
+class Gone(Goal):
+    """That the store has an object no more. A deletion's answer says no version.
+
+    Args:
+        key: The object's.
+        uid: What tells it from others of its name; ``""`` where that is not known.
+    """
+
+    def __init__(self, key: str, uid: str) -> None:
+        super().__init__("", key, split_meta_namespace_key(key)[0])
+        self.uid = uid
+
+    def is_reached(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
+        obj = store.get_by_key(self.key or "")
+        return obj is None or ("" != self.uid != uid_of(obj) != "")
 
 
 class VersionWaits:
@@ -104,15 +121,23 @@ class VersionWaits:
         version = resource_version_of(written)
         require_version(f"metadata.resourceVersion of {key}", version)
         namespace = namespace_of(written)
-        if "" not in self._namespaces and namespace not in self._namespaces:
+        if not self.reads(namespace):
             raise ConfigError(
                 f"{self._name} reads the namespaces {', '.join(self._namespaces)}; {key} is in none of them"
             )
         return Goal(version, key, namespace)
 
+    def reads(self, namespace: str) -> bool:
+        """Whether objects of a namespace are read here."""
+        return "" in self._namespaces or namespace in self._namespaces
+
+    def is_reached(self, goal: Goal) -> bool:
+        """Whether a goal was reached."""
+        return goal.is_reached(self._store, self._concerned(goal))
+
     async def wait(self, goal: Goal, timeout: float | None) -> None:
         """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``."""
-        if self._is_reached(goal):
+        if self.is_reached(goal):
             return
         deadline = asyncio.timeout(timeout)
         try:
@@ -121,13 +146,13 @@ class VersionWaits:
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            if not self._is_reached(goal):  # somebody may have held the loop past the deadline
+            if not self.is_reached(goal):  # somebody may have held the loop past the deadline
                 raise self._timeout(goal, timeout) from error
         else:
-            if not self._is_reached(goal):
+            if not self.is_reached(goal):
                 raise StoppedError(
-                    f"{self._name} stopped at {self._reached(goal)} before it had reached {goal.version}"
-                    f"{_about(goal)}: {self._state()}"
+                    f"{self._name} stopped at {self._reached(goal)} before it had reached "
+                    f"{goal.version or 'the deletion'}{_about(goal)}: {self._state()}"
                 )
 
     async def _wait(self, goal: Goal) -> None:
@@ -150,11 +175,8 @@ class VersionWaits:
         read = max(number_of(each.last_sync_resource_version) for each in self._controllers.values())
         for future, goal in self._waiting.items():
             # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
-            if goal.number <= read and not future.done() and self._is_reached(goal):
+            if goal.number <= read and not future.done() and self.is_reached(goal):
                 future.set_result(None)
-
-    def _is_reached(self, goal: Goal) -> bool:
-        return goal.is_reached(self._store, self._concerned(goal))
 
     def _concerned(self, goal: Goal) -> Mapping[str, Controller]:
         """The controllers that have to get there."""

@@ -6,7 +6,7 @@ client-go has the first policy only: its ``pendingNotifications`` ring grows wit
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, Protocol, get_args
 
 from ..checks import require_count
@@ -35,7 +35,7 @@ Lost = Callable[[Notification], object]
 class Pending(Protocol):
     """Notifications that wait, the oldest first: a deque, or one of the classes here."""
 
-    def append(self, notification: Notification, /) -> object: ...
+    def extend(self, notifications: Iterable[Notification], /) -> object: ...
 
     def popleft(self) -> Notification: ...
 
@@ -65,9 +65,9 @@ class NewestOnly(deque[Notification]):
         self._limit = limit
         self._lost = lost
 
-    def append(self, notification: Notification, /) -> None:
-        super().append(notification)
-        if len(self) > self._limit:
+    def extend(self, notifications: Iterable[Notification], /) -> None:
+        super().extend(notifications)
+        while len(self) > self._limit:
             self._lost(self.popleft())
 
 
@@ -83,7 +83,11 @@ class NewestPerKey:
         self._lost = lost
         self._waiting: OrderedDict[str, tuple[Notification, ...]] = OrderedDict()
 
-    def append(self, notification: Notification, /) -> None:
+    def extend(self, notifications: Iterable[Notification], /) -> None:
+        for notification in notifications:
+            self._add(notification)
+
+    def _add(self, notification: Notification) -> None:
         key = self._key_of(notification.obj)
         before = self._waiting.get(key, ())
         after = (*before[:-1], *merged(before[-1], notification)) if before else (notification,)

@@ -114,22 +114,22 @@ class ProcessorListener(Generic[T]):
 
     def add(self, notification: Notification) -> None:
         """Queue a notification. Never waits."""
-        if self._stopping:
+        self.add_all((notification,))
+
+    def add_all(self, notifications: Iterable[Notification]) -> None:
+        """Queue many notifications, as ``add`` does."""
+        news = list(notifications)
+        if self._stopping or not news:
             return
-        if notification.is_in_initial_list:
-            self._initial_pending += 1
+        if initial := len([True for notification in news if notification.is_in_initial_list]):
+            self._initial_pending += initial
             self._initial_delivered.clear()
         if not self._pending:
             self._wake.set()
-        self._pending.append(notification)
-        self._added += 1
+        self._pending.extend(news)
+        self._added += len(news)
         if (depth := self._added - self._delivered) > self._high_water:
             self._high_water = depth
-
-    def add_all(self, notifications: Iterable[Notification]) -> None:
-        """Queue many notifications."""
-        for notification in notifications:
-            self.add(notification)
 
     def stop(self) -> None:
         """Drop what waits and take nothing more; a call that is running goes on, and ``run`` then returns."""

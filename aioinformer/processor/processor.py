@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
 from ..notifications import Notification
@@ -55,13 +55,20 @@ class Processor(Running):
             if syncing or not is_sync:
                 listener.add(notification)
 
-    def distribute_among(
-        self, listeners: Iterable[ProcessorListener[Any]], notification: Notification, is_sync: bool
+    def distribute_all(
+        self,
+        notifications: Sequence[Notification],
+        listeners: Iterable[ProcessorListener[Any]] | None = None,
     ) -> None:
-        """As ``distribute``, but with these listeners only; those that were removed meanwhile take nothing."""
-        for listener in listeners:
-            if not is_sync or self._syncing.get(listener):
-                listener.add(notification)
+        """As ``distribute``, for many, each of which knows whether it is news.
+
+        Args:
+            notifications: In their order.
+            listeners: Only these, of which those that were removed meanwhile take nothing; None for all.
+        """
+        news = [notification for notification in notifications if not notification.is_sync]
+        for listener in self._syncing if listeners is None else listeners:
+            listener.add_all(notifications if self._syncing.get(listener) else news)
 
     def room(self) -> Awaitable[None] | None:
         """To be awaited before more is distributed: until no listener that blocks is full. None if none is."""

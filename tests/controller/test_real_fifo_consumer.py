@@ -70,9 +70,13 @@ class Informed:
     async def process(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
         await asyncio.sleep(0)
         if deltas[0].type in (DeltaType.REPLACED_ALL, DeltaType.SYNC_ALL):
-            await apply_in_turns(self.store, deltas[0], is_in_initial_list, self.tell)
+            await apply_in_turns(self.store, deltas[0], is_in_initial_list, self.tell_all)
             return
         for notification in apply_deltas(self.store, deltas, is_in_initial_list):
+            self.tell(notification)
+
+    def tell_all(self, notifications: list[Notification]) -> None:
+        for notification in notifications:
             self.tell(notification)
 
     def tell(self, told: Notification) -> None:

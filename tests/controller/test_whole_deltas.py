@@ -53,7 +53,11 @@ def at_once(store: Store[Any], delta: Delta, tell: Callable[[Notification], None
 
 
 def in_turns(store: Store[Any], delta: Delta, tell: Callable[[Notification], None]) -> None:
-    asyncio.run(apply_in_turns(store, delta, False, tell))
+    def tell_all(notifications: list[Notification]) -> None:
+        for notification in notifications:
+            tell(notification)
+
+    asyncio.run(apply_in_turns(store, delta, False, tell_all))
 
 
 @pytest.fixture(params=[at_once, in_turns], ids=["at once", "in turns"])
@@ -192,21 +196,21 @@ class TestInTurns:
         told: list[Notification] = []
         known = Part(store, "red")
         newer = pod("b", "red", version="2")
-        await apply_in_turns(store, replaced_all(newer), False, told.append, known)
+        await apply_in_turns(store, replaced_all(newer), False, told.extend, known)
         assert told == [tombstone(red), AddNotification(newer)]
         assert sorted(store.list_keys()) == ["blue/a", "red/b"]
         assert store.index_keys("version", "1") == ["blue/a"]
         assert store.index_keys("version", "2") == ["red/b"]
         told.clear()
-        await apply_in_turns(store, SYNC_ALL, False, told.append, known)
+        await apply_in_turns(store, SYNC_ALL, False, told.extend, known)
         assert told == [UpdateNotification(newer, newer)]
 
     async def test_tell_may_be_async(self) -> None:
         told: list[Notification] = []
 
-        async def tell(notification: Notification) -> None:
+        async def tell(notifications: list[Notification]) -> None:
             await asyncio.sleep(0)
-            told.append(notification)
+            told.extend(notifications)
 
         await apply_in_turns(stored(A1), replaced_all(B1), False, tell)
         assert told == [tombstone(A1), AddNotification(B1)]
@@ -218,7 +222,7 @@ class TestInTurns:
         monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
         store = stored(A1, B1)
         told: list[Notification] = []
-        task = asyncio.create_task(apply_in_turns(store, replaced_all(B1, C1, D1), False, told.append))
+        task = asyncio.create_task(apply_in_turns(store, replaced_all(B1, C1, D1), False, told.extend))
         await turns(count)
         task.cancel()
         await asyncio.wait({task})
@@ -232,7 +236,7 @@ class TestInTurns:
             store = stored(A1, B1)
             known = Part(store, "ns") if count % 2 else None
             task = asyncio.create_task(
-                apply_in_turns(store, replaced_all(B1, C1), False, lambda notification: None, known)
+                apply_in_turns(store, replaced_all(B1, C1), False, lambda notifications: None, known)
             )
             await turns(count)
             store.add_indexers({"name": lambda obj: [obj.name]})
@@ -244,7 +248,7 @@ class TestInTurns:
         objects = [pod(f"p{number}") for number in range(20_000)]
         told: list[Notification] = []
         for delta in (replaced_all(*objects), SYNC_ALL):
-            task = asyncio.create_task(apply_in_turns(store, delta, False, told.append))
+            task = asyncio.create_task(apply_in_turns(store, delta, False, told.extend))
             rounds = 0
             while not task.done():
                 await asyncio.sleep(0)

@@ -127,7 +127,8 @@ def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_no
 
 
 @virtual_time
-async def test_a_long_list_does_not_hold_the_loop() -> None:
+async def test_a_long_list_does_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aioinformer.turns.TURN", 0.0005)
     subject = informer(Scripted([page(*(pod(str(number)) for number in range(20_000)), version=10)]))
     follower = Follower()
     registration = subject.add_event_handler(follower)
@@ -199,7 +200,9 @@ class TestBackPressure:
         assert not slow.wrong
 
     @virtual_time
-    async def test_who_blocks_holds_up_a_list_too(self) -> None:
+    async def test_who_blocks_holds_up_a_list_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """After each turn of the event loop, that is; here after each notification."""
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
         subject = informer(Scripted([page(*(pod(str(number)) for number in range(100)), version=10)]))
         slow = Follower(seconds=1.0)
         registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)

@@ -340,13 +340,29 @@ class TestBacklog:
             await asyncio.sleep(9)
             assert len(subject.store) == len(quick.copy) == 5
             state = subject.state
-            assert (registration.state.depth, state.queue_depth) == (5, 20 if queue == "delta" else 75)
+            assert (registration.state.depth, state.queue_depth) == (5, 20 if queue == "delta" else 74)
             await asyncio.sleep(10_000)
             assert subject.state.queue_depth == 0
             newest = {f"default/{name}": str(140 + number) for number, name in enumerate(names)}
             assert slow.copy == quick.copy == newest
             assert not slow.wrong + quick.wrong
             assert registration.state.high_water < 5 + 20 * 4
+
+    @virtual_time
+    async def test_c41_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_has_synced(
+        self,
+    ) -> None:
+        """All of the list is in the store, and reading goes on."""
+        subject = informer("a", "b", "c", watch=[1.0, added("d", 11), added("e", 12), FOREVER])
+        stuck = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
+        async with subject:
+            await subject.wait_synced(1.0)
+            await asyncio.sleep(10)
+            assert [obj.name for obj in subject.store.list()] == ["a", "b", "c"]
+            assert subject.last_sync_resource_version == "12"
+            assert not stuck.has_synced()
+            await asyncio.sleep(10_000)
+            assert len(subject.store) == 5
 
     @virtual_time
     async def test_removing_one_that_blocks_lets_the_store_go_on(self) -> None:

@@ -137,8 +137,11 @@ async def test_w10_a_real_queue_tells_every_event_in_its_place() -> None:
     assert told["delta"] == ["add b 11", "update b 11 13", "update a 1 12", "delete a 14", "add a 15"]
 
 
-async def test_w11_nothing_waits_for_a_large_list_that_is_being_worked_off() -> None:
+async def test_w11_nothing_waits_for_a_large_list_that_is_being_worked_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Upstream locks, until all of it is: handlers come and go, indexes are added, states are read in between."""
+    monkeypatch.setattr("aioinformer.turns.TURN", 0.0005)
     count = 20_000
     subject = informer(Scripted([page(*(pod(str(n), n + 1) for n in range(count)), version=count)]))
     looks = 0

@@ -134,10 +134,11 @@ class TestBugsAreFound:
 
     @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)
     def test_a_resync_for_everybody(self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-        distribute = Processor.distribute
-        monkeypatch.setattr(
-            Processor, "distribute", lambda processor, each, _: distribute(processor, each, False)
-        )
+        def distribute_all(processor: Processor, notifications: Any, listeners: Any = None) -> None:
+            for listener in processor.listeners:
+                listener.add_all(notifications)
+
+        monkeypatch.setattr(Processor, "distribute_all", distribute_all)
         self.found(suite)
 
     @pytest.mark.parametrize("suite", [INFORMER_036.name], indirect=True)

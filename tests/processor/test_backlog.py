@@ -98,7 +98,7 @@ class TestNewestPerKey:
             notification = store.change(*move)
             sent += 1
             initial += notification.is_in_initial_list
-            pending.append(notification)
+            pending.extend([notification])
             assert sent - taken - len(lost) <= 2 * len(KEYS), "as many as there are objects, whatever comes"
         while pending:
             follower.take(pending.popleft())
@@ -110,22 +110,22 @@ class TestNewestPerKey:
     def test_objects_come_in_the_order_in_which_they_began_to_wait(self) -> None:
         store, pending = Store(), NewestPerKey(key_of, lambda lost: None)
         for name in ("b", "a", "c", "b", "a"):
-            pending.append(store.change(name, 3))
+            pending.extend([store.change(name, 3)])
         assert [pending.popleft().obj.name for _ in range(3)] == ["b", "a", "c"]
 
     def test_a_deletion_and_what_follows_it_stay_two(self) -> None:
         old, new, newer = pod("a"), pod("a", version="2"), pod("a", version="3")
         pending = NewestPerKey(key_of, lambda lost: None)
         for each in (DeleteNotification(old), AddNotification(new), UpdateNotification(new, newer)):
-            pending.append(each)
-        pending.append(AddNotification(pod("b")))
+            pending.extend([each])
+        pending.extend([AddNotification(pod("b"))])
         out = [pending.popleft() for _ in range(3)]
         assert out == [DeleteNotification(old), AddNotification(newer), AddNotification(pod("b"))]
         assert not pending
 
     def test_cleared_it_is_empty(self) -> None:
         pending = NewestPerKey(key_of, lambda lost: None)
-        pending.append(AddNotification(pod("a")))
+        pending.extend([AddNotification(pod("a"))])
         pending.clear()
         assert not pending
 
@@ -161,7 +161,7 @@ def test_the_newest_so_many_are_kept(limit: int, moves: list[bool]) -> None:
     for number, is_append in enumerate(moves):
         if is_append:
             notification = AddNotification(number)
-            pending.append(notification)
+            pending.extend([notification])
             model = [*model, notification][-limit:]
         elif model:
             assert pending.popleft() == model.pop(0)
