@@ -1,0 +1,62 @@
+"""Operators: reconcilers on informers (controller-runtime, as coroutines).
+
+    informers ─► triggers, through predicates ─► work queue ─► workers ─► your reconciler
+
+A ``Controller`` is one such row, a ``Manager`` runs several on shared informers.
+"""
+
+from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
+from .controller import Controller
+from .health import Health
+from .manager import Manager
+from .metadata import owner_reference
+from .predicates import (
+    AnnotationsChanged,
+    Change,
+    Deleting,
+    FieldsChanged,
+    FinalizersChanged,
+    GenerationChanged,
+    LabelsChanged,
+    LabelsMatch,
+    Predicate,
+    When,
+)
+from .protocols import LeaderElection, WrittenResource
+from .requests import Reconciler, Request, Result
+from .runs import RunState
+from .state import ControllerState, ManagerState
+from .triggers import LOW_PRIORITY, Owns, TriggerState, Watch
+
+__all__ = [
+    "LOW_PRIORITY",
+    "AnnotationsChanged",
+    "Change",
+    "Controller",
+    "ControllerState",
+    "Deleting",
+    "FieldsChanged",
+    "FinalizersChanged",
+    "GenerationChanged",
+    "Health",
+    "InvalidResultError",
+    "LabelsChanged",
+    "LabelsMatch",
+    "LeaderElection",
+    "Manager",
+    "ManagerState",
+    "Owns",
+    "Predicate",
+    "ReconcileError",
+    "ReconcileTimeout",
+    "Reconciler",
+    "Request",
+    "Result",
+    "RunState",
+    "TerminalError",
+    "TriggerState",
+    "Watch",
+    "When",
+    "WrittenResource",
+    "owner_reference",
+]

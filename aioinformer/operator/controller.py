@@ -1,0 +1,229 @@
+"""Controller: a reconciler, what makes it run, and the workers that run it (controller-runtime ``pkg/controller``)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Generic, TypeVar
+
+from ..checks import require_count, require_seconds, require_text
+from ..errors import (
+    AlreadyStartedError,
+    ConfigError,
+    NotFoundError,
+)
+from ..informer import SharedIndexInformer
+from ..tasks import finish
+from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, Sample, WorkQueue
+from .finalizing import make_step
+from .predicates import PredicateFunc
+from .protocols import WrittenResource
+from .requests import Reconcile, Reconciler, Request
+from .sources import Source, SourceTrigger
+from .state import ControllerState
+from .triggers import (
+    Cached,
+    InformerTrigger,
+    Owns,
+    Primary,
+    Trigger,
+    Watch,
+    informer_of,
+)
+from .workers import Workers
+
+T = TypeVar("T")
+
+TIMEOUT = 300.0
+"""Seconds that a reconcile may take."""
+
+
+class Controller(Generic[T]):
+    """Reconciles the objects of a collection, one reconcile of each at a time.
+
+    A Manager runs it.
+
+    Args:
+        name: What logs, states and metrics call it.
+        reconcile: ``reconcile(request)``, a coroutine function or a plain one; or a Reconciler.
+        primary: The informer of what is reconciled; or a CachedResource, which ``finalizer`` needs.
+        predicate: Which changes of it count; None for all.
+        owns: Of what belongs to it: informers, CachedResources, or Owns.
+        watches: Of what else matters: Watches.
+        sources: Requests from anywhere: async iterables, or functions that give one.
+        concurrency: How many objects are reconciled at the same time.
+        timeout: Seconds after which a reconcile is cancelled, and has failed; None for any length.
+        rate_limiter: How long an object waits that failed; None for 5 ms, doubled at each failure, up to 1000 s.
+        finalizer: The finalizer that each object has before it is first reconciled; None for the Reconciler's.
+        cleanup: ``cleanup(request)``, called in place of ``reconcile`` once the object is to be deleted. The finalizer
+            is removed when it has succeeded and does not ask for a requeue.
+
+    Raises:
+        ConfigError: An argument is not what it should be.
+
+    Guarantees:
+        No object is reconciled twice at once, and each is reconciled after its last change. What a reconciler,
+        predicate, map function or source raises is logged and counted, and stops nothing. A reconcile that was
+        cancelled from outside, because the manager stops or leads no more, comes again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile[T] | Reconciler[T],
+        primary: SharedIndexInformer[T] | WrittenResource[T],
+        *,
+        predicate: PredicateFunc | None = None,
+        owns: Iterable[Cached | Owns] = (),
+        watches: Iterable[Watch[Any]] = (),
+        sources: Iterable[Source] = (),
+        concurrency: int = 1,
+        timeout: float | None = TIMEOUT,
+        rate_limiter: RateLimiter[str] | None = None,
+        finalizer: str | None = None,
+        cleanup: Reconcile[T] | None = None,
+    ) -> None:
+        require_text("name", name)
+        require_count("concurrency", concurrency)
+        if not concurrency:
+            raise ConfigError("concurrency must be 1 or more")
+        if timeout is not None:
+            require_seconds("timeout", timeout)
+        self.name = name
+        self.informer: SharedIndexInformer[T] = informer_of(primary)
+        self._written = None if isinstance(primary, SharedIndexInformer) else primary
+        self._store = self.informer.store
+        self._step, cleans_up = make_step(name, reconcile, self._written, finalizer, cleanup)
+        self._metrics = QueueMetrics[str]()
+        self._queue: WorkQueue[str] = WorkQueue(
+            ItemExponentialFailureRateLimiter() if rate_limiter is None else rate_limiter,
+            name=name,
+            metrics=self._metrics,
+        )
+        owned = [each if isinstance(each, Owns) else Owns(each) for each in owns]
+        watches = list(watches)
+        for watch in watches:
+            if not isinstance(watch, Watch):
+                raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
+        self._triggers: list[InformerTrigger] = [
+            Primary(self.informer, predicate, cleans_up=cleans_up),
+            *owned,
+            *watches,
+        ]
+        for trigger in self._triggers:
+            trigger.bind(self._queue, self.informer)
+        self._sources = [SourceTrigger(source) for source in sources]
+        self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout)
+        self._is_feeding = False
+
+    def __repr__(self) -> str:
+        return f"<Controller {self.name}>"
+
+    @property
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """Whose changes it listens to."""
+        return list(dict.fromkeys(trigger.informer for trigger in self._triggers))
+
+    @property
+    def queue(self) -> WorkQueue[str]:
+        """The keys of what is to be reconciled."""
+        return self._queue
+
+    @property
+    def state(self) -> ControllerState:
+        """What it is doing, and what went wrong last."""
+        triggers: list[Trigger] = [*self._triggers, *self._sources]
+        workers, counts = self._workers, self._workers.counts
+        return ControllerState(
+            name=self.name,
+            working=workers.is_working,
+            workers=len(workers),
+            concurrency=workers.concurrency,
+            running=workers.runs.state,
+            queue=self._queue.state,
+            reconciles=counts.total,
+            failed=counts.error,
+            terminal=counts.terminal,
+            timed_out=counts.timeout,
+            failing=len(workers.failing),
+            last_error=workers.last_error,
+            last_error_key=workers.last_error_key,
+            worker_error=workers.failure,
+            triggers=tuple(trigger.state for trigger in triggers),
+        )
+
+    def samples(self) -> Iterable[Sample]:
+        """Its numbers, by the names of controller-runtime and client-go."""
+        labels = {"controller": self.name}
+        yield from self._workers.counts.samples(self.name)
+        yield Sample("controller_runtime_active_workers", "gauge", labels, len(self._workers.runs))
+        yield Sample(
+            "controller_runtime_max_concurrent_reconciles", "gauge", labels, self._workers.concurrency
+        )
+        yield from self._metrics.samples(self.name)
+
+    # -- what the manager does with it ---------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def feeding(self) -> AsyncIterator[None]:
+        """While inside, changes and sources fill the queue.
+
+        Raises:
+            AlreadyStartedError: They do already, or have before.
+        """
+        if self._is_feeding or self._queue.is_shutting_down:
+            raise AlreadyStartedError(f"{self!r} was started before")
+        self._is_feeding = True
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            for trigger in self._triggers:
+                trigger.start()
+            tasks += [
+                asyncio.create_task(source.run(self._queue), name=f"{self!r} {source.name}")
+                for source in self._sources
+            ]
+            yield
+        finally:
+            for trigger in self._triggers:
+                trigger.stop()
+            self._queue.shut_down()
+            self._workers.runs.close()
+            await finish(*tasks)
+
+    async def work(self) -> None:
+        """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.
+
+        Cancellation: running reconciles are cancelled, and come again with the next call.
+
+        Raises:
+            StoppedError: A worker was cancelled by somebody else.
+        """
+        await self._workers.run()
+
+    async def stop(self, grace_period: float) -> None:
+        """Begin no reconcile any more, and let those that run end.
+
+        Args:
+            grace_period: Seconds after which they are cancelled.
+
+        Cancellation: they are cancelled at once.
+        """
+        await self._workers.stop(grace_period)
+
+    def _reconcile(self, key: str) -> object:
+        """Do what is to be done for the object of a key: a Result, None, or what is awaited for one."""
+        if self._written is not None:
+            return self._reconcile_current(key, self._written)
+        namespace, _, name = key.rpartition("/")
+        return self._step(Request(namespace, name, self._store.get_by_key(key)))
+
+    async def _reconcile_current(self, key: str, written: WrittenResource[T]) -> object:
+        """The same, with an object that is no older than what was written to it here."""
+        try:
+            obj = await written.get(key)
+        except NotFoundError:
+            obj = None
+        namespace, _, name = key.rpartition("/")
+        result = self._step(Request(namespace, name, obj))
+        return await result if isinstance(result, Awaitable) else result

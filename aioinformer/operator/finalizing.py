@@ -1,0 +1,132 @@
+"""What is done for one object: reconcile it or, where a finalizer is declared, clean up (kube-rs ``finalizer``)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from ..errors import ConfigError, InvalidResultError, shortened
+from ..finalizers import contains_finalizer
+from ..handlers import callable_name
+from .metadata import is_deleting
+from .protocols import WrittenResource
+from .requests import Reconcile, Reconciler, Request, Result
+
+T = TypeVar("T")
+
+Step = Callable[[Request[Any]], Any]
+"""Gives a Result, None, or what is awaited for one."""
+
+
+def make_step(
+    name: str,
+    reconcile: Reconcile[T] | Reconciler[T],
+    written: WrittenResource[T] | None,
+    finalizer: str | None,
+    cleanup: Reconcile[T] | None,
+) -> tuple[Step, bool]:
+    """What a controller does for each object, and whether it cleans up after them.
+
+    Args:
+        name: The controller's.
+        reconcile: A function or a Reconciler.
+        written: Where finalizers are written; None where nothing is.
+        finalizer: The finalizer; None for the Reconciler's.
+        cleanup: What cleans up; None for the Reconciler's.
+
+    Raises:
+        ConfigError: They are no such functions, or do not fit together.
+    """
+    if isinstance(reconcile, Reconciler):
+        finalizer = reconcile.finalizer if finalizer is None else finalizer
+        if cleanup is None and finalizer is not None:
+            cleanup = reconcile.cleanup
+        reconcile = reconcile.reconcile
+    _require_reconcile(f"{name}: reconcile", reconcile)
+    if cleanup is not None:
+        _require_reconcile(f"{name}: cleanup", cleanup)
+    if finalizer is None:
+        if cleanup is not None:
+            raise ConfigError(
+                f"{name}: cleanup needs a finalizer, or objects would be gone before it is called"
+            )
+        return reconcile, False
+    if cleanup is None:
+        raise ConfigError(f"{name}: the finalizer {finalizer} needs a cleanup, after which it is removed")
+    if not isinstance(finalizer, str) or "/" not in finalizer:
+        raise ConfigError(
+            f"{name}: a finalizer is named as 'example.com/what-it-protects', not {finalizer!r}"
+        )
+    if written is None:
+        raise ConfigError(
+            f"{name}: the finalizer {finalizer} has to be written: give a CachedResource in place of the informer"
+        )
+    return Finalizing(reconcile, written, finalizer, cleanup), True
+
+
+class Finalizing:
+    """Adds a finalizer before an object is first reconciled, and removes it after it was cleaned up.
+
+    Guarantees:
+        ``reconcile`` is called for objects that have the finalizer and are not marked for deletion; ``cleanup`` for
+        those that have it and are. Neither is called for what is gone, or waits for others' finalizers.
+    """
+
+    def __init__(
+        self, reconcile: Reconcile[T], written: WrittenResource[T], finalizer: str, cleanup: Reconcile[T]
+    ) -> None:
+        self._reconcile = reconcile
+        self._written = written
+        self._finalizer = finalizer
+        self._cleanup = cleanup
+
+    async def __call__(self, request: Request[Any]) -> object:
+        obj = request.object
+        if obj is None:
+            return None
+        if is_deleting(obj):
+            if not contains_finalizer(obj, self._finalizer):
+                return None
+            result = await _outcome(self._cleanup, request)
+            if result is None or (isinstance(result, Result) and result.is_final):
+                await self._written.drop_finalizer(obj, self._finalizer)
+                return None
+            if not isinstance(result, Result):
+                raise InvalidResultError(
+                    f"cleaning up {request.key} returned {shortened(result)}, which is neither a Result nor None"
+                )
+            return result
+        if not contains_finalizer(obj, self._finalizer):
+            obj = await self._written.ensure_finalizer(obj, self._finalizer)
+            if obj is None:  # it was deleted meanwhile, of which we are told
+                return None
+            request = Request(request.namespace, request.name, obj)
+        return await _outcome(self._reconcile, request)
+
+
+async def _outcome(function: Callable[[Request[Any]], Any], request: Request[Any]) -> object:
+    result = function(request)
+    return await result if isinstance(result, Awaitable) else result
+
+
+def _require_reconcile(what: str, function: object) -> None:
+    """See that a function can be called with a request.
+
+    Raises:
+        ConfigError: It cannot, or it is a generator or class.
+    """
+    if isinstance(function, type):
+        raise ConfigError(f"{what} must be a function, or a Reconciler: make one of {function.__name__}")
+    if not callable(function):
+        raise ConfigError(f"{what} must be a function of a Request, not {function!r}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(
+            f"{what} is awaited, not iterated over: {callable_name(function)} has a yield in it"
+        )
+    try:
+        inspect.signature(function).bind("request")
+    except ValueError:  # some builtins do not say
+        return
+    except TypeError as error:
+        raise ConfigError(f"{what} is called with (request): {callable_name(function)}: {error}") from error

@@ -1,0 +1,382 @@
+"""Manager: controllers on shared informers, from the first list to the last reconcile (controller-runtime
+``pkg/manager``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, TypedDict, TypeVar, Unpack, overload
+
+from ..checks import require_seconds
+from ..controller import QueueName
+from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
+from ..informer import SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
+from ..listwatch import Client
+from ..objects import KubeObject
+from ..reflector import ReflectorOptions
+from ..resources import CachedResource, Resource
+from ..resources.resource import FIELD_MANAGER
+from ..tasks import Running, finish
+from ..workqueue import Sample
+from .controller import Controller
+from .health import STALLED_AFTER, Health, ailments, unfitness, worn_out
+from .protocols import LeaderElection
+from .state import ManagerState, exposition, informer_samples
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Selected(TypedDict, total=False):
+    """Which objects of a collection: see ``SharedInformerFactory.for_resource``."""
+
+    namespace: str | None
+    namespaces: Sequence[str] | None
+    label_selector: str | None
+    field_selector: str | None
+
+
+class Manager(Running):
+    """Runs controllers, and the informers that they share.
+
+    An async context manager, which may be entered and left in different tasks; or ``await run()``. It runs once.
+    First the caches are filled; then, once it leads where there is leader election, the controllers work. Ending, it
+    lets running reconciles end, then stops being the leader, and stops the informers last.
+
+    Args:
+        client: A Client, or a kubernetes_asyncio ApiClient.
+        namespace: The namespace of informers that do not name one; None for all namespaces.
+        leader_election: Says when to work, of several managers; None for always. Standing by, the caches are kept
+            filled, and changes are queued.
+        grace_period: Seconds that running reconciles may take to end.
+        stalled_after: Seconds without a byte from the server after which a watch counts as stalled, and a cache
+            whose server does not answer as out of date.
+        default_resync_period: Seconds between resyncs of the informers; 0 for none.
+        queue: As for SharedInformerFactory.
+        **options: See ReflectorOptions; they hold for every informer.
+
+    Raises:
+        ConfigError: An argument is not what it should be.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        namespace: str | None = None,
+        leader_election: LeaderElection | None = None,
+        grace_period: float = 30.0,
+        stalled_after: float = STALLED_AFTER,
+        default_resync_period: float = 0.0,
+        queue: QueueName = "delta",
+        **options: Unpack[ReflectorOptions],
+    ) -> None:
+        require_seconds("grace_period", grace_period)
+        require_seconds("stalled_after", stalled_after)
+        self.client = Client.of(client)
+        self._owns_client = self.client is not client
+        self._factory = SharedInformerFactory(
+            self.client, namespace, default_resync_period, queue=queue, **options
+        )
+        self._election = leader_election
+        self._grace_period = grace_period
+        self._stalled_after = stalled_after
+        self._controllers: list[Controller[Any]] = []
+        self._has_begun = self._is_stopping = self._has_ended = False
+        self._stopped = asyncio.Event()
+        self._failure: Exception | None = None
+
+    def __repr__(self) -> str:
+        return f"<Manager of {', '.join(each.name for each in self._controllers) or 'nothing'}>"
+
+    # -- setting up ----------------------------------------------------------------------------------------
+
+    @overload
+    def for_resource(
+        self,
+        api_version: str,
+        plural: str,
+        *,
+        namespace: str | None = None,
+        namespaces: Sequence[str] | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        metadata_only: bool = False,
+    ) -> SharedIndexInformer[KubeObject]: ...
+
+    @overload
+    def for_resource(
+        self,
+        api_version: str,
+        plural: str,
+        object_type: type[T],
+        *,
+        namespace: str | None = None,
+        namespaces: Sequence[str] | None = None,
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        metadata_only: bool = False,
+    ) -> SharedIndexInformer[T]: ...
+
+    def for_resource(
+        self, api_version: str, plural: str, object_type: type[Any] = KubeObject, **options: Any
+    ) -> SharedIndexInformer[Any]:
+        """The informer of a collection, shared by all who ask for it. As ``SharedInformerFactory.for_resource``."""
+        return self._factory.for_resource(api_version, plural, object_type, **options)
+
+    @overload
+    def resource(
+        self,
+        api_version: str,
+        plural: str,
+        *,
+        kind: str = "",
+        namespaced: bool = True,
+        field_manager: str = FIELD_MANAGER,
+        **selected: Unpack[Selected],
+    ) -> CachedResource[KubeObject]: ...
+
+    @overload
+    def resource(
+        self,
+        api_version: str,
+        plural: str,
+        object_type: type[T],
+        *,
+        kind: str = "",
+        namespaced: bool = True,
+        field_manager: str = FIELD_MANAGER,
+        **selected: Unpack[Selected],
+    ) -> CachedResource[T]: ...
+
+    def resource(
+        self,
+        api_version: str,
+        plural: str,
+        object_type: type[Any] = KubeObject,
+        *,
+        kind: str = "",
+        namespaced: bool = True,
+        field_manager: str = FIELD_MANAGER,
+        **selected: Unpack[Selected],
+    ) -> CachedResource[Any]:
+        """A collection to read from its shared informer, and to write to: what a controller with a finalizer takes.
+
+        Args:
+            api_version: As for ``for_resource``.
+            plural: As for ``for_resource``.
+            object_type: As for ``for_resource``.
+            kind: As for Resource.
+            namespaced: As for Resource.
+            field_manager: As for Resource.
+            **selected: Which objects: as for ``for_resource``.
+
+        Raises:
+            ConfigError: The arguments cannot name a collection.
+        """
+        informer = self.for_resource(api_version, plural, object_type, **selected)
+        resource = Resource(
+            self.client,
+            api_version,
+            plural,
+            object_type,
+            kind=kind,
+            namespaced=namespaced,
+            field_manager=field_manager,
+        )
+        return CachedResource(resource, informer)
+
+    def add(self, controller: Controller[T]) -> Controller[T]:
+        """Have a controller run.
+
+        Raises:
+            AlreadyStartedError: The manager has started.
+            ConfigError: There is one of this name.
+        """
+        if self._has_begun or self._task is not None:
+            raise AlreadyStartedError(f"{self!r} has started; {controller!r} was not added")
+        if not isinstance(controller, Controller):
+            raise ConfigError(f"add takes a Controller, not {controller!r}")
+        if controller.name in {each.name for each in self._controllers}:
+            raise ConfigError(f"there is a controller named {controller.name} already")
+        self._controllers.append(controller)
+        return controller
+
+    @property
+    def controllers(self) -> list[Controller[Any]]:
+        """The controllers that were added."""
+        return list(self._controllers)
+
+    @property
+    def informers(self) -> list[SharedIndexInformer[Any]]:
+        """The informers that were asked for here, and those of the controllers."""
+        theirs = (informer for controller in self._controllers for informer in controller.informers)
+        return list(dict.fromkeys([*self._factory.informers, *theirs]))
+
+    # -- running -------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Run until cancelled.
+
+        Cancellation: running reconciles may end within ``grace_period``; cancelled once more, they are cancelled at
+        once. What was begun has ended when this returns, but for reconciles that ignore being cancelled.
+
+        Raises:
+            AlreadyStartedError: It was started before.
+            BaseExceptionGroup: Something has failed that no reconciler is to blame for.
+        """
+        if self._has_begun or self._task not in (None, asyncio.current_task()):
+            raise AlreadyStartedError(f"{self!r} was started before")
+        self._has_begun = True
+        self.require_own_loop()
+        try:
+            async with AsyncExitStack() as stack:
+                for controller in self._controllers:
+                    await stack.enter_async_context(controller.feeding())
+                await self._read_and_lead()
+        except Exception as error:
+            self._failure = error
+            raise
+        finally:
+            self._has_ended = True
+            if self._owns_client:
+                await self.client.close()
+
+    async def run_until_signal(
+        self, signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
+    ) -> None:
+        """As ``run``, and end in good order when the process is told to: Ctrl-C, or what ends a pod.
+
+        A second signal ends reconciles that still run.
+
+        Args:
+            signals: Which ones.
+
+        Raises:
+            BaseExceptionGroup: As ``run``.
+        """
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        told = 0
+
+        def stop() -> None:
+            nonlocal told
+            told += 1
+            task.cancel()
+
+        for each in signals:
+            loop.add_signal_handler(each, stop)
+        try:
+            await self.run()
+        except asyncio.CancelledError:
+            if task.cancelling() > told:  # by somebody else, too
+                raise
+        finally:
+            for each in signals:
+                loop.remove_signal_handler(each)
+            for _ in range(told):
+                task.uncancel()
+
+    async def _read_and_lead(self) -> None:
+        reading = asyncio.create_task(self._factory.run(), name=f"{self!r} reading")
+        leading = asyncio.create_task(self._lead(), name=f"{self!r} leading")
+        try:
+            await asyncio.wait({reading, leading}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended = [task for task in (reading, leading) if task.done()]
+            try:
+                await self._stop_controllers()
+            finally:
+                try:
+                    await finish(leading)
+                finally:
+                    await finish(reading)
+                    for task in ended:
+                        task.result()
+
+    async def _lead(self) -> None:
+        """Work whenever it is this manager's turn."""
+        await wait_for_cache_sync(*self.informers)
+        if self._election is None:
+            await self._work()
+            return
+        while not self._is_stopping:
+            try:
+                await self._election.run(self._work)
+            except LeadershipLostError as error:
+                logger.warning("%r stands by: %s", self, error)
+
+    async def _work(self) -> None:
+        logger.info("%r begins to work", self)
+        async with asyncio.TaskGroup() as group:
+            for controller in self._controllers:
+                group.create_task(controller.work(), name=f"{controller!r} working")
+            group.create_task(self._stopped.wait())
+
+    async def _stop_controllers(self) -> None:
+        self._is_stopping = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                for controller in self._controllers:
+                    group.create_task(controller.stop(self._grace_period))
+        finally:
+            self._stopped.set()
+
+    # -- how it is -----------------------------------------------------------------------------------------
+
+    def healthy(self) -> Health:
+        """Whether it is alive, for a liveness probe: what is not, a restart of the process may heal.
+
+        A server that does not answer is no reason; a watch that is stalled, an informer or worker that has ended,
+        and a reconcile that ignores being cancelled are.
+        """
+        return Health.of(self._not_alive())
+
+    def ready(self) -> Health:
+        """Whether it may be relied on, for a readiness probe: it is alive, and its caches are filled and current.
+
+        One that stands by is ready.
+        """
+        return Health.of(self._not_ready())
+
+    @property
+    def state(self) -> ManagerState:
+        """What it reads and does; ``str()`` of it is a table."""
+        return ManagerState(
+            leading=None if self._election is None else self._election.is_leader,
+            informers=tuple(informer.state for informer in self.informers),
+            controllers=tuple(controller.state for controller in self._controllers),
+        )
+
+    def samples(self) -> Iterator[Sample]:
+        """All numbers: of controllers by controller-runtime's names, of queues by client-go's, and of informers."""
+        for controller in self._controllers:
+            yield from controller.samples()
+        for informer in self.informers:
+            yield from informer_samples(informer.state)
+        if self._election is not None:
+            yield Sample("aioinformer_leading", "gauge", {}, self._election.is_leader)
+
+    def metrics(self) -> str:
+        """All numbers, in Prometheus' text format: what a ``/metrics`` route answers, as ``text/plain``."""
+        return exposition(self.samples())
+
+    def _not_alive(self) -> Iterator[str]:
+        if not self._has_begun and self._task is None:
+            yield "the manager has not started"
+        elif self._has_ended:
+            yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"
+        else:
+            for informer in self.informers:
+                yield from ailments(informer.state, self._stalled_after)
+            for controller in self._controllers:
+                yield from worn_out(controller.state)
+
+    def _not_ready(self) -> Iterator[str]:
+        yield from self._not_alive()
+        for informer in self.informers:
+            yield from unfitness(informer.state, self._stalled_after)

@@ -1,0 +1,222 @@
+"""Which changes are worth a reconcile (controller-runtime ``pkg/predicate``)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ..errors import ConfigError
+from ..handlers import callable_name, require_plain
+from ..keys import labels_of, same_version
+from ..labels import LabelSelector
+from .metadata import is_deleting, read_metadata, read_path
+
+T = TypeVar("T")
+
+
+class Change(msgspec.Struct, Generic[T], frozen=True, gc=False):
+    """What happened to an object.
+
+    Attributes:
+        old: What it was; None if it is new here.
+        new: What it is; None if it is gone.
+        is_in_initial_list: Whether it was there before the controller.
+    """
+
+    old: T | None
+    new: T | None
+    is_in_initial_list: bool = False
+
+    @property
+    def obj(self) -> T | None:
+        """The object as it was last seen."""
+        return self.old if self.new is None else self.new
+
+    @property
+    def states(self) -> list[T]:
+        """What it was and what it is, as far as there is a difference."""
+        states = [self.new] if self.is_sync else [self.old, self.new]
+        return [state for state in states if state is not None]
+
+    @property
+    def is_update(self) -> bool:
+        """Whether it is neither new nor gone."""
+        return self.old is not None and self.new is not None
+
+    @property
+    def is_sync(self) -> bool:
+        """Whether nothing has changed: a resync, for which somebody has asked."""
+        return self.is_update and same_version(self.old, self.new)
+
+
+PredicateFunc = Callable[[Change[Any]], bool]
+
+
+class Predicate(ABC):
+    """Whether a change is worth a reconcile. Combine them with ``&``, ``|`` and ``~``, also with functions."""
+
+    @abstractmethod
+    def __call__(self, change: Change[Any]) -> bool:
+        """Whether it passes."""
+
+    def __and__(self, other: PredicateFunc) -> Predicate:
+        return When(lambda change: self(change) and other(change), f"({self!r} & {_name(other)})")
+
+    def __or__(self, other: PredicateFunc) -> Predicate:
+        return When(lambda change: self(change) or other(change), f"({self!r} | {_name(other)})")
+
+    def __invert__(self) -> Predicate:
+        return When(lambda change: not self(change), f"~{self!r}")
+
+    def __rand__(self, other: PredicateFunc) -> Predicate:
+        return When(other) & self
+
+    def __ror__(self, other: PredicateFunc) -> Predicate:
+        return When(other) | self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class When(Predicate):
+    """A function as a predicate.
+
+    Args:
+        function: A plain function: whether a change passes.
+        name: What logs call it.
+
+    Raises:
+        ConfigError: It is no plain function.
+    """
+
+    def __init__(self, function: PredicateFunc, name: str = "") -> None:
+        require_predicate("function", function)
+        self._function = function
+        self._name = name or callable_name(function)
+
+    def __call__(self, change: Change[Any]) -> bool:
+        return self._function(change)
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class _Changed(Predicate):
+    """Passes updates in which something is not what it was. What is new, is gone or is synced passes always."""
+
+    def __call__(self, change: Change[Any]) -> bool:
+        return not change.is_update or self._differs(change.old, change.new) or change.is_sync
+
+    @abstractmethod
+    def _differs(self, old: Any, new: Any) -> bool:
+        """Whether it is not what it was."""
+
+
+class GenerationChanged(_Changed):
+    """Updates of the spec, and marks for deletion; not those of status, labels or annotations.
+
+    Kinds whose generation the server does not count, such as ConfigMaps, pass always. What is new, gone or synced
+    passes always.
+    """
+
+    def _differs(self, old: Any, new: Any) -> bool:
+        generation = read_metadata(new, "generation", "generation")
+        return not generation or generation != read_metadata(old, "generation", "generation")
+
+
+class LabelsChanged(_Changed):
+    """Updates of the labels. What is new, gone or synced passes always."""
+
+    def _differs(self, old: Any, new: Any) -> bool:
+        return labels_of(old) != labels_of(new)
+
+
+class AnnotationsChanged(_Changed):
+    """Updates of the annotations. What is new, gone or synced passes always."""
+
+    def _differs(self, old: Any, new: Any) -> bool:
+        return _metadata_differs(old, new, "annotations", "annotations")
+
+
+class FinalizersChanged(_Changed):
+    """Updates of the finalizers. What is new, gone or synced passes always."""
+
+    def _differs(self, old: Any, new: Any) -> bool:
+        return _metadata_differs(old, new, "finalizers", "finalizers")
+
+
+class FieldsChanged(_Changed):
+    """Updates of some fields. What is new, gone or synced passes always.
+
+    Args:
+        *paths: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers.0.image"``.
+
+    Raises:
+        ConfigError: A path is none.
+    """
+
+    def __init__(self, *paths: str) -> None:
+        if not paths or not all(isinstance(path, str) and all(path.split(".")) for path in paths):
+            raise ConfigError(f"FieldsChanged takes paths such as 'spec.replicas', not {paths!r}")
+        self._paths = [path.split(".") for path in paths]
+
+    def __repr__(self) -> str:
+        return f"FieldsChanged({', '.join(repr('.'.join(path)) for path in self._paths)})"
+
+    def _differs(self, old: Any, new: Any) -> bool:
+        return any(read_path(old, path) != read_path(new, path) for path in self._paths)
+
+
+class Deleting(Predicate):
+    """Objects that are marked for deletion, or gone."""
+
+    def __call__(self, change: Change[Any]) -> bool:
+        return change.new is None or is_deleting(change.new)
+
+
+class LabelsMatch(Predicate):
+    """Objects whose labels match, or did before this update.
+
+    Args:
+        selector: As kubectl's ``-l``.
+
+    Raises:
+        SelectorError: It cannot be parsed.
+    """
+
+    def __init__(self, selector: str) -> None:
+        self._selector = LabelSelector.parse(selector)
+        self._text = selector
+
+    def __call__(self, change: Change[Any]) -> bool:
+        return any(
+            obj is not None and self._selector.matches(labels_of(obj)) for obj in (change.new, change.old)
+        )
+
+    def __repr__(self) -> str:
+        return f"LabelsMatch({self._text!r})"
+
+
+def require_predicate(name: str, predicate: object) -> None:
+    """See that something can be asked whether a change passes.
+
+    Raises:
+        ConfigError: It is no plain function, or a class.
+    """
+    if isinstance(predicate, type):
+        raise ConfigError(f"{name}: {predicate.__name__} is a class; make one: {predicate.__name__}()")
+    if not callable(predicate):
+        raise ConfigError(f"{name} must be a predicate, or a function of a Change, not {predicate!r}")
+    require_plain(name, predicate)
+
+
+def _metadata_differs(old: Any, new: Any, attribute: str, field: str) -> bool:
+    before, after = read_metadata(old, attribute, field), read_metadata(new, attribute, field)
+    return (before or None) != (after or None)
+
+
+def _name(predicate: PredicateFunc) -> str:
+    return repr(predicate) if isinstance(predicate, Predicate) else callable_name(predicate)

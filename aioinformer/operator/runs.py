@@ -1,0 +1,136 @@
+"""Reconciles that are running, and their deadline: one timer for all, since all may take equally long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+CANCEL_GRACE = 10.0
+"""Seconds that a reconcile may take to end once it was cancelled, before it counts as stuck."""
+
+
+class Run:
+    """One reconcile.
+
+    Attributes:
+        key: What is reconciled.
+        task: Who does it.
+        started: Loop time when it began.
+        is_overdue: Whether it was cancelled for taking too long.
+        is_stuck: Whether it has not ended for all that.
+    """
+
+    __slots__ = ("is_overdue", "is_stuck", "key", "started", "task")
+
+    def __init__(self, key: str, task: asyncio.Task[None], started: float) -> None:
+        self.key = key
+        self.task = task
+        self.started = started
+        self.is_overdue = False
+        self.is_stuck = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A snapshot of a reconcile.
+
+    Attributes:
+        key: What is reconciled.
+        seconds: For how long it has been.
+        overdue: Whether it was cancelled for taking too long.
+        stuck: Whether it goes on for all that.
+    """
+
+    key: str
+    seconds: float
+    overdue: bool
+    stuck: bool
+
+    def __str__(self) -> str:
+        text = f"{self.key} for {self.seconds:.1f} s"
+        if self.stuck:
+            return f"{text}, ignores being cancelled"
+        return f"{text}, was cancelled" if self.overdue else text
+
+
+class Runs:
+    """The reconciles of a controller that are running.
+
+    Args:
+        timeout: Seconds that each may take; None for any.
+        on_stuck: Told of one that was cancelled and goes on.
+    """
+
+    def __init__(self, timeout: float | None, on_stuck: Callable[[Run], None]) -> None:
+        self._timeout = timeout
+        self._on_stuck = on_stuck
+        self._running: dict[str, Run] = {}  # by the time of their beginning
+        self._overdue: dict[str, Run] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __len__(self) -> int:
+        return len(self._running) + len(self._overdue)
+
+    def begin(self, run: Run) -> None:
+        """A reconcile begins."""
+        self._running[run.key] = run
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        if self._timer is None and self._timeout is not None:
+            self._set_timer()
+
+    def end(self, run: Run) -> None:
+        """A reconcile has ended."""
+        (self._overdue if run.is_overdue else self._running).pop(run.key, None)
+
+    @property
+    def state(self) -> tuple[RunState, ...]:
+        """What is running, the oldest first; in any thread."""
+        runs = (*self._overdue.values(), *self._running.values())
+        now = self._loop.time() if self._loop is not None else 0.0
+        return tuple(
+            RunState(key=run.key, seconds=now - run.started, overdue=run.is_overdue, stuck=run.is_stuck)
+            for run in runs
+        )
+
+    @property
+    def stuck(self) -> list[Run]:
+        """Those that were cancelled and go on."""
+        return [run for run in tuple(self._overdue.values()) if run.is_stuck]
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set_timer(self) -> None:
+        """The next time that one has to be looked at. One that ends before leaves the timer as it is."""
+        assert self._timeout is not None
+        times = [run.started + self._timeout for run in list(self._running.values())[:1]]
+        times += [
+            run.started + self._timeout + CANCEL_GRACE for run in self._overdue.values() if not run.is_stuck
+        ]
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_at(min(times), self._look) if times else None
+
+    def _look(self) -> None:
+        assert self._timeout is not None
+        loop = asyncio.get_running_loop()
+        assert self._timer is not None
+        now = max(loop.time(), self._timer.when())  # a timer may come early, by the clock's resolution
+        for run in list(self._overdue.values()):
+            if not run.is_stuck and run.started + self._timeout + CANCEL_GRACE <= now:
+                run.is_stuck = True
+                self._on_stuck(run)
+        while self._running:
+            run = next(iter(self._running.values()))
+            if run.started + self._timeout > now:
+                break
+            del self._running[run.key]
+            run.is_overdue = True
+            self._overdue[run.key] = run
+            run.task.cancel()
+        self._set_timer()

@@ -1,0 +1,86 @@
+"""Requests from anywhere: timers, message queues, webhooks (controller-runtime ``source.Channel``, ``source.Func``)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Callable
+from typing import Any
+
+from ..errors import ConfigError
+from ..handlers import callable_name
+from ..tasks import is_cancelled
+from ..workqueue import WorkQueue
+from .requests import Request
+from .triggers import Trigger, checked
+
+RESTART_DELAY = 1.0
+"""Seconds before a source that failed is begun anew; doubled each time, up to LONGEST_RESTART_DELAY."""
+
+LONGEST_RESTART_DELAY = 60.0
+
+Source = AsyncIterable[Request[Any]] | Callable[[], AsyncIterable[Request[Any]]]
+"""Requests; or a function that begins them, so that they can be begun anew after a failure."""
+
+
+class SourceTrigger(Trigger):
+    """Requests from anywhere.
+
+    Args:
+        source: An async iterable of requests; or a function that gives one, so that it is begun anew after a failure.
+    """
+
+    def __init__(self, source: Source) -> None:
+        is_iterable = isinstance(source, AsyncIterable)
+        if not is_iterable and not callable(source):
+            raise ConfigError(f"a source is an async iterable, or a function that gives one, not {source!r}")
+        super().__init__(f"source {callable_name(source)}")
+        self._source = source
+        self._ended = False
+
+    @property
+    def is_running(self) -> bool:
+        return not self._ended
+
+    async def run(self, queue: WorkQueue[str]) -> None:
+        """Take requests until there are no more."""
+        self.queue = queue
+        now = asyncio.get_running_loop().time
+        delay = RESTART_DELAY
+        began = now()
+        while not await self._take_all() and not isinstance(self._source, AsyncIterable):
+            if now() - began > LONGEST_RESTART_DELAY:
+                delay = RESTART_DELAY
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, LONGEST_RESTART_DELAY)
+            began = now()
+        self._ended = True
+
+    async def _take_all(self) -> bool:
+        """Take requests until there are no more; whether they came to an end by themselves."""
+        try:
+            iterable = self._source if isinstance(self._source, AsyncIterable) else self._source()
+            iterator = aiter(iterable)
+            try:
+                async for request in iterator:
+                    self._take(request)
+            finally:
+                close = getattr(iterator, "aclose", None)
+                if close is not None:
+                    await close()
+        except Exception as error:
+            self.note_failure("iterating", error)
+            return False
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            self.note_failure("iterating", error)
+            return False
+        return True
+
+    def _take(self, request: object) -> None:
+        self.seen += 1
+        try:
+            self.queue.add(checked(request).key)
+            self.passed += 1
+        except TypeError as error:
+            self.note_failure("a request", error)

@@ -1,0 +1,241 @@
+"""What a controller and a manager are doing, for whoever asks; and in numbers, for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ..informer import InformerState
+from ..reflector import Phase
+from ..workqueue import Histogram, Sample, WorkQueueState
+from .runs import RunState
+from .triggers import TriggerState
+
+SECONDS = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
+)
+"""controller-runtime's bounds for durations of reconciles."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of reconciles.
+
+    Attributes:
+        success: Nothing more is to be done.
+        requeue: They are to come again, after a back-off.
+        requeue_after: They are to come again after a time.
+        error: They failed, terminal ones and those that took too long among them.
+        terminal: They failed and are not tried again.
+        timeout: They took too long.
+        interrupted: They were cancelled because the controller stopped, or leads no more.
+        seconds: How long they took.
+    """
+
+    success: int = 0
+    requeue: int = 0
+    requeue_after: int = 0
+    error: int = 0
+    terminal: int = 0
+    timeout: int = 0
+    interrupted: int = 0
+    seconds: Histogram = field(default_factory=lambda: Histogram(SECONDS))
+
+    @property
+    def total(self) -> int:
+        """How many have ended."""
+        return self.success + self.requeue + self.requeue_after + self.error
+
+    def samples(self, controller: str) -> Iterator[Sample]:
+        """The numbers, by controller-runtime's names."""
+        labels = {"controller": controller}
+        prefix = "controller_runtime"
+        for result in ("success", "requeue", "requeue_after", "error"):
+            yield Sample(
+                f"{prefix}_reconcile_total", "counter", {**labels, "result": result}, getattr(self, result)
+            )
+        yield Sample(f"{prefix}_reconcile_errors_total", "counter", labels, self.error)
+        yield Sample(f"{prefix}_terminal_reconcile_errors_total", "counter", labels, self.terminal)
+        yield Sample(f"{prefix}_reconcile_timeouts_total", "counter", labels, self.timeout)
+        yield from self.seconds.samples(f"{prefix}_reconcile_time_seconds", labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerState:
+    """A snapshot of a controller.
+
+    Attributes:
+        name: The controller's.
+        working: Whether its workers run: not before the caches have synced, nor while another one leads.
+        workers: How many run.
+        concurrency: How many there should be.
+        running: What is being reconciled.
+        queue: What waits.
+        reconciles: Reconciles that have ended, well or not.
+        failed: Those that failed.
+        terminal: Those of them that are not tried again.
+        timed_out: Those of them that took too long.
+        failing: Keys that failed when they were reconciled last.
+        last_error: What was raised last.
+        last_error_key: By the reconcile of which key.
+        worker_error: What a worker has died of, which ends the manager; None as long as none has.
+        triggers: What makes it reconcile.
+    """
+
+    name: str
+    working: bool
+    workers: int
+    concurrency: int
+    running: tuple[RunState, ...]
+    queue: WorkQueueState
+    reconciles: int
+    failed: int
+    terminal: int
+    timed_out: int
+    failing: int
+    last_error: BaseException | None
+    last_error_key: str | None
+    worker_error: BaseException | None
+    triggers: tuple[TriggerState, ...]
+
+    @property
+    def stuck(self) -> tuple[RunState, ...]:
+        """Reconciles that were cancelled and go on."""
+        return tuple(run for run in self.running if run.stuck)
+
+    def __str__(self) -> str:
+        text = f"{self.name}: " + (f"{self.workers} workers" if self.working else "standing by")
+        text += f", {self.queue}, {self.reconciles} reconciles"
+        if self.failed:
+            text += f", {self.failed} failed ({self.failing} keys still do)"
+        if self.last_error is not None:
+            text += f", last: {self.last_error_key}: {self.last_error!r}"
+        if self.running:
+            text += f"; at {', '.join(map(str, self.running[:3]))}"
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerState:
+    """A snapshot of a manager.
+
+    Attributes:
+        leading: Whether it is the leader; None without leader election.
+        informers: What is read.
+        controllers: What is reconciled.
+    """
+
+    leading: bool | None
+    informers: tuple[InformerState, ...]
+    controllers: tuple[ControllerState, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The snapshot as plain dicts and strings, ready for JSON; errors are their texts."""
+        state: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str, str_keys=True)
+        return state
+
+    def __str__(self) -> str:
+        """Two tables, for people."""
+        informers: list[tuple[str, ...]] = [
+            ("INFORMER", "SYNCED", "OBJECTS", "PHASE", "IDLE", "LAST ERROR"),
+            *(_informer_row(each) for each in self.informers),
+        ]
+        controllers: list[tuple[str, ...]] = [
+            (
+                "CONTROLLER",
+                "WORKERS",
+                "QUEUED",
+                "DELAYED",
+                "RUNNING",
+                "DONE",
+                "FAILED",
+                "FAILING",
+                "LAST ERROR",
+            ),
+            *(_controller_row(each) for each in self.controllers),
+        ]
+        leading = {None: "", True: "leading\n\n", False: "standing by\n\n"}[self.leading]
+        return f"{leading}{_table(informers)}\n\n{_table(controllers)}"
+
+
+def informer_samples(informer: InformerState) -> Iterator[Sample]:
+    """The numbers of an informer."""
+    labels = {"informer": informer.name}
+    yield Sample("aioinformer_synced", "gauge", labels, informer.synced)
+    yield Sample("aioinformer_objects", "gauge", labels, informer.objects)
+    yield Sample("aioinformer_queue_depth", "gauge", labels, informer.queue_depth)
+    yield Sample("aioinformer_failed_total", "counter", labels, informer.failed)
+    for reflector in informer.reflectors:
+        labels = {"informer": informer.name, "reflector": reflector.name}
+        if reflector.idle_seconds is not None:
+            yield Sample("aioinformer_idle_seconds", "gauge", labels, reflector.idle_seconds)
+        yield Sample("aioinformer_watching", "gauge", labels, reflector.phase is Phase.WATCHING)
+        yield Sample("aioinformer_lists_total", "counter", labels, reflector.lists)
+        yield Sample("aioinformer_watches_total", "counter", labels, reflector.watches)
+        yield Sample("aioinformer_events_total", "counter", labels, reflector.events)
+        yield Sample("aioinformer_rejected_total", "counter", labels, reflector.rejected)
+    for handler in informer.handlers:
+        labels = {"informer": informer.name, "handler": handler.name}
+        yield Sample("aioinformer_handler_depth", "gauge", labels, handler.depth)
+        yield Sample("aioinformer_handler_failed_total", "counter", labels, handler.failed)
+
+
+def exposition(samples: Iterable[Sample]) -> str:
+    """Numbers in Prometheus' text format."""
+    by_name: dict[str, list[Sample]] = {}
+    for sample in samples:
+        by_name.setdefault(sample.name, []).append(sample)
+    lines = []
+    for name, its in by_name.items():
+        lines.append(f"# TYPE {name} {its[0].kind}")
+        for sample in its:
+            labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())
+            lines.append(f"{name}{sample.suffix}{{{labels}}} {sample.value:.17g}")
+    return "\n".join(lines) + "\n"
+
+
+def _informer_row(state: InformerState) -> tuple[str, ...]:
+    return (
+        state.name,
+        "yes" if state.synced else "no",
+        str(state.objects),
+        str(state.phase),
+        "-" if state.idle_seconds is None else f"{state.idle_seconds:.1f}s",
+        _text(state.last_error),
+    )
+
+
+def _controller_row(state: ControllerState) -> tuple[str, ...]:
+    return (
+        state.name,
+        f"{state.workers}/{state.concurrency}",
+        str(state.queue.depth),
+        str(state.queue.delayed),
+        str(len(state.running)),
+        str(state.reconciles),
+        str(state.failed),
+        str(state.failing),
+        "-" if state.last_error is None else f"{state.last_error_key}: {_text(state.last_error)}",
+    )
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _text(error: BaseException | None) -> str:
+    if error is None:
+        return "-"
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

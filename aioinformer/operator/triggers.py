@@ -1,0 +1,342 @@
+"""What makes a controller reconcile: changes of objects (controller-runtime ``pkg/handler``)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import ConfigError, shortened
+from ..handlers import ResourceEventHandler, callable_name
+from ..informer import Registration, SharedIndexInformer
+from ..keys import key_and_version, namespace_of
+from ..tasks import is_cancelled
+from ..workqueue import WorkQueue
+from .metadata import is_deleting, owners_of, type_of
+from .predicates import Change, PredicateFunc, require_predicate
+from .protocols import WrittenResource
+from .requests import Request
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOW_PRIORITY = -100
+"""That of the initial list and of resyncs: fresh changes go before them (controller-runtime ``LowPriority``)."""
+
+Requests = Request[Any] | Iterable[Request[Any]] | None
+MapFunc = Callable[[T], Requests | Awaitable[Requests]]
+"""From an object to what is to be reconciled because of it; plain or async."""
+
+Cached = SharedIndexInformer[Any] | WrittenResource[Any]
+
+
+def informer_of(cached: Cached) -> SharedIndexInformer[Any]:
+    """The informer itself, or that of a CachedResource.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    informer = cached if isinstance(cached, SharedIndexInformer) else getattr(cached, "informer", None)
+    if not isinstance(informer, SharedIndexInformer):
+        raise ConfigError(f"an informer or a CachedResource is needed, not {cached!r}")
+    return informer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerState:
+    """A snapshot of a trigger.
+
+    Attributes:
+        name: What it is about.
+        seen: Changes, or requests, that came.
+        passed: Those that led to a request, or to several.
+        failed: Predicates, map functions and sources that raised.
+        last_error: What was raised last.
+        running: Whether more can come.
+    """
+
+    name: str
+    seen: int
+    passed: int
+    failed: int
+    last_error: BaseException | None
+    running: bool
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {self.seen} seen, {self.passed} passed"
+        if self.failed:
+            text += f", {self.failed} failed, last: {self.last_error!r}"
+        return text if self.running else f"{text}; ended"
+
+
+class Trigger(ABC):
+    """Puts keys into a controller's queue."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seen = 0
+        self.passed = 0
+        self.failed = 0
+        self.last_error: BaseException | None = None
+        self.queue: WorkQueue[str]
+
+    @property
+    @abstractmethod
+    def is_running(self) -> bool:
+        """Whether more can come."""
+
+    @property
+    def state(self) -> TriggerState:
+        """What it has done."""
+        return TriggerState(
+            name=self.name,
+            seen=self.seen,
+            passed=self.passed,
+            failed=self.failed,
+            last_error=self.last_error,
+            running=self.is_running,
+        )
+
+    def note_failure(self, what: str, error: BaseException) -> None:
+        """Log and count what somebody's function raised; the controller goes on."""
+        self.failed += 1
+        self.last_error = error
+        logger.error("%s: %s failed: %r", self.name, what, error, exc_info=error)
+
+
+class InformerTrigger(Trigger, ResourceEventHandler[Any]):
+    """Changes of a collection.
+
+    Args:
+        informer: Of the collection.
+        predicate: Which changes count; None for all. One that raises lets the change pass.
+    """
+
+    def __init__(
+        self, name: str, informer: SharedIndexInformer[Any], predicate: PredicateFunc | None
+    ) -> None:
+        super().__init__(name)
+        if predicate is not None:
+            require_predicate("predicate", predicate)
+        self.informer = informer
+        self._predicate = predicate
+        self.reconciled: SharedIndexInformer[Any] | None = None
+        self._registration: Registration | None = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def bind(self, queue: WorkQueue[str], reconciled: SharedIndexInformer[Any]) -> None:
+        """Say whose it is: the queue to fill, and the informer of what is reconciled.
+
+        Raises:
+            ConfigError: It is another controller's.
+        """
+        if self.reconciled is not None:
+            raise ConfigError(f"{self.name}: it belongs to another controller; make one for each")
+        self.queue, self.reconciled = queue, reconciled
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._registration = self.informer.add_event_handler(self)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._registration is not None:
+            self.informer.remove_event_handler(self._registration)
+            self._registration = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._registration is not None and not self.informer.is_stopped
+
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
+        return self._note(Change(None, obj, is_in_initial_list))
+
+    def on_update(self, old: Any, new: Any) -> object:
+        return self._note(Change(old, new))
+
+    def on_delete(self, obj: Any) -> object:
+        if isinstance(obj, DeletedFinalStateUnknown):
+            return self.on_lost(obj.key) if obj.obj is None else self._note(Change(obj.obj, None))
+        return self._note(Change(obj, None))
+
+    def on_lost(self, key: str) -> object:
+        """An object is gone, and nobody knows what it was."""
+        return None
+
+    def _note(self, change: Change[Any]) -> object:
+        self.seen += 1
+        if self._predicate is not None and not self._passes(self._predicate, change):
+            return None
+        self.passed += 1
+        return self.enqueue(change, LOW_PRIORITY if change.is_in_initial_list or change.is_sync else 0)
+
+    def _passes(self, predicate: PredicateFunc, change: Change[Any]) -> bool:
+        try:
+            return bool(predicate(change))
+        except Exception as error:
+            key, version = key_and_version(change.obj)
+            self.note_failure(f"predicate {predicate!r} on {key} at {version}", error)
+            return True
+
+    @abstractmethod
+    def enqueue(self, change: Change[Any], priority: int) -> object:
+        """Put what is to be reconciled into the queue."""
+
+
+class Primary(InformerTrigger):
+    """Changes of the objects that are reconciled.
+
+    Args:
+        cleans_up: Whether a mark for deletion always counts, whatever the predicate says.
+    """
+
+    def __init__(
+        self, informer: SharedIndexInformer[Any], predicate: PredicateFunc | None, *, cleans_up: bool
+    ) -> None:
+        super().__init__(informer.name, informer, predicate)
+        self._cleans_up = cleans_up
+        self._key_of = informer.indexer.key_of
+
+    def on_lost(self, key: str) -> None:
+        self.seen += 1
+        self.passed += 1
+        self.queue.add(key)
+
+    def enqueue(self, change: Change[Any], priority: int) -> None:
+        self.queue.add(self._key_of(change.obj), priority)
+
+    def _passes(self, predicate: PredicateFunc, change: Change[Any]) -> bool:
+        if super()._passes(predicate, change):
+            return True
+        return (
+            self._cleans_up and change.is_update and is_deleting(change.new) and not is_deleting(change.old)
+        )
+
+
+class Owns(InformerTrigger):
+    """Changes of objects that belong to what is reconciled: their owner is.
+
+    The owner is found in the cache of what is reconciled by what ``ownerReferences`` say of its name and kind, so
+    that nothing needs to be configured.
+
+    Args:
+        owned: The informer, or CachedResource, of what is owned.
+        predicate: Which changes count; None for all.
+        controller_only: Whether just the owner that is the object's controller counts.
+
+    Raises:
+        ConfigError: An argument is not what it should be.
+    """
+
+    def __init__(
+        self, owned: Cached, predicate: PredicateFunc | None = None, *, controller_only: bool = True
+    ) -> None:
+        informer = informer_of(owned)
+        super().__init__(f"{informer.name}, owned", informer, predicate)
+        self._controller_only = controller_only
+
+    def enqueue(self, change: Change[Any], priority: int) -> None:
+        for obj in change.states:
+            for key in self._owners_of(obj):
+                self.queue.add(key, priority)
+
+    def _owners_of(self, obj: Any) -> Iterable[str]:
+        assert self.reconciled is not None
+        namespace = namespace_of(obj)
+        store = self.reconciled.store
+        for owner in owners_of(obj):
+            if self._controller_only and not owner.controller:
+                continue
+            for key in (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,):
+                found = store.get_by_key(key)
+                if found is not None and _may_be(found, owner.api_version, owner.kind):
+                    yield key
+
+
+class Watch(InformerTrigger, Generic[T]):
+    """Changes of other objects, and what is to be reconciled because of each.
+
+    Of an update both what the object was and what it is are mapped.
+
+    Args:
+        watched: The informer, or CachedResource, of the other objects.
+        map_func: From an object to requests; plain or async.
+        predicate: Which changes count; None for all.
+
+    Raises:
+        ConfigError: An argument is not what it should be.
+    """
+
+    def __init__(self, watched: Cached, map_func: MapFunc[T], predicate: PredicateFunc | None = None) -> None:
+        informer = informer_of(watched)
+        super().__init__(f"{informer.name}, by {callable_name(map_func)}", informer, predicate)
+        if not callable(map_func) or inspect.isgeneratorfunction(type(map_func).__call__):
+            raise ConfigError(f"map_func must be a function of an object, not {map_func!r}")
+        if inspect.isasyncgenfunction(map_func):
+            raise ConfigError(f"map_func must return requests: {callable_name(map_func)} yields them")
+        self._map_func = map_func
+
+    def enqueue(self, change: Change[Any], priority: int) -> object:
+        waiting = []
+        for obj in change.states:
+            try:
+                requests = self._map_func(obj)
+                if inspect.isawaitable(requests):
+                    waiting.append((obj, requests))
+                else:
+                    self._add_all(requests, priority)
+            except Exception as error:
+                self._note_map_failure(obj, error)
+        return self._finish(waiting, priority) if waiting else None
+
+    async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
+        for obj, mapping in waiting:
+            try:
+                self._add_all(await mapping, priority)
+            except Exception as error:
+                self._note_map_failure(obj, error)
+            except asyncio.CancelledError as error:
+                if is_cancelled():
+                    raise
+                self._note_map_failure(obj, error)
+
+    def _add_all(self, requests: Requests, priority: int) -> None:
+        for request in _each(requests):
+            self.queue.add(request.key, priority)
+
+    def _note_map_failure(self, obj: Any, error: BaseException) -> None:
+        key, version = key_and_version(obj)
+        self.note_failure(f"{callable_name(self._map_func)} on {key} at {version}", error)
+
+
+def _each(requests: Requests) -> Iterable[Request[Any]]:
+    if requests is None:
+        return ()
+    return [requests] if isinstance(requests, Request) else [checked(each) for each in requests]
+
+
+def checked(request: object) -> Request[Any]:
+    """See that something is a request.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if isinstance(request, Request):
+        return request
+    raise TypeError(f"{shortened(request)} is no Request")
+
+
+def _may_be(obj: Any, api_version: str, kind: str) -> bool:
+    """Whether an object may be of a kind; the version of its group does not matter."""
+    its_version, its_kind = type_of(obj)
+    if its_kind and its_kind != kind:
+        return False
+    return not its_version or its_version.rpartition("/")[0] == api_version.rpartition("/")[0]

@@ -1,0 +1,279 @@
+"""Workers: who reconciles, one object each at a time, and what becomes of each reconcile (controller-runtime
+``pkg/internal/controller``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+
+from ..errors import (
+    AioInformerError,
+    InvalidResultError,
+    ReconcileTimeout,
+    StoppedError,
+    TerminalError,
+    shortened,
+)
+from ..turns import Turn
+from ..workqueue import WorkQueue
+from .requests import Result
+from .runs import CANCEL_GRACE, Run, Runs
+from .state import Counts
+
+logger = logging.getLogger(__name__)
+
+LIMITERLESS = 10.0
+"""Seconds after which an object is tried again whose rate limiter has failed."""
+
+
+class Workers:
+    """The workers of a controller.
+
+    Args:
+        name: The controller's.
+        queue: The keys to reconcile.
+        reconcile: Reconciles the object of a key: gives a Result, None, or what is awaited for one.
+        concurrency: How many workers there are.
+        timeout: Seconds that a reconcile may take; None for any length.
+
+    Attributes:
+        concurrency: How many there should be.
+        counts: What became of reconciles.
+        failing: Keys that failed when they were reconciled last.
+        last_error: What a reconcile has raised last.
+        last_error_key: Which one.
+        failure: What a worker has died of.
+        is_working: Whether they work.
+        runs: The reconciles that are running.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        queue: WorkQueue[str],
+        reconcile: Callable[[str], object],
+        concurrency: int,
+        timeout: float | None,
+    ) -> None:
+        self._name = name
+        self._queue = queue
+        self._reconcile = reconcile
+        self._timeout = timeout
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._left_behind: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        self._is_stopping = False
+        self.concurrency = concurrency
+        self.counts = Counts()
+        self.failing: set[str] = set()
+        self.last_error: BaseException | None = None
+        self.last_error_key: str | None = None
+        self.failure: BaseException | None = None
+        self.is_working = False
+        self.runs = Runs(timeout, self._replace)
+
+    def __len__(self) -> int:
+        """How many there are, those that are stuck not counted."""
+        return len(self._tasks) - len(self.runs.stuck)
+
+    async def run(self) -> None:
+        """Work until cancelled, or until ``stop``. May be called again after it has ended.
+
+        Cancellation: running reconciles are cancelled, and come again with the next call.
+        """
+        self.is_working = True
+        try:
+            for _ in range(self.concurrency):
+                self._start()
+            while self._tasks and self.failure is None:
+                self._news.clear()
+                await self._news.wait()
+            if self.failure is not None:
+                raise self.failure
+        finally:
+            self.is_working = False
+            await self._end_all()
+
+    async def stop(self, grace_period: float) -> None:
+        """Begin no reconcile any more, and let those that run end.
+
+        Args:
+            grace_period: Seconds after which they are cancelled.
+
+        Cancellation: they are cancelled at once.
+        """
+        self._is_stopping = True
+        for worker in list(self._idle):
+            worker.cancel()
+        try:
+            if busy := self._tasks - self._idle:
+                await asyncio.wait(busy, timeout=grace_period)
+        finally:
+            await self._end_all()
+
+    async def _end_all(self) -> None:
+        """Cancel all workers, and wait until they have ended; but for those that ignore it, not for ever."""
+        workers = list(self._tasks)
+        for worker in workers:
+            self._ending.add(worker)
+            worker.cancel()
+        interrupted: asyncio.CancelledError | None = None
+        end = asyncio.get_running_loop().time() + CANCEL_GRACE
+        while running := [worker for worker in workers if not worker.done()]:
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0:
+                keys = ", ".join(str(run) for run in self.runs.state)
+                logger.error("%s: left behind, since they ignore being cancelled: %s", self._name, keys)
+                self._left_behind.update(running)
+                self._tasks.difference_update(running)
+                break
+            try:
+                await asyncio.wait(running, timeout=left)
+            except asyncio.CancelledError as error:
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    def _start(self) -> None:
+        worker = asyncio.create_task(self._work_on(), name=f"<Controller {self._name}> worker")
+        self._tasks.add(worker)
+        worker.add_done_callback(self._note_end)
+
+    def _note_end(self, worker: asyncio.Task[None]) -> None:
+        self._tasks.discard(worker)
+        is_told = self._is_stopping or worker in self._ending
+        self._ending.discard(worker)
+        self._left_behind.discard(worker)
+        if worker.cancelled() and not is_told:
+            self.failure = StoppedError(f"{self._name}: a worker was cancelled by somebody else")
+        elif not worker.cancelled() and (failure := worker.exception()) is not None:
+            self.failure = failure
+        self._news.set()
+
+    def _replace(self, run: Run) -> None:
+        logger.error(
+            "%s: the reconcile of %s was cancelled after %g s, and goes on; another worker takes over",
+            self._name, run.key, self._timeout,
+        )  # fmt: skip
+        if not self._is_stopping:
+            self._start()
+
+    async def _work_on(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        queue, idle = self._queue, self._idle
+        loop = asyncio.get_running_loop()
+        turn = Turn()
+        while not self._is_stopping:
+            if not len(queue):
+                idle.add(task)
+                try:
+                    key = await queue.get()
+                finally:
+                    idle.discard(task)
+            else:
+                key = await queue.get()
+            run = Run(key, task, loop.time())
+            self.runs.begin(run)
+            try:
+                await self._go_through(run)
+            except Exception as error:
+                self._note_failure(key, error)
+                logger.exception(
+                    "%s: the rate limiter failed on %s; again in %g s", self._name, key, LIMITERLESS
+                )
+                queue.add_after(key, LIMITERLESS, queue.priority_of(key))
+            finally:
+                self.runs.end(run)
+                queue.done(key)
+            if task.cancelling():
+                await self._shake_off(task)
+            if run.is_stuck:
+                return  # another one has taken over
+            if len(queue) and turn.is_over():
+                await turn.pause()
+
+    async def _go_through(self, run: Run) -> None:
+        """Reconcile one object, and see to what becomes of it."""
+        key = run.key
+        began = perf_counter()
+        self._queue.cancel_delayed(key)  # what comes of this time counts
+        try:
+            result = self._reconcile(key)
+            if isinstance(result, Awaitable):
+                result = await result
+            if result is None:
+                self._queue.forget(key)
+                self.counts.success += 1
+                if self.failing:
+                    self.failing.discard(key)
+            else:
+                self._heed(key, result)
+        except TerminalError as error:
+            self._queue.forget(key)
+            self._note_failure(key, error)
+            self.counts.terminal += 1
+            logger.error("%s: %s failed and is not tried again before it changes: %s", self._name, key, error)
+        except Exception as error:
+            self._retry(key, error)
+        except asyncio.CancelledError as error:
+            if run.task in self._ending:
+                self.counts.interrupted += 1
+                self._queue.add(key, self._queue.priority_of(key))
+                raise
+            if run.is_overdue:
+                self.counts.timeout += 1
+                timeout = ReconcileTimeout(f"{self._name}: {key} took longer than {self._timeout:g} s")
+                timeout.__cause__ = error
+                self._retry(key, timeout)
+            else:  # the reconciler's own making
+                self._retry(key, error)
+        finally:
+            self.counts.seconds.observe(perf_counter() - began)
+
+    async def _shake_off(self, task: asyncio.Task[None]) -> None:
+        """Forget cancellations that were meant for the reconcile, also one that has not come yet."""
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            if task in self._ending:
+                raise
+        while task.cancelling() and task not in self._ending:
+            task.uncancel()
+
+    def _heed(self, key: str, result: object) -> None:
+        if not isinstance(result, Result):
+            raise InvalidResultError(
+                f"{self._name}: reconciling {key} returned {shortened(result)}, which is neither a Result nor None"
+            )
+        self.failing.discard(key)
+        priority = self._queue.priority_of(key)
+        if result.requeue_after:
+            self._queue.forget(key)
+            self.counts.requeue_after += 1
+            self._queue.add_after(key, result.requeue_after, priority)
+        elif not result.is_final:
+            self._queue.add_rate_limited(key, priority)
+            self.counts.requeue += 1
+        else:
+            self._queue.forget(key)
+            self.counts.success += 1
+
+    def _note_failure(self, key: str, error: BaseException) -> None:
+        self.counts.error += 1
+        self.last_error, self.last_error_key = error, key
+        self.failing.add(key)
+
+    def _retry(self, key: str, error: BaseException) -> None:
+        """Try again later, the later the more often it has failed in a row."""
+        delay = self._queue.add_rate_limited(key, self._queue.priority_of(key))
+        self._note_failure(key, error)
+        logger.error(
+            "%s: %s failed, %d times in a row; again in %.3g s: %s",
+            self._name, key, self._queue.num_requeues(key), delay, str(error) or repr(error),
+            exc_info=None if isinstance(error, AioInformerError) else error,
+        )  # fmt: skip

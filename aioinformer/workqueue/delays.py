@@ -1,0 +1,108 @@
+"""What waits for its time (client-go ``delaying_queue.go``), on one timer of the running loop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Hashable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Generic, TypeVar
+
+from ..errors import ConfigError
+from ..turns import Turn
+
+T = TypeVar("T", bound=Hashable)
+
+TIDY = 64
+"""Entries that may be out of date before they are tidied up."""
+
+
+class Delays(Generic[T]):
+    """Items with the time at which each is due. For many that are due at once it takes turns.
+
+    Args:
+        due: Called with an item and its priority at that time.
+    """
+
+    def __init__(self, due: Callable[[T, int], None]) -> None:
+        self._due = due
+        self._pending: dict[T, tuple[float, int, int]] = {}  # when, number of its entry, priority
+        self._entries: list[tuple[float, int, T]] = []
+        self._numbers = count()
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = math.inf
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    @staticmethod
+    def check(delay: object) -> None:
+        """See that a delay is a number.
+
+        Raises:
+            ConfigError: It is none, or endless.
+        """
+        if isinstance(delay, bool) or not isinstance(delay, (int, float)) or not math.isfinite(delay):
+            raise ConfigError(f"a delay must be a number of seconds, not {delay!r}")
+
+    def add(self, item: T, delay: float, priority: int) -> None:
+        """Have an item due after some seconds; of several times the earliest counts, of priorities the highest."""
+        loop = asyncio.get_running_loop()
+        when = loop.time() + delay
+        pending = self._pending.get(item)
+        if pending is not None:
+            priority = max(priority, pending[2])
+            if pending[0] <= when:
+                self._pending[item] = (pending[0], pending[1], priority)
+                return
+        number = next(self._numbers)
+        self._pending[item] = (when, number, priority)
+        heappush(self._entries, (when, number, item))
+        if len(self._entries) > TIDY + 2 * len(self._pending):
+            self._tidy()
+        if when < self._timer_at:
+            self._set_timer(loop, when)
+
+    def cancel(self, item: T) -> bool:
+        """Forget an item; whether it was there."""
+        return self._pending.pop(item, None) is not None
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._pending.clear()
+        self._entries.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._timer_at = None, math.inf
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = loop.call_at(when, self._fire, loop)
+
+    def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = max(loop.time(), self._timer_at)  # a timer may come early, by the clock's resolution
+        self._timer, self._timer_at = None, math.inf
+        entries = self._entries
+        turn = Turn()
+        while entries and (not self._is_current(entries[0]) or entries[0][0] <= now):
+            if turn.is_over():
+                self._timer_at = now
+                self._timer = loop.call_soon(self._fire, loop)
+                return
+            entry = heappop(entries)
+            if self._is_current(entry):
+                priority = self._pending.pop(entry[2])[2]
+                self._due(entry[2], priority)
+        if entries:
+            self._set_timer(loop, entries[0][0])
+
+    def _is_current(self, entry: tuple[float, int, T]) -> bool:
+        pending = self._pending.get(entry[2])
+        return pending is not None and pending[1] == entry[1]
+
+    def _tidy(self) -> None:
+        self._entries = [entry for entry in self._entries if self._is_current(entry)]
+        heapify(self._entries)

@@ -1,0 +1,191 @@
+"""How long an item that failed has to wait (client-go ``default_rate_limiters.go``)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..checks import require_count, require_seconds
+from ..errors import ConfigError
+
+T = TypeVar("T", bound=Hashable)
+T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
+
+LARGEST_EXPONENT = 1000
+"""2.0 to this power is still a number."""
+
+
+class RateLimiter(Protocol[T_contra]):
+    """Says how long to wait, for each item."""
+
+    def when(self, item: T_contra) -> float:
+        """Seconds that an item is to wait from now on. To ask counts as a requeue."""
+        ...
+
+    def forget(self, item: T_contra) -> None:
+        """An item is not tried again, be it because it went well: its next failure is its first."""
+        ...
+
+    def num_requeues(self, item: T_contra) -> int:
+        """How often an item was asked about since it was forgotten."""
+        ...
+
+
+class ItemExponentialFailureRateLimiter(Generic[T]):
+    """``base_delay`` times two to the number of failures.
+
+    Args:
+        base_delay: Seconds after the first failure.
+        max_delay: Seconds at most.
+
+    Raises:
+        ConfigError: That are no durations.
+    """
+
+    def __init__(self, base_delay: float = 0.005, max_delay: float = 1000.0) -> None:
+        require_seconds("base_delay", base_delay)
+        require_seconds("max_delay", max_delay)
+        self._base_delay = base_delay
+        self._max_delay = max_delay
+        self._failures: dict[T, int] = {}
+
+    def when(self, item: T) -> float:
+        failures = self._failures.get(item, 0)
+        self._failures[item] = failures + 1
+        return min(self._base_delay * 2.0 ** min(failures, LARGEST_EXPONENT), self._max_delay)
+
+    def forget(self, item: T) -> None:
+        self._failures.pop(item, None)
+
+    def num_requeues(self, item: T) -> int:
+        return self._failures.get(item, 0)
+
+
+class ItemFastSlowRateLimiter(Generic[T]):
+    """A few quick tries, slow ones after that.
+
+    Args:
+        fast_delay: Seconds after each of the first failures.
+        slow_delay: Seconds after each later one.
+        max_fast_attempts: How many are quick.
+
+    Raises:
+        ConfigError: That are no durations, or no number.
+    """
+
+    def __init__(self, fast_delay: float, slow_delay: float, max_fast_attempts: int) -> None:
+        require_seconds("fast_delay", fast_delay)
+        require_seconds("slow_delay", slow_delay)
+        require_count("max_fast_attempts", max_fast_attempts)
+        self._fast_delay = fast_delay
+        self._slow_delay = slow_delay
+        self._max_fast_attempts = max_fast_attempts
+        self._failures: dict[T, int] = {}
+
+    def when(self, item: T) -> float:
+        failures = self._failures[item] = self._failures.get(item, 0) + 1
+        return self._fast_delay if failures <= self._max_fast_attempts else self._slow_delay
+
+    def forget(self, item: T) -> None:
+        self._failures.pop(item, None)
+
+    def num_requeues(self, item: T) -> int:
+        return self._failures.get(item, 0)
+
+
+class BucketRateLimiter:
+    """A token bucket for all items together (``golang.org/x/time/rate``).
+
+    Args:
+        qps: Tokens that come each second.
+        burst: Tokens that the bucket holds; it begins full.
+        clock: Gives the time in seconds; None for the running loop's.
+
+    Raises:
+        ConfigError: There is no such rate.
+    """
+
+    def __init__(
+        self, qps: float = 10.0, burst: int = 100, *, clock: Callable[[], float] | None = None
+    ) -> None:
+        if isinstance(qps, bool) or not isinstance(qps, (int, float)) or not 0 < qps < math.inf:
+            raise ConfigError(f"qps must be a number above 0, not {qps!r}")
+        require_count("burst", burst)
+        self._qps = qps
+        self._burst = burst
+        self._clock = clock
+        self._tokens = float(burst)
+        self._last: float | None = None
+
+    def when(self, item: Any) -> float:
+        now = asyncio.get_running_loop().time() if self._clock is None else self._clock()
+        if self._last is not None:
+            self._tokens = min(self._tokens + (now - self._last) * self._qps, self._burst)
+        self._last = now
+        self._tokens -= 1
+        return 0.0 if self._tokens >= 0 else -self._tokens / self._qps
+
+    def forget(self, item: Any) -> None:
+        """A bucket knows no items."""
+
+    def num_requeues(self, item: Any) -> int:
+        return 0
+
+
+class MaxOfRateLimiter(Generic[T]):
+    """The longest of what several say.
+
+    Args:
+        *limiters: Whom to ask; each counts.
+    """
+
+    def __init__(self, *limiters: RateLimiter[T]) -> None:
+        self._limiters = limiters
+
+    def when(self, item: T) -> float:
+        return max((limiter.when(item) for limiter in self._limiters), default=0.0)
+
+    def forget(self, item: T) -> None:
+        for limiter in self._limiters:
+            limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
+
+
+class WithMaxWaitRateLimiter(Generic[T]):
+    """What another says, but no more than a given time.
+
+    Args:
+        limiter: Whom to ask.
+        max_delay: Seconds at most.
+
+    Raises:
+        ConfigError: That is no duration.
+    """
+
+    def __init__(self, limiter: RateLimiter[T], max_delay: float) -> None:
+        require_seconds("max_delay", max_delay)
+        self._limiter = limiter
+        self._max_delay = max_delay
+
+    def when(self, item: T) -> float:
+        return min(self._limiter.when(item), self._max_delay)
+
+    def forget(self, item: T) -> None:
+        self._limiter.forget(item)
+
+    def num_requeues(self, item: T) -> int:
+        return self._limiter.num_requeues(item)
+
+
+def default_controller_rate_limiter() -> MaxOfRateLimiter[Any]:
+    """For each item 5 ms to 1000 s, doubled at each failure; for all together 10 a second after the first 100."""
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter())
+
+
+def default_item_based_rate_limiter() -> ItemExponentialFailureRateLimiter[Any]:
+    """For each item 1 ms to 1000 s, doubled at each failure."""
+    return ItemExponentialFailureRateLimiter(0.001, 1000.0)

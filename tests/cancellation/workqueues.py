@@ -1,0 +1,95 @@
+"""Work queues: no item is lost, none stays handed out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from aioinformer import QueueShutDownError, WorkQueue
+
+from ..steps import running, turns
+from .registry import Call, case
+
+Queue = WorkQueue[str]
+
+
+async def work_off(queue: Queue) -> list[str]:
+    """All that is left; that this ends says that nothing stays handed out."""
+    queue.shut_down()
+    left: list[str] = []
+    async for item in queue:
+        left.append(item)
+        queue.done(item)
+    assert queue.state.processing == queue.state.waiting_workers == 0
+    return left
+
+
+async def add_later(queue: Queue) -> None:
+    await turns(2)
+    queue.add("a")
+    queue.add("b")
+
+
+def taking(name: str, take: Callable[[Queue, list[str]], Coroutine[Any, Any, None]]) -> None:
+    @case(f"WorkQueue.{name}")
+    async def _() -> AsyncIterator[Call]:
+        queue, done = Queue(), list[str]()
+        async with running(add_later(queue)) as adding:
+            yield lambda: take(queue, done)
+            await adding
+        for item in queue.items_processing:  # a plain get that had ended before
+            done.append(item)
+            queue.done(item)
+        assert sorted(done + await work_off(queue)) == ["a", "b"], "none is lost, none done twice"
+
+
+async def get(queue: Queue, done: list[str]) -> None:
+    await queue.get()
+
+
+async def anext_(queue: Queue, done: list[str]) -> None:
+    await anext(queue)
+
+
+taking("get", get)
+taking("__anext__", anext_)
+
+
+@case("WorkQueue.processing")
+async def _() -> AsyncIterator[Call]:
+    queue, begun = Queue(), list[str]()
+
+    async def work() -> None:
+        async with queue.processing() as item:
+            begun.append(item)
+            await turns(2)
+
+    async with running(add_later(queue)) as adding:
+        yield work
+        await adding
+    assert sorted(begun + await work_off(queue)) == ["a", "b"]
+
+
+@case("WorkQueue.shut_down_with_drain")
+async def _() -> AsyncIterator[Call]:
+    queue, done = Queue(), list[str]()
+
+    async def work() -> None:
+        async for item in queue:
+            await turns(2)
+            done.append(item)
+            queue.done(item)
+
+    queue.add("a")
+    queue.add("b")
+    async with running(work()) as working:
+        await turns(1)
+        yield queue.shut_down_with_drain
+        queue.shut_down()
+        await working
+    assert done == ["a", "b"]
+    try:
+        await queue.get()
+    except QueueShutDownError:
+        return
+    raise AssertionError("it is shut down")

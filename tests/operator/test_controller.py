@@ -1,0 +1,560 @@
+"""operator/controller.py: what becomes of each reconcile, and of a reconciler that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from aioinformer import AlreadyStartedError, ConfigError, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer.errors import InvalidResultError, ReconcileTimeout, TerminalError
+from aioinformer.operator import Controller, Request, Result
+from aioinformer.operator import Reconciler as ReconcilerClass
+from aioinformer.testing import Simulation
+
+from ..virtual_time import settled
+from .worlds import Reconciler, change, create, operating, quiet, simulated
+
+
+@simulated
+async def test_each_object_is_reconciled_once_and_again_when_it_changes(world: Simulation) -> None:
+    create(world, "a")
+    reconciler = Reconciler()
+    async with operating(world, reconciler) as controller:
+        await quiet(controller)
+        assert reconciler.keys == ["default/a"]
+        create(world, "b")
+        version = change(world, "a", data={"k": "1"})["metadata"]["resourceVersion"]
+        await quiet(controller)
+        assert sorted(reconciler.keys) == ["default/a", "default/a", "default/b"]
+        assert ("default/a", version) in reconciler.seen
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller)
+        assert reconciler.seen[-1] == ("default/a", None)
+        assert (controller.state.reconciles, controller.state.failed) == (4, 0)
+
+
+@simulated
+async def test_changes_while_it_is_reconciled_come_together_afterwards(world: Simulation) -> None:
+    create(world, "a")
+    reconciler = Reconciler(lambda request: asyncio.sleep(10))
+    async with operating(world, reconciler, concurrency=5) as controller:
+        await asyncio.sleep(1)
+        version = ""
+        for number in range(20):
+            version = change(world, "a", data={"k": str(number)})["metadata"]["resourceVersion"]
+        await quiet(controller, 30)
+        assert [key for key, _ in reconciler.seen] == ["default/a"] * 2
+        assert reconciler.seen[-1] == ("default/a", version)
+
+
+@simulated
+async def test_so_many_are_reconciled_at_once_and_no_more(world: Simulation) -> None:
+    most = 0
+
+    async def act(request: Request[KubeObject]) -> None:
+        nonlocal most
+        most = max(most, len(reconciler.at_work))
+        await asyncio.sleep(1)
+
+    for number in range(10):
+        create(world, f"map-{number}")
+    reconciler = Reconciler(act)
+    async with operating(world, reconciler, concurrency=3) as controller:
+        await quiet(controller, 10)
+        assert most == 3
+        assert len(reconciler.seen) == 10
+
+
+@simulated
+async def test_plain_functions_and_classes_reconcile_too(world: Simulation) -> None:
+    create(world, "a")
+    seen: list[str] = []
+
+    def plain(request: Request[KubeObject]) -> Result:
+        seen.append("plain")
+        return Result()
+
+    class ByClass(ReconcilerClass[KubeObject]):
+        async def reconcile(self, request: Request[KubeObject]) -> Result | None:
+            assert request.object is not None
+            seen.append(f"class {request.object.name}")
+            return None
+
+    for reconcile in (plain, ByClass()):
+        async with operating(world, reconcile) as controller:
+            await quiet(controller)
+            assert controller.state.failed == 0
+    assert seen == ["plain", "class a"]
+
+
+class TestResults:
+    @staticmethod
+    @simulated
+    async def test_requeue_after(world: Simulation) -> None:
+        create(world, "a")
+        times: list[float] = []
+
+        def act(request: Request[KubeObject]) -> Result | None:
+            times.append(world.now)
+            return Result(requeue_after=20) if len(times) < 4 else None
+
+        async with operating(world, Reconciler(act)) as controller:
+            await quiet(controller, 200)
+            assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([20, 20, 20])
+            assert controller.state.reconciles == 4
+
+    @staticmethod
+    @simulated
+    async def test_a_change_comes_before_and_its_result_counts(world: Simulation) -> None:
+        create(world, "a")
+        reconciler = Reconciler(
+            lambda request: Result(requeue_after=20) if len(reconciler.seen) == 1 else None
+        )
+        async with operating(world, reconciler) as controller:
+            await asyncio.sleep(5)
+            change(world, "a", data={"k": "1"})
+            await quiet(controller, 100)
+            assert len(reconciler.seen) == 2
+
+    @staticmethod
+    @simulated
+    async def test_requeue_backs_off(world: Simulation) -> None:
+        create(world, "a")
+        times: list[float] = []
+
+        def act(request: Request[KubeObject]) -> Result | None:
+            times.append(world.now)
+            return Result(requeue=True) if len(times) < 6 else Result()
+
+        async with operating(world, Reconciler(act)) as controller:
+            await quiet(controller, 10)
+            pauses = [later - earlier for earlier, later in pairwise(times)]
+            assert pauses == pytest.approx([0.005, 0.01, 0.02, 0.04, 0.08], abs=1e-3)
+            assert controller.state.failed == 0
+
+    @staticmethod
+    @simulated
+    async def test_requeued_for_ever_is_bounded_and_others_are_unaffected(world: Simulation) -> None:
+        create(world, "a")
+        reconciler = Reconciler(lambda request: Result(requeue_after=0) if request.name == "a" else None)
+        async with operating(world, reconciler) as controller:
+            await asyncio.sleep(3600)
+            assert len(reconciler.seen) < 30
+            create(world, "b")
+            await asyncio.sleep(0.5)
+            assert reconciler.keys[-1] == "default/b"
+            samples = {
+                sample.labels.get("result"): sample.value
+                for sample in controller.samples()
+                if sample.name == "controller_runtime_reconcile_total"
+            }
+            assert samples["requeue"] == len(reconciler.seen) - 1
+
+    @pytest.mark.parametrize("after", [-1, float("nan"), float("inf"), "1", True])
+    def test_no_time(self, after: Any) -> None:
+        with pytest.raises(ConfigError, match="requeue_after"):
+            Result(requeue_after=after)
+
+    def test_no_bool(self) -> None:
+        with pytest.raises(ConfigError, match="requeue must be True or False"):
+            Result(requeue=20)  # type: ignore[arg-type]
+
+
+class TestFailures:
+    @staticmethod
+    @simulated
+    async def test_it_is_tried_again_after_a_back_off(world: Simulation) -> None:
+        create(world, "a")
+        times: list[float] = []
+
+        def act(request: Request[KubeObject]) -> None:
+            times.append(world.now)
+            if len(times) < 8:
+                raise ValueError("not yet")
+
+        async with operating(world, Reconciler(act)) as controller:
+            await quiet(controller, 10)
+            pauses = [later - earlier for earlier, later in pairwise(times)]
+            assert pauses == pytest.approx([0.005 * 2**number for number in range(7)], abs=1e-3)
+            state = controller.state
+            assert (state.reconciles, state.failed, state.failing) == (8, 7, 0)
+            assert (str(state.last_error), state.last_error_key) == ("not yet", "default/a")
+            times.clear()
+            change(world, "a", data={"k": "1"})
+            await quiet(controller, 10)
+            assert times[1] - times[0] == pytest.approx(0.005, abs=1e-3), "the next failure is the first"
+
+    @staticmethod
+    @simulated
+    async def test_one_that_fails_does_not_hold_up_others(world: Simulation) -> None:
+        for name in "abc":
+            create(world, name)
+
+        def act(request: Request[KubeObject]) -> None:
+            if request.name == "b":
+                raise ValueError
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler) as controller:
+            await asyncio.sleep(1)
+            assert {"default/a", "default/c"} <= set(reconciler.keys)
+            assert (controller.state.failing, controller.state.workers) == (1, 1)
+            assert "1 keys still do" in str(controller.state)
+
+    @staticmethod
+    @simulated
+    async def test_a_terminal_error_is_not_retried_before_a_change(world: Simulation) -> None:
+        create(world, "a")
+
+        def act(request: Request[KubeObject]) -> None:
+            raise TerminalError("spec.size must be a number")
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler) as controller:
+            await quiet(controller, 3600)
+            assert len(reconciler.seen) == 1
+            change(world, "a", data={"k": "1"})
+            await quiet(controller, 3600)
+            assert len(reconciler.seen) == 2
+            assert (controller.state.failed, controller.state.terminal) == (2, 2)
+
+    @staticmethod
+    @simulated
+    async def test_nonsense_returned_is_a_failure_that_says_so(world: Simulation) -> None:
+        create(world, "a")
+        answers = iter([20, "later", {"requeue": True}])
+
+        async with operating(world, Reconciler(lambda request: next(answers, None))) as controller:
+            await quiet(controller, 10)
+            state = controller.state
+            assert (state.failed, state.reconciles) == (3, 4)
+            assert isinstance(state.last_error, InvalidResultError)
+            assert re.search("default/a returned .* neither a Result nor None", str(state.last_error))
+
+    @staticmethod
+    @simulated
+    async def test_a_rate_limiter_that_raises_stops_nothing(world: Simulation) -> None:
+        class Limiter:
+            def when(self, item: str) -> float:
+                raise RuntimeError("broken")
+
+            def forget(self, item: str) -> None:
+                if world.now < 60:
+                    raise RuntimeError("broken")
+
+            def num_requeues(self, item: str) -> int:
+                return 0
+
+        create(world, "a")
+        reconciler = Reconciler()
+        async with operating(world, reconciler, rate_limiter=Limiter()) as controller:
+            await quiet(controller, 100)
+            state = controller.state
+            assert (len(reconciler.seen), state.workers, state.failing) == (7, 1, 0)
+            assert str(state.last_error) == "broken"
+
+    @staticmethod
+    @simulated
+    async def test_a_cancellation_of_its_own_is_a_failure(world: Simulation) -> None:
+        create(world, "a")
+
+        def act(request: Request[KubeObject]) -> None:
+            if len(reconciler.seen) == 1:
+                raise asyncio.CancelledError
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler) as controller:
+            await quiet(controller, 10)
+            assert (controller.state.failed, controller.state.reconciles, controller.state.workers) == (
+                1,
+                2,
+                1,
+            )
+
+    @staticmethod
+    @simulated
+    async def test_a_reconciler_that_cancels_its_task_does_not_take_the_worker_along(
+        world: Simulation,
+    ) -> None:
+        create(world, "a")
+
+        async def act(request: Request[KubeObject]) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            if len(reconciler.seen) < 3:
+                task.cancel()
+                await asyncio.sleep(1)
+            elif len(reconciler.seen) == 3:
+                task.cancel()
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler, timeout=60) as controller:
+            await quiet(controller, 10)
+            state = controller.state
+            assert (state.failed, state.reconciles, state.workers) == (2, 3, 1)
+            change(world, "a", data={"k": "1"})
+            await quiet(controller, 10)
+            assert (controller.state.failed, controller.state.reconciles) == (2, 4)
+
+
+class TestTimeouts:
+    @staticmethod
+    @simulated
+    async def test_one_that_hangs_is_cancelled_and_tried_again(world: Simulation) -> None:
+        create(world, "a")
+        reconciler = Reconciler(lambda request: asyncio.sleep(3600) if len(reconciler.seen) < 3 else None)
+        async with operating(world, reconciler, timeout=60) as controller:
+            await asyncio.sleep(50)
+            (run,) = controller.state.running
+            assert (run.key, run.overdue) == ("default/a", False)
+            assert run.seconds == pytest.approx(50, abs=2)
+            await quiet(controller, 100)
+            state = controller.state
+            assert (len(reconciler.seen), state.timed_out, state.failed, state.failing) == (3, 2, 2, 0)
+            assert isinstance(state.last_error, ReconcileTimeout)
+            assert str(state.last_error) == "tests: default/a took longer than 60 s"
+
+    @staticmethod
+    @simulated
+    async def test_each_has_its_own_time(world: Simulation) -> None:
+        ended: dict[str, float] = {}
+
+        async def act(request: Request[KubeObject]) -> None:
+            began = world.now
+            try:
+                await asyncio.sleep(3600 if request.name == "slow" else 40)
+            finally:
+                ended.setdefault(request.name, world.now - began)
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler, timeout=60, concurrency=2):
+            create(world, "quick")
+            await asyncio.sleep(30)
+            create(world, "slow")
+            await asyncio.sleep(15)
+            create(world, "quicker")
+            await asyncio.sleep(80)
+            assert ended == pytest.approx({"quick": 40, "slow": 60, "quicker": 40}, abs=0.1)
+
+    @staticmethod
+    @simulated
+    async def test_one_that_ends_well_for_all_that_has_ended_well(world: Simulation) -> None:
+        create(world, "a")
+
+        async def act(request: Request[KubeObject]) -> Result | None:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                await asyncio.sleep(1)
+            return None
+
+        async with operating(world, Reconciler(act), timeout=60) as controller:
+            await quiet(controller, 100)
+            state = controller.state
+            assert (state.reconciles, state.failed, state.workers, state.running) == (1, 0, 1, ())
+            change(world, "a", data={"k": "1"})
+            await quiet(controller, 100)
+            assert controller.state.reconciles == 2
+
+    @staticmethod
+    @simulated
+    async def test_one_that_ignores_it_is_replaced_and_told_of(world: Simulation) -> None:
+        create(world, "a")
+        stubborn = True
+
+        async def act(request: Request[KubeObject]) -> None:
+            while stubborn and request.name == "a":
+                try:
+                    await asyncio.sleep(1)
+                except asyncio.CancelledError:
+                    continue
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler, timeout=60) as controller:
+            await asyncio.sleep(65)
+            assert str(controller.state.running[0]).endswith("was cancelled")
+            create(world, "b")
+            await asyncio.sleep(10)
+            assert reconciler.keys == ["default/a", "default/b"]
+            (stuck,) = controller.state.stuck
+            assert (stuck.key, stuck.overdue) == ("default/a", True)
+            assert controller.state.workers == 1
+            change(world, "a", data={"k": "1"})
+            await asyncio.sleep(10)
+            assert reconciler.keys == ["default/a", "default/b"], "it is still at work on it"
+            stubborn = False
+            await quiet(controller, 10)
+            assert reconciler.keys == ["default/a", "default/b", "default/a"]
+            assert (controller.state.stuck, controller.state.workers) == ((), 1)
+
+    @staticmethod
+    @simulated
+    async def test_without_a_timeout_it_may_take_its_time(world: Simulation) -> None:
+        create(world, "a")
+        reconciler = Reconciler(lambda request: asyncio.sleep(36_000))
+        async with operating(world, reconciler, timeout=None) as controller:
+            await quiet(controller, 40_000)
+            assert (controller.state.reconciles, controller.state.failed) == (1, 0)
+
+
+class TestStopping:
+    @staticmethod
+    @simulated
+    async def test_running_reconciles_may_end_and_no_other_begins(world: Simulation) -> None:
+        for name in "abc":
+            create(world, name)
+        ended: list[str] = []
+
+        async def act(request: Request[KubeObject]) -> None:
+            await asyncio.sleep(10)
+            ended.append(request.name)
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler, concurrency=2):
+            await asyncio.sleep(5)
+            began = world.now
+        assert len(ended) == len(reconciler.seen) == 2
+        assert world.now - began == pytest.approx(5, abs=0.1)
+
+    @staticmethod
+    @simulated
+    async def test_after_the_grace_period_they_are_cancelled(world: Simulation) -> None:
+        create(world, "a")
+        cancelled: list[float] = []
+
+        async def act(request: Request[KubeObject]) -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                cancelled.append(world.now)
+
+        async with operating(world, Reconciler(act), grace_period=20.0):
+            await asyncio.sleep(5)
+            began = world.now
+        assert [each - began for each in cancelled] == [20]
+
+    @staticmethod
+    @simulated
+    async def test_with_nothing_running_it_ends_at_once(world: Simulation) -> None:
+        async with operating(world, Reconciler(), concurrency=5):
+            await asyncio.sleep(5)
+            began = world.now
+        assert world.now == began
+
+    @staticmethod
+    @simulated
+    async def test_one_that_ignores_being_cancelled_does_not_hold_up_the_end(world: Simulation) -> None:
+        create(world, "a")
+        stubborn = True
+
+        async def act(request: Request[KubeObject]) -> None:
+            while stubborn:
+                try:
+                    await asyncio.sleep(1)
+                except asyncio.CancelledError:
+                    continue
+
+        async with operating(world, Reconciler(act), grace_period=20.0) as controller:
+            await asyncio.sleep(5)
+            began = world.now
+        assert world.now - began == pytest.approx(20 + 10, abs=1)
+        stubborn = False
+        await asyncio.sleep(2)
+        assert controller.state.running == ()
+
+
+def informer() -> SharedIndexInformer[KubeObject]:
+    async def nothing(options: object) -> Any:
+        raise AssertionError
+
+    return SharedIndexInformer(ListWatch(nothing, nothing), KubeObject)
+
+
+async def reconcile(request: Request[KubeObject]) -> None:
+    return None
+
+
+async def generator(request: Request[KubeObject]) -> Any:
+    yield request
+
+
+class NoReconciler(ReconcilerClass[KubeObject]):
+    async def reconcile(self, request: Request[KubeObject]) -> Result | None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((1, reconcile), {}, "name must be a string"),
+        (("x", None), {}, "must be a function of a Request"),
+        (("x", generator), {}, "has a yield in it"),
+        (("x", lambda: None), {}, "is called with"),
+        (("x", NoReconciler), {}, "make one of NoReconciler"),
+        (("x", reconcile), {"concurrency": 0}, "concurrency must be 1 or more"),
+        (("x", reconcile), {"concurrency": 1.5}, "concurrency must be a whole number"),
+        (("x", reconcile), {"timeout": -1}, "timeout must be a number of seconds"),
+        (("x", reconcile), {"predicate": 1}, "must be a predicate"),
+        (("x", reconcile), {"owns": ["pods"]}, "an informer or a CachedResource is needed"),
+        (("x", reconcile), {"watches": ["pods"]}, "watches takes Watch"),
+        (("x", reconcile), {"sources": ["pods"]}, "a source is an async iterable"),
+        (("x", reconcile), {"cleanup": reconcile}, "cleanup needs a finalizer"),
+        (("x", reconcile), {"finalizer": "a/b"}, "needs a cleanup"),
+        (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "a finalizer is named as"),
+        (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "give a CachedResource"),
+    ],
+)
+def test_what_cannot_work_is_found_out_at_once(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Controller(arguments[0], arguments[1], informer(), **options)
+
+
+def test_a_function_that_does_not_say_what_it_takes() -> None:
+    unsaid: Any = getattr
+    Controller("x", unsaid, informer())
+
+
+@simulated
+async def test_it_runs_in_one_manager_once(world: Simulation) -> None:
+    async with operating(world, Reconciler()) as controller:
+        await asyncio.sleep(1)
+        with pytest.raises(AlreadyStartedError):
+            async with controller.feeding():
+                pass
+    with pytest.raises(AlreadyStartedError):
+        async with controller.feeding():
+            pass
+
+
+def test_a_primary_that_is_none() -> None:
+    with pytest.raises(ConfigError, match="an informer or a CachedResource is needed, not 'pods'"):
+        Controller("x", reconcile, "pods")  # type: ignore[arg-type]
+
+
+async def test_on_real_loops_too() -> None:
+    """Workers, deadlines and stopping, where time is real."""
+    done = asyncio.Event()
+    seen: list[str] = []
+
+    async def act(request: Request[KubeObject]) -> Result | None:
+        seen.append(request.name)
+        if request.name == "hangs" and seen.count("hangs") == 1:
+            await asyncio.sleep(3600)
+        if len(set(seen)) == 3 and seen.count("hangs") == 2:
+            done.set()
+        return None
+
+    controller = Controller("tests", act, informer(), timeout=0.01, concurrency=2)
+    async with controller.feeding():
+        for name in ("a", "hangs", "b"):
+            controller.queue.add(f"default/{name}")
+        working = asyncio.create_task(controller.work())
+        await done.wait()
+        await settled()
+        await controller.stop(1.0)
+        await working
+    assert (controller.state.timed_out, controller.state.reconciles) == (1, 4)

@@ -1,0 +1,239 @@
+"""operator/finalizing.py: a finalizer before the first reconcile, and clean-up before the object goes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioinformer import KubeObject, contains_finalizer
+from aioinformer.errors import InvalidResultError
+from aioinformer.operator import Controller, LabelsMatch, Manager, Reconciler, Request, Result
+from aioinformer.resources import CachedResource
+from aioinformer.testing import Simulation
+from aioinformer.testing.errors import StatusError
+
+from .worlds import change, create, quiet, simulated
+
+OURS = "example.com/ours"
+THEIRS = "example.com/theirs"
+
+
+class Caretaker(Reconciler[KubeObject]):
+    """Notes what it is asked, and cleans up as the test says."""
+
+    finalizer = OURS
+
+    def __init__(self, clean: Callable[[], Any] = lambda: None) -> None:
+        self._clean = clean
+        self.calls: list[tuple[str, str]] = []
+
+    async def reconcile(self, request: Request[KubeObject]) -> Result | None:
+        assert request.object is not None
+        assert contains_finalizer(request.object, OURS)
+        assert request.object.metadata.deletion_timestamp is None
+        self.calls.append(("reconcile", request.name))
+        return None
+
+    async def cleanup(self, request: Request[KubeObject]) -> Result | None:
+        assert request.object is not None
+        assert contains_finalizer(request.object, OURS)
+        assert request.object.metadata.deletion_timestamp is not None
+        self.calls.append(("cleanup", request.name))
+        result: Result | None = self._clean()
+        return result
+
+
+@asynccontextmanager
+async def caring(
+    world: Simulation, reconcile: Any, **options: Any
+) -> AsyncIterator[tuple[Controller[KubeObject], CachedResource[KubeObject]]]:
+    manager = Manager(world.client)
+    maps = manager.resource("v1", "configmaps")
+    controller = manager.add(Controller("tests", reconcile, maps, **options))
+    async with manager:
+        yield controller, maps
+
+
+def finalizers(world: Simulation, name: str) -> list[str] | None:
+    """An object's finalizers; None if it is gone."""
+    try:
+        found: list[str] = world.server.get("v1", "configmaps", name)["metadata"].get("finalizers", [])
+    except StatusError:
+        return None
+    return found
+
+
+@simulated
+async def test_from_the_first_reconcile_to_the_clean_up(world: Simulation) -> None:
+    create(world, "there-before", metadata={"finalizers": [THEIRS]})
+    caretaker = Caretaker()
+    async with caring(world, caretaker) as (controller, _):
+        await quiet(controller)
+        create(world, "new")
+        await quiet(controller)
+        assert finalizers(world, "there-before") == [THEIRS, OURS]
+        assert finalizers(world, "new") == [OURS]
+        assert set(caretaker.calls) == {("reconcile", "there-before"), ("reconcile", "new")}
+        world.server.delete("v1", "configmaps", "new")
+        assert finalizers(world, "new") == [OURS]
+        await quiet(controller)
+        assert finalizers(world, "new") is None
+        assert caretaker.calls[-1] == ("cleanup", "new")
+        assert caretaker.calls.count(("cleanup", "new")) == 1
+        assert controller.state.failed == 0
+
+
+@simulated
+async def test_functions_will_do(world: Simulation) -> None:
+    calls: list[str] = []
+
+    async def reconcile(request: Request[KubeObject]) -> None:
+        calls.append("reconcile")
+
+    def cleanup(request: Request[KubeObject]) -> None:
+        calls.append("cleanup")
+
+    create(world, "a")
+    async with caring(world, reconcile, finalizer=OURS, cleanup=cleanup) as (controller, _):
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller)
+        assert finalizers(world, "a") is None
+    assert list(dict.fromkeys(calls)) == ["reconcile", "cleanup"]
+
+
+@simulated
+async def test_while_dependents_remain_it_is_asked_again(world: Simulation) -> None:
+    dependents = 3
+    times: list[float] = []
+
+    def clean() -> Result | None:
+        nonlocal dependents
+        times.append(world.now)
+        dependents -= 1
+        return Result(requeue_after=20) if dependents else None
+
+    create(world, "a")
+    async with caring(world, Caretaker(clean)) as (controller, _):
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller, 30)
+        assert finalizers(world, "a") == [OURS]
+        await quiet(controller, 30)
+        assert finalizers(world, "a") is None
+        assert [b - a for a, b in itertools.pairwise(times)] == pytest.approx([20, 20], abs=0.1)
+
+
+@simulated
+async def test_an_error_while_cleaning_up_keeps_the_object(world: Simulation) -> None:
+    answers: list[Any] = [ValueError("not yet"), "nonsense", Result(requeue=True)]
+
+    def clean() -> Any:
+        answer = answers.pop(0) if answers else None
+        if isinstance(answer, Exception):
+            assert finalizers(world, "a") == [OURS]
+            raise answer
+        return answer
+
+    create(world, "a")
+    caretaker = Caretaker(clean)
+    async with caring(world, caretaker) as (controller, _):
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller, 5)
+        assert finalizers(world, "a") is None
+        assert caretaker.calls.count(("cleanup", "a")) == 4
+        assert controller.state.failed == 2
+        assert isinstance(controller.state.last_error, InvalidResultError)
+
+
+@simulated
+async def test_others_finalizers_are_left_alone_and_waited_for_in_silence(world: Simulation) -> None:
+    create(world, "a", metadata={"finalizers": [THEIRS]})
+    caretaker = Caretaker()
+    async with caring(world, caretaker) as (controller, _):
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller)
+        assert finalizers(world, "a") == [THEIRS]
+        change(world, "a", data={"k": "1"})
+        await quiet(controller)
+        change(world, "a", metadata={"finalizers": None})
+        await quiet(controller)
+        assert finalizers(world, "a") is None
+        assert caretaker.calls.count(("cleanup", "a")) == 1
+        assert controller.state.failed == 0
+
+
+@simulated
+async def test_what_was_to_go_before_we_came_is_left_alone(world: Simulation) -> None:
+    create(world, "a", metadata={"finalizers": [THEIRS]})
+    world.server.delete("v1", "configmaps", "a")
+    caretaker = Caretaker()
+    async with caring(world, caretaker) as (controller, _):
+        await quiet(controller)
+        assert (finalizers(world, "a"), caretaker.calls) == ([THEIRS], [])
+        assert controller.state.failed == 0
+
+
+@simulated
+async def test_what_goes_while_the_finalizer_is_added(world: Simulation) -> None:
+    caretaker = Caretaker()
+    async with caring(world, caretaker) as (controller, _):
+        await quiet(controller)
+        world.server.faults.delay(5.0, verb="patch")
+        create(world, "a")
+        await asyncio.sleep(1)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller, 20)
+        assert (finalizers(world, "a"), caretaker.calls) == (None, [])
+        assert controller.state.failed == 0
+
+
+@simulated
+async def test_no_predicate_holds_back_a_mark_for_deletion(world: Simulation) -> None:
+    create(world, "a", metadata={"labels": {"app": "web"}})
+    caretaker = Caretaker()
+
+    def only_new(change: Any) -> bool:
+        return change.old is None
+
+    async with caring(world, caretaker, predicate=LabelsMatch("app=web") & only_new) as (controller, _):
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller)
+        assert finalizers(world, "a") is None
+        assert caretaker.calls == [("reconcile", "a"), ("cleanup", "a")]
+
+
+@simulated
+async def test_a_reconciler_sees_what_it_wrote(world: Simulation) -> None:
+    """However late its events are: the next reconcile begins no sooner than the cache has the last one's write."""
+    written: list[int] = []
+    seen: list[int] = []
+
+    async def reconcile(request: Request[KubeObject]) -> Result | None:
+        assert request.object is not None
+        count = int(request.object.metadata.annotations.get("count", "0"))
+        seen.append(count)
+        if count == 10:
+            return None
+        world.network.stall(world.random.random() * 5)
+        await maps.patch(request.key, {"metadata": {"annotations": {"count": str(count + 1)}}})
+        written.append(count + 1)
+        return Result(requeue_after=0.001)
+
+    create(world, "a")
+    manager = Manager(world.client)
+    maps = manager.resource("v1", "configmaps")
+    controller = manager.add(Controller("tests", reconcile, maps))
+    async with manager:
+        await quiet(controller, 120)
+    assert written == list(range(1, 11))
+    assert list(dict.fromkeys(seen)) == list(range(11))
+    assert seen == sorted(seen)

@@ -1,0 +1,589 @@
+"""operator/manager.py: from the first list to the last reconcile, and the truth for those who probe."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+from fastapi import FastAPI
+
+from aioinformer import (
+    AlreadyStartedError,
+    Client,
+    ConfigError,
+    KubeObject,
+    ListWatch,
+    Phase,
+    SharedIndexInformer,
+)
+from aioinformer.leaderelection import LeaderElector
+from aioinformer.operator import Controller, Manager, Request, Result
+from aioinformer.tasks import finish
+from aioinformer.testing import APIServer, Simulation
+
+from ..steps import until
+from .worlds import Reconciler, create, simulated
+
+
+def elector(client: Client) -> LeaderElector:
+    return LeaderElector(client, "operator", "default")
+
+
+def managed(client: Client, reconcile: Any, **options: Any) -> tuple[Manager, Controller[KubeObject]]:
+    manager = Manager(client, **options)
+    maps = manager.for_resource("v1", "configmaps")
+    return manager, manager.add(Controller("tests", reconcile, maps))
+
+
+class TestLifecycle:
+    @staticmethod
+    @simulated
+    async def test_several_controllers_share_informers(world: Simulation) -> None:
+        create(world, "a")
+        manager = Manager(world.client)
+        reconcilers = [Reconciler(), Reconciler()]
+        for number, reconciler in enumerate(reconcilers):
+            manager.add(Controller(f"tests-{number}", reconciler, manager.for_resource("v1", "configmaps")))
+        assert len(manager.informers) == 1
+        assert [controller.name for controller in manager.controllers] == ["tests-0", "tests-1"]
+        async with manager:
+            await asyncio.sleep(1)
+        assert [reconciler.keys for reconciler in reconcilers] == [["default/a"]] * 2
+
+    @staticmethod
+    @simulated
+    async def test_nothing_is_reconciled_before_all_caches_are_filled(world: Simulation) -> None:
+        """A reconciler that counts what is in another cache must not count zero."""
+        create(world, "a")
+        create(world, "s", "secrets")
+        counted: list[int] = []
+        manager = Manager(world.client)
+        secrets = manager.for_resource("v1", "secrets")
+
+        async def reconcile(request: Request[KubeObject]) -> None:
+            counted.append(len(secrets.store.list()))
+
+        manager.add(Controller("tests", reconcile, manager.for_resource("v1", "configmaps")))
+        world.server.faults.fail(503, times=None, resource="secrets")
+        async with manager:
+            await asyncio.sleep(30)
+            assert counted == []
+            assert manager.healthy()
+            assert not manager.ready()
+            assert "secrets has not synced" in str(manager.ready())
+            assert manager.state.controllers[0].queue.depth == 1
+            world.server.faults.clear()
+            await world.eventually(lambda: counted == [1])
+            assert manager.ready()
+
+    @staticmethod
+    @simulated
+    async def test_it_runs_once(world: Simulation) -> None:
+        manager, _ = managed(world.client, Reconciler())
+        async with manager:
+            with pytest.raises(AlreadyStartedError):
+                await manager.run()
+            with pytest.raises(AlreadyStartedError, match="was not added"):
+                manager.add(Controller("late", Reconciler(), manager.for_resource("v1", "secrets")))
+        with pytest.raises(AlreadyStartedError):
+            manager.begin()
+
+    @staticmethod
+    @simulated
+    async def test_without_controllers_it_keeps_caches(world: Simulation) -> None:
+        create(world, "a")
+        manager = Manager(world.client)
+        maps = manager.for_resource("v1", "configmaps")
+        async with manager:
+            await maps.wait_synced(30)
+            await asyncio.sleep(3600)
+            assert manager.ready()
+            assert maps.store.list_keys() == ["default/a"]
+
+    @staticmethod
+    @simulated
+    async def test_cancelled_again_it_does_not_wait_for_reconciles(world: Simulation) -> None:
+        create(world, "a")
+        manager, _ = managed(world.client, Reconciler(lambda request: asyncio.sleep(3600)))
+        running = asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        began = world.now
+        running.cancel()
+        await asyncio.sleep(3)
+        assert not running.done()
+        running.cancel()
+        await asyncio.wait({running})
+        assert (running.cancelled(), world.now - began) == (True, 3)
+
+    @staticmethod
+    @simulated
+    async def test_an_informer_that_fails_ends_it(world: Simulation) -> None:
+        manager, _ = managed(client := world.new_client(), Reconciler())
+        running = asyncio.create_task(manager.run())
+        await asyncio.sleep(1)
+        await client.close()
+        with pytest.raises(BaseExceptionGroup, match="informers failed"):
+            await running
+        assert "has ended: ExceptionGroup" in str(manager.healthy())
+
+    def test_arguments_that_cannot_work(self) -> None:
+        client = Client.from_url("http://127.0.0.1:1")
+        with pytest.raises(ConfigError, match="grace_period"):
+            Manager(client, grace_period=-1)
+        with pytest.raises(ConfigError, match="stalled_after"):
+            Manager(client, stalled_after=float("nan"))
+        manager, controller = managed(client, Reconciler())
+        with pytest.raises(ConfigError, match="named tests already"):
+            manager.add(Controller("tests", Reconciler(), controller.informer))
+        with pytest.raises(ConfigError, match="takes a Controller"):
+            manager.add("tests")  # type: ignore[arg-type]
+
+
+class TestLeading:
+    @staticmethod
+    @simulated
+    async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simulation) -> None:
+        create(world, "a")
+        reconciler = Reconciler()
+        manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
+        async with elector(world.new_client()):
+            running = manager.begin()
+            await asyncio.sleep(60)
+            create(world, "b")
+            await asyncio.sleep(60)
+            state = manager.state
+            assert (reconciler.keys, state.leading, state.controllers[0].working) == ([], False, False)
+            assert (len(controller.informer.store), controller.queue.state.depth) == (2, 2)
+            assert manager.ready(), "who stands by is ready"
+            assert "standing by" in str(state)
+            assert "aioinformer_leading{} 0" in manager.metrics()
+        began = world.now
+        await world.eventually(lambda: sorted(reconciler.keys) == ["default/a", "default/b"], every=0.1)
+        assert world.now - began < 5
+        assert manager.state.leading
+        assert str(manager.state).startswith("leading")
+        await finish(running)
+
+    @staticmethod
+    @simulated
+    async def test_who_leads_no_more_stops_and_may_lead_again(world: Simulation) -> None:
+        create(world, "a")
+        ended: list[float] = []
+
+        async def act(request: Request[KubeObject]) -> None:
+            if not ended:
+                try:
+                    await asyncio.sleep(3600)
+                finally:
+                    ended.append(world.now)
+
+        reconciler, election = Reconciler(act), elector(world.client)
+        manager, controller = managed(world.client, reconciler, leader_election=election)
+        async with manager:
+            await asyncio.sleep(5)
+            assert reconciler.keys == ["default/a"]
+            began = world.now
+            world.server.faults.fail(503, times=None, resource="leases")
+            await asyncio.sleep(30)
+            assert 5 < ended[0] - began < 10.1, "before another one can lead, at 15"
+            assert (controller.queue.state.depth, controller.state.working) == (1, False)
+            assert manager.healthy()
+            world.server.faults.clear()
+            await asyncio.sleep(10)
+            assert reconciler.keys == ["default/a"] * 2, "what was interrupted comes again"
+            assert controller.state.failed == 0
+
+    @staticmethod
+    @simulated
+    async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> None:
+        create(world, "a")
+        led: list[bool] = []
+
+        async def act(request: Request[KubeObject]) -> None:
+            await asyncio.sleep(20)
+            led.append(election.is_leader)
+
+        election = elector(world.client)
+        manager, _ = managed(world.client, Reconciler(act), leader_election=election)
+        async with manager:
+            await asyncio.sleep(5)
+        assert led == [True]
+        lease = world.server.get("coordination.k8s.io/v1", "leases", "operator")
+        assert not lease["spec"].get("holderIdentity"), "it is given back"
+
+    @staticmethod
+    @simulated
+    async def test_of_two_one_works(world: Simulation) -> None:
+        at_work: list[str] = []
+
+        def act(name: str) -> Reconciler:
+            async def reconcile(request: Request[KubeObject]) -> None:
+                assert not at_work, "one at a time, of both"
+                at_work.append(name)
+                try:
+                    await asyncio.sleep(world.random.random())
+                finally:
+                    at_work.remove(name)
+
+            return Reconciler(reconcile)
+
+        clients = [world.client, world.new_client()]
+        reconcilers = [act("first"), act("second")]
+        managers = [
+            managed(client, reconciler, leader_election=elector(client))[0]
+            for client, reconciler in zip(clients, reconcilers, strict=True)
+        ]
+        running = [manager.begin() for manager in managers]
+        for number in range(40):
+            create(world, f"map-{number}")
+            await asyncio.sleep(3)
+            if number == 20:
+                first = next(at for at, manager in enumerate(managers) if manager.state.leading)
+                await finish(running[first])
+        await asyncio.sleep(60)
+        assert all(reconciler.keys for reconciler in reconcilers)
+        done = {key for reconciler in reconcilers for key in reconciler.keys}
+        assert done == {f"default/map-{number}" for number in range(40)}
+        await finish(*running)
+
+
+class TestHealth:
+    @staticmethod
+    @simulated
+    async def test_before_and_after(world: Simulation) -> None:
+        manager, _ = managed(world.client, Reconciler())
+        assert str(manager.healthy()) == "the manager has not started"
+        async with manager:
+            assert manager.healthy().reasons == ()
+            assert "has not synced" in str(manager.ready())
+            await asyncio.sleep(1)
+            assert (str(manager.healthy()), str(manager.ready())) == ("ok", "ok")
+        assert str(manager.healthy()) == "the manager has ended"
+
+    @staticmethod
+    @simulated
+    async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
+        manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
+        async with manager:
+            await asyncio.sleep(1)
+            world.network.silence()
+            world.server.faults.lose_bookmarks()
+            await asyncio.sleep(110)
+            assert manager.healthy()
+            await asyncio.sleep(20)
+            assert "is stalled: watching, nothing arrived for" in str(manager.healthy())
+            assert not manager.ready()
+            world.network.cut()
+            await world.eventually(manager.healthy, every=1)
+
+    @staticmethod
+    @simulated
+    async def test_a_quiet_collection_is_live(world: Simulation) -> None:
+        world.server.faults.lose_bookmarks()
+        manager, controller = managed(world.client, Reconciler())
+        async with manager:
+            for _ in range(1000):
+                await asyncio.sleep(10)
+                assert manager.healthy()
+                assert manager.ready()
+            assert controller.informer.state.phase is Phase.WATCHING
+
+    @staticmethod
+    @simulated
+    async def test_a_server_that_is_away_is_no_reason_to_restart_but_the_cache_is_old(
+        world: Simulation,
+    ) -> None:
+        manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
+        async with manager:
+            await asyncio.sleep(1)
+            world.server.faults.fail(503, times=None)
+            world.server.faults.drop_watches()
+            await asyncio.sleep(60)
+            assert manager.ready()
+            await asyncio.sleep(600)
+            assert manager.healthy()
+            assert "is out of date" in str(manager.ready())
+            world.server.faults.clear()
+            await world.eventually(manager.ready)
+
+    @staticmethod
+    @simulated
+    async def test_a_reconcile_that_ignores_its_end_is_not_live(world: Simulation) -> None:
+        create(world, "a")
+        stubborn = True
+
+        async def act(request: Request[KubeObject]) -> None:
+            while stubborn:
+                try:
+                    await asyncio.sleep(1)
+                except asyncio.CancelledError:
+                    continue
+
+        manager = Manager(world.client)
+        manager.add(
+            Controller("tests", Reconciler(act), manager.for_resource("v1", "configmaps"), timeout=60)
+        )
+        async with manager:
+            await asyncio.sleep(65)
+            assert manager.healthy()
+            await asyncio.sleep(10)
+            assert "tests is stuck at default/a" in str(manager.healthy())
+            stubborn = False
+            await asyncio.sleep(10)
+            assert manager.healthy()
+
+    @staticmethod
+    @simulated
+    async def test_a_failing_reconciler_is_live(world: Simulation) -> None:
+        create(world, "a")
+
+        def act(request: Request[KubeObject]) -> None:
+            raise ValueError
+
+        manager, controller = managed(world.client, Reconciler(act))
+        async with manager:
+            await asyncio.sleep(60)
+            assert manager.healthy()
+            assert manager.ready()
+            assert controller.state.failing == 1
+
+    @staticmethod
+    @simulated
+    async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
+        async def act(request: Request[KubeObject]) -> None:
+            while not died:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(1)
+
+        died = False
+        create(world, "a")
+        manager, _ = managed(world.client, Reconciler(act), grace_period=0.0)
+        idle = Controller("idle", Reconciler(), manager.for_resource("v1", "secrets"))
+        manager.add(idle)
+        running = asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        (worker,) = idle._workers._idle
+        worker.cancel()
+        await asyncio.sleep(5)
+        assert not running.done(), "the other one's reconcile takes its time to end"
+        assert "idle: a worker has died: StoppedError" in str(manager.healthy())
+        died = True
+        with pytest.raises(BaseExceptionGroup):
+            await running
+        assert "has ended: ExceptionGroup" in str(manager.healthy())
+
+    @staticmethod
+    @simulated
+    async def test_an_informer_of_ones_own_that_has_stopped_is_not_live(world: Simulation) -> None:
+        manager = Manager(world.client)
+        pods = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "pods"), KubeObject)
+        manager.add(Controller("tests", Reconciler(), pods))
+        assert manager.informers == [pods]
+        async with manager:
+            async with pods:
+                await asyncio.sleep(5)
+                assert manager.ready()
+            assert "pods has stopped" in str(manager.healthy())
+
+
+class TestState:
+    @staticmethod
+    @simulated
+    async def test_tables_json_and_metrics(world: Simulation) -> None:
+        create(world, "a")
+        manager, _ = managed(world.client, Reconciler(lambda request: Result(requeue_after=60)))
+        async with manager:
+            await asyncio.sleep(1)
+            state = manager.state
+            lines = str(state).splitlines()
+            assert lines[0].split() == ["INFORMER", "SYNCED", "OBJECTS", "PHASE", "IDLE", "LAST", "ERROR"]
+            assert lines[1].split()[:4] == ["configmaps", "yes", "1", "watching"]
+            assert lines[-1].split()[:8] == ["tests", "1/1", "0", "1", "0", "1", "0", "0"]
+            assert (
+                msgspec.json.decode(msgspec.json.encode(state.to_dict()))["controllers"][0]["name"] == "tests"
+            )
+            metrics = manager.metrics().splitlines()
+            for line in (
+                'controller_runtime_reconcile_total{controller="tests",result="requeue_after"} 1',
+                'controller_runtime_max_concurrent_reconciles{controller="tests"} 1',
+                "# TYPE controller_runtime_reconcile_time_seconds histogram",
+                'controller_runtime_reconcile_time_seconds_count{controller="tests"} 1',
+                'workqueue_adds_total{name="tests"} 1',
+                'workqueue_depth{name="tests"} 0',
+                'workqueue_retries_total{name="tests"} 1',
+                'aioinformer_synced{informer="configmaps"} 1',
+                'aioinformer_objects{informer="configmaps"} 1',
+            ):
+                assert line in metrics
+            assert all(line.count("# TYPE") == 0 or metrics.count(line) == 1 for line in metrics)
+
+    @staticmethod
+    @simulated
+    async def test_failures_are_in_the_table(world: Simulation) -> None:
+        create(world, "a")
+
+        def act(request: Request[KubeObject]) -> None:
+            raise ValueError("no such\nthing " * 20)
+
+        manager, _ = managed(world.client, Reconciler(act))
+        async with manager:
+            await asyncio.sleep(1)
+            assert "default/a: ValueError: no such" in str(manager.state).splitlines()[-1]
+            assert manager.state.to_dict()["controllers"][0]["last_error_key"] == "default/a"
+
+
+# -- on real loops, over sockets ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[APIServer]:
+    async with APIServer() as server:
+        yield server
+
+
+def app_of(manager: Manager) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with manager:
+            yield
+
+    app = FastAPI(lifespan=lifespan)
+
+    @app.get("/healthz")
+    async def healthz() -> list[str]:
+        return list(manager.healthy().reasons)
+
+    return app
+
+
+async def test_in_a_fastapi_lifespan(server: APIServer) -> None:
+    reconciler = Reconciler()
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, reconciler)
+        app = app_of(manager)
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as http,
+        ):
+            await until(lambda: reconciler.keys == ["default/a"])
+            assert (await http.get("/healthz")).json() == []
+            assert manager.ready()
+    assert not manager.healthy()
+
+
+async def test_in_an_aiohttp_app(server: APIServer) -> None:
+    """Its cleanup contexts are entered and left in different tasks."""
+    reconciler = Reconciler()
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, reconciler)
+
+        async def running(app: web.Application) -> AsyncIterator[None]:
+            async with manager:
+                yield
+
+        app = web.Application()
+        app.cleanup_ctx.append(running)
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with TestClient(TestServer(app)):
+            await until(lambda: reconciler.keys == ["default/a"])
+    assert not manager.healthy()
+
+
+async def test_entered_and_left_in_different_tasks(server: APIServer) -> None:
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, Reconciler())
+        await asyncio.create_task(manager.__aenter__())
+        await until(manager.ready)
+        await asyncio.create_task(manager.__aexit__(None, None, None))
+    assert not manager.healthy()
+
+
+async def test_an_api_client_is_taken_and_left_open(server: APIServer) -> None:
+    from kubernetes_asyncio.client import ApiClient, Configuration, CoreV1Api
+
+    reconciler = Reconciler()
+    async with ApiClient(Configuration(host=server.url)) as api_client:
+        manager = Manager(api_client)
+        manager.add(Controller("tests", reconciler, manager.for_resource("v1", "configmaps")))
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with manager:
+            await until(lambda: reconciler.keys == ["default/a"])
+        assert len((await CoreV1Api(api_client).list_config_map_for_all_namespaces()).items) == 1
+
+
+async def test_a_signal_ends_it_in_good_order(server: APIServer) -> None:
+    ended: list[str] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(0.05)
+        ended.append(request.name)
+
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, act)
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        await manager.run_until_signal()
+        task = asyncio.current_task()
+        assert task is not None
+        assert not task.cancelling()
+    assert ended == ["a"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+async def test_a_second_signal_ends_reconciles(server: APIServer) -> None:
+    ended: list[str] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        try:
+            await asyncio.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGUSR1)
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(request.name)
+
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, act)
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        await manager.run_until_signal([signal.SIGUSR1])
+    assert ended == ["a"]
+
+
+async def test_cancelled_meanwhile_it_is_cancelled(server: APIServer) -> None:
+    reconciler = Reconciler()
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, reconciler)
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        running = asyncio.create_task(manager.run_until_signal())
+        await until(lambda: reconciler.keys)
+        running.cancel()
+        await asyncio.wait({running})
+        assert running.cancelled()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+async def test_its_state_may_be_read_in_any_thread(server: APIServer) -> None:
+    """Such as one that answers Prometheus."""
+    async with Client.from_url(server.url) as client:
+        manager, controller = managed(
+            client, Reconciler(lambda request: asyncio.sleep(3600)), grace_period=0.0
+        )
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with manager:
+            await until(lambda: controller.state.running)
+            text, metrics, health = await asyncio.to_thread(
+                lambda: (str(controller.state), manager.metrics(), manager.healthy())
+            )
+            assert "; at default/a for" in text
+            assert 'controller_runtime_active_workers{controller="tests"} 1' in metrics
+            assert health

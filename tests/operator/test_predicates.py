@@ -1,0 +1,162 @@
+"""operator/predicates.py: which changes pass, on every kind of object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioinformer import ConfigError, KubeObject, SelectorError
+from aioinformer.keys import labels_of
+from aioinformer.operator import (
+    AnnotationsChanged,
+    Change,
+    Deleting,
+    FieldsChanged,
+    FinalizersChanged,
+    GenerationChanged,
+    LabelsChanged,
+    LabelsMatch,
+    Predicate,
+    When,
+)
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    deletion_timestamp: str | None = None
+
+
+class Cave(msgspec.Struct):
+    metadata: Meta
+    spec: dict[str, Any] = {}
+
+
+def as_dict(fields: dict[str, Any]) -> Any:
+    return fields
+
+
+def as_struct(fields: dict[str, Any]) -> Any:
+    return msgspec.convert(fields, Cave)
+
+
+KINDS = [KubeObject.from_dict, as_dict, as_struct]
+
+versions = iter(range(1, 10**6))
+
+
+def cave(spec: Any = None, **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "a", "resourceVersion": str(next(versions)), **metadata}, "spec": spec or {}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("predicate", "old", "new", "passes"),
+    [
+        (GenerationChanged(), {"generation": 1}, {"generation": 2}, True),
+        (GenerationChanged(), {"generation": 2}, {"generation": 2, "labels": {"a": "b"}}, False),
+        (GenerationChanged(), {}, {}, True),  # a kind without
+        (LabelsChanged(), {"labels": {"a": "b"}}, {"labels": {"a": "c"}}, True),
+        (LabelsChanged(), {"labels": {"a": "b"}}, {"labels": {"a": "b"}, "generation": 2}, False),
+        (LabelsChanged(), {}, {"labels": {}}, False),
+        (AnnotationsChanged(), {}, {"annotations": {"a": "b"}}, True),
+        (AnnotationsChanged(), {"annotations": {}}, {}, False),
+        (FinalizersChanged(), {"finalizers": ["a/b"]}, {"finalizers": ["a/b", "a/c"]}, True),
+        (FinalizersChanged(), {"finalizers": ["a/b"]}, {"finalizers": ["a/b"]}, False),
+        (Deleting(), {}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}, True),
+        (Deleting(), {}, {}, False),
+        (LabelsMatch("app=web"), {}, {"labels": {"app": "web"}}, True),
+        (LabelsMatch("app=web"), {"labels": {"app": "web"}}, {}, True),
+        (LabelsMatch("app=web"), {"labels": {"app": "db"}}, {}, False),
+    ],
+)
+def test_metadata(kind: Any, predicate: Predicate, old: Any, new: Any, passes: bool) -> None:
+    assert predicate(Change(kind(cave(**old)), kind(cave(**new)))) is passes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("paths", "old", "new", "passes"),
+    [
+        (["spec.size"], {"size": 1}, {"size": 2}, True),
+        (["spec.size"], {"size": 1}, {"size": 1, "name": "x"}, False),
+        (["spec.size"], {}, {"size": 1}, True),
+        (["spec.size", "spec.name"], {"name": "x"}, {"name": "y"}, True),
+        (["spec.parts.1.image"], {"parts": [{}, {"image": "a"}]}, {"parts": [{}, {"image": "b"}]}, True),
+        (["spec.parts.1.image"], {"parts": [{"image": "a"}]}, {"parts": [{"image": "b"}]}, False),
+        (["spec.parts.x.image"], {"parts": [{"image": "a"}]}, {"parts": [{"image": "b"}]}, False),
+        (["spec.size.deep"], {"size": 1}, {"size": 2}, False),
+        (["spec"], {"size": 1}, {"size": 2}, True),
+    ],
+)
+def test_fields(kind: Any, paths: list[str], old: Any, new: Any, passes: bool) -> None:
+    assert FieldsChanged(*paths)(Change(kind(cave(old)), kind(cave(new)))) is passes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "predicate", [GenerationChanged(), LabelsChanged(), FieldsChanged("spec.size"), FinalizersChanged()]
+)
+def test_what_is_new_gone_or_synced_passes_what_asks_for_updates(kind: Any, predicate: Predicate) -> None:
+    obj = kind(cave(generation=1))
+    assert predicate(Change(None, obj, True))
+    assert predicate(Change(obj, None))
+    assert predicate(Change(obj, obj)), "somebody has asked for a resync"
+
+
+def test_a_change_says_what_it_is() -> None:
+    old, new = cave(), cave()
+    assert Change(None, new).obj is Change(old, new).obj is new
+    assert Change(old, None).obj is old
+    assert [Change(None, new).is_update, Change(old, None).is_update, Change(old, new).is_update] == [
+        *(False, False, True)
+    ]
+    assert [Change(None, new).states, Change(old, None).states, Change(old, new).states] == [
+        *([new], [old], [old, new])
+    ]
+    assert Change(old, old).states == [old]
+    assert [Change(None, new).is_sync, Change(old, old).is_sync, Change(old, new).is_sync] == [
+        *(False, True, False)
+    ]
+
+
+def test_combinations() -> None:
+    same = {"generation": 1}
+    relabelled = Change(cave(**same), cave(**same, labels={"a": "b"}))
+    changed = Change(cave(generation=1), cave(generation=2))
+    either = GenerationChanged() | LabelsChanged()
+    both = GenerationChanged() & LabelsChanged()
+    assert [either(relabelled), both(relabelled), (~both)(relabelled)] == [True, False, True]
+    assert [either(changed), both(changed)] == [True, False]
+    by_name = both | (lambda change: labels_of(change.new) == {})
+    assert by_name(changed)
+    assert ((lambda change: False) | GenerationChanged())(changed)
+    assert not ((lambda change: False) & GenerationChanged())(changed)
+    assert repr(either) == "(GenerationChanged() | LabelsChanged())"
+    assert repr(~FieldsChanged("spec.a", "spec.b")) == "~FieldsChanged('spec.a', 'spec.b')"
+    assert repr(LabelsMatch("a=b") & Deleting()) == "(LabelsMatch('a=b') & Deleting())"
+
+
+async def coroutine(change: object) -> bool:
+    return True
+
+
+@pytest.mark.parametrize("function", [coroutine, None, "x", GenerationChanged])
+def test_what_is_no_predicate(function: Any) -> None:
+    with pytest.raises(ConfigError):
+        When(function)
+
+
+def test_paths_and_selectors_that_are_none() -> None:
+    nonsense: list[Any] = [(), ("",), ("spec..size",), (1,)]
+    for paths in nonsense:
+        with pytest.raises(ConfigError, match="paths"):
+            FieldsChanged(*paths)
+    with pytest.raises(SelectorError):
+        LabelsMatch("app in")

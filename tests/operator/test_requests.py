@@ -1,0 +1,44 @@
+"""operator/requests.py: what a reconciler is asked, and what it answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioinformer import KeyFuncError, KubeObject
+from aioinformer.operator import Reconciler, Request, Result
+
+from ..samples import pod
+
+
+def test_a_request_names_an_object() -> None:
+    request = Request("ns", "a", pod("a"))
+    assert (request.namespace, request.name, request.key) == ("ns", "a", "ns/a")
+    assert repr(request) == "<Request ns/a>"
+    assert Request("", "node-1").key == "node-1"
+    assert Request.of("ns/a") == Request.of(pod("a")) == request
+    assert Request.of("node-1") == Request("", "node-1")
+    with pytest.raises(KeyFuncError):
+        Request.of("a/b/c")
+
+
+def test_two_that_name_the_same_are_equal() -> None:
+    assert Request("ns", "a") == Request("ns", "a", pod("a"))
+    assert len({Request("ns", "a"), Request("ns", "a", pod("a")), Request("ns", "b"), Request("", "a")}) == 3
+    assert Request("ns", "a") != "ns/a"
+
+
+def test_results() -> None:
+    assert Result().is_final
+    assert not Result(requeue=True).is_final
+    assert not Result(requeue_after=20).is_final
+    assert not Result(requeue_after=0).is_final
+    assert Result(requeue_after=20) == Result(requeue_after=20.0)
+
+
+async def test_a_reconciler_without_clean_up_has_nothing_to_do() -> None:
+    class Nothing(Reconciler[KubeObject]):
+        async def reconcile(self, request: Request[KubeObject]) -> Result | None:
+            return None
+
+    assert Nothing.finalizer is None
+    assert await Nothing().cleanup(Request("ns", "a")) is None

@@ -1,0 +1,443 @@
+"""operator/triggers.py: what leads to a reconcile, and what goes wrong on the way there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from aioinformer import ConfigError, DeletedFinalStateUnknown, Delta, DeltaType, KubeObject
+from aioinformer.operator import (
+    LOW_PRIORITY,
+    Change,
+    Controller,
+    GenerationChanged,
+    LabelsMatch,
+    Manager,
+    Owns,
+    Request,
+    TriggerState,
+    Watch,
+)
+from aioinformer.testing import Simulation
+
+from .worlds import Reconciler, change, create, operating, quiet, simulated
+
+CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"}]}}
+
+
+def owned_by(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
+    reference = {
+        "apiVersion": "v1",
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    return {"metadata": {"ownerReferences": [reference | more]}}
+
+
+def trigger(controller: Controller[Any], number: int) -> TriggerState:
+    return controller.state.triggers[number]
+
+
+class TestPrimary:
+    @staticmethod
+    @simulated
+    async def test_a_predicate_holds_changes_back(world: Simulation) -> None:
+        create(world, "a", metadata={"labels": {"app": "web"}})
+        create(world, "b")
+        reconciler = Reconciler()
+        async with operating(world, reconciler, predicate=LabelsMatch("app=web")) as controller:
+            await quiet(controller)
+            change(world, "b", data={"k": "1"})
+            change(world, "a", data={"k": "1"})
+            await quiet(controller)
+            assert reconciler.keys == ["default/a"] * 2
+            state = trigger(controller, 0)
+            assert (state.seen, state.passed, state.failed, state.running) == (4, 2, 0, True)
+
+    @staticmethod
+    @simulated
+    async def test_a_predicate_that_raises_lets_pass_and_is_told_of(world: Simulation) -> None:
+        create(world, "a")
+
+        def predicate(change: Change[KubeObject]) -> bool:
+            raise KeyError("labels")
+
+        reconciler = Reconciler()
+        async with operating(world, reconciler, predicate=predicate) as controller:
+            await quiet(controller)
+            assert reconciler.keys == ["default/a"]
+            state = trigger(controller, 0)
+            assert (state.failed, repr(state.last_error)) == (1, "KeyError('labels')")
+            assert "1 failed, last: KeyError('labels')" in str(state)
+
+    @staticmethod
+    @simulated
+    async def test_the_initial_list_waits_for_fresh_changes(world: Simulation) -> None:
+        for number in range(30):
+            create(world, f"initial-{number}")
+        reconciler = Reconciler(lambda request: asyncio.sleep(1))
+        async with operating(world, reconciler) as controller:
+            await asyncio.sleep(5)
+            assert controller.queue.state.depths.keys() == {LOW_PRIORITY}
+            create(world, "fresh")
+            await asyncio.sleep(2.5)
+            assert "default/fresh" in reconciler.keys
+            assert len(controller.queue) > 20
+            await quiet(controller, 60)
+            assert len(reconciler.seen) == 31
+
+    @staticmethod
+    @simulated
+    async def test_deletions_that_were_missed(world: Simulation) -> None:
+        create(world, "a")
+        reconciler = Reconciler()
+        async with operating(world, reconciler) as controller:
+            await quiet(controller)
+            world.network.silence()
+            world.server.delete("v1", "configmaps", "a")
+            world.server.faults.expire_history()
+            world.network.cut()
+            await world.eventually(lambda: reconciler.seen[-1] == ("default/a", None))
+            assert controller.state.failed == 0
+
+    @staticmethod
+    @simulated
+    async def test_deletions_of_what_nobody_knows(world: Simulation) -> None:
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+        controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
+        async with manager:
+            await quiet(controller)
+            for informer in (maps, pods):
+                informer.handle_deltas(
+                    [Delta(DeltaType.DELETED, DeletedFinalStateUnknown("default/a", None))]
+                )
+            await quiet(controller)
+            assert reconciler.seen == [("default/a", None)]
+            assert [(state.seen, state.passed) for state in controller.state.triggers] == [(1, 1), (0, 0)]
+
+
+class TestOwns:
+    @staticmethod
+    @simulated
+    async def test_a_change_of_what_is_owned_reconciles_the_owner(world: Simulation) -> None:
+        owner = create(world, "owner")
+        other = create(world, "other")
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+        controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
+        async with manager:
+            await quiet(controller)
+            reconciler.seen.clear()
+            create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
+            create(world, "not-the-controller", "pods", **{**CONTAINERS, **owned_by(other, controller=False)})
+            create(world, "another-kind", "pods", **{**CONTAINERS, **owned_by(other, kind="Secret")})
+            create(world, "another-group", "pods", **{**CONTAINERS, **owned_by(other, apiVersion="x.io/v1")})
+            create(world, "nobodys", "pods", **CONTAINERS)
+            await quiet(controller)
+            assert reconciler.keys == ["default/owner"]
+            change(world, "mine", "pods", metadata={"labels": {"a": "b"}})
+            await quiet(controller)
+            world.server.delete("v1", "pods", "mine", grace_period_seconds=0)
+            await quiet(controller)
+            assert reconciler.keys == ["default/owner"] * 3
+            assert trigger(controller, 1).name.endswith("owned")
+
+    @staticmethod
+    @simulated
+    async def test_an_owner_made_anew_hears_of_what_its_forerunner_owned(world: Simulation) -> None:
+        owner = create(world, "owner")
+        owned = owned_by(owner)
+        owned["metadata"]["finalizers"] = ["example.com/stays"]
+        create(world, "mine", "pods", **CONTAINERS, **owned)
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+        controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
+        async with manager:
+            await quiet(controller)
+            world.server.delete("v1", "configmaps", "owner")
+            create(world, "owner")
+            await quiet(controller, 10)
+            reconciler.seen.clear()
+            change(world, "mine", "pods", metadata={"finalizers": None})
+            assert "default/mine" not in world.server.snapshot("v1", "pods"), "it was to go with its owner"
+            await quiet(controller)
+            assert reconciler.keys == ["default/owner"]
+
+    @staticmethod
+    @simulated
+    async def test_owners_in_no_namespace_and_those_that_are_not_controllers(world: Simulation) -> None:
+        node = world.server.create("v1", "nodes", {"metadata": {"name": "node-1"}})
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        nodes, pods = (manager.for_resource("v1", plural) for plural in ("nodes", "pods"))
+        controller = manager.add(
+            Controller(
+                "tests", reconciler, nodes, owns=[Owns(pods, LabelsMatch("app"), controller_only=False)]
+            )
+        )
+        async with manager:
+            await quiet(controller)
+            reconciler.seen.clear()
+            owned = owned_by(node, controller=False)
+            create(world, "unlabelled", "pods", **CONTAINERS, **owned)
+            owned["metadata"]["labels"] = {"app": "web"}
+            create(world, "labelled", "pods", **CONTAINERS, **owned)
+            await quiet(controller)
+            assert reconciler.keys == ["node-1"]
+
+
+def by_label(obj: KubeObject) -> list[Request[Any]]:
+    return [Request("default", obj.metadata.labels["map"])] if "map" in obj.metadata.labels else []
+
+
+async def by_label_later(obj: KubeObject) -> list[Request[Any]]:
+    await asyncio.sleep(0.1)
+    return by_label(obj)
+
+
+class TestWatch:
+    @staticmethod
+    @simulated
+    async def test_an_update_concerns_what_it_was_mapped_to_as_well(world: Simulation) -> None:
+        for map_func in (by_label, by_label_later):
+            reconciler = Reconciler()
+            manager = Manager(world.client)
+            maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+            controller = manager.add(
+                Controller("tests", reconciler, maps, watches=[Watch(secrets, map_func)])
+            )
+            async with manager:
+                create(world, "s", "secrets", metadata={"labels": {"map": "a"}})
+                await quiet(controller)
+                assert reconciler.keys == ["default/a"]
+                change(world, "s", "secrets", metadata={"labels": {"map": "b"}})
+                await quiet(controller)
+                assert reconciler.keys == ["default/a", "default/a", "default/b"]
+                world.server.delete("v1", "secrets", "s")
+                await quiet(controller)
+                assert reconciler.keys[3:] == ["default/b"]
+                assert reconciler.seen[-1] == ("default/b", None)
+
+    @staticmethod
+    @simulated
+    async def test_one_request_none_and_nonsense(world: Simulation) -> None:
+        answers: dict[str, Any] = {
+            "one": Request("default", "x"),
+            "none": None,
+            "key": "default/y",
+            "keys": ["default/y"],
+            "number": 5,
+            "raises": ...,
+        }
+
+        def map_func(obj: KubeObject) -> Any:
+            if obj.name == "raises":
+                raise KeyError(obj.name)
+            return answers[obj.name]
+
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        controller = manager.add(Controller("tests", reconciler, maps, watches=[Watch(secrets, map_func)]))
+        async with manager:
+            for name in answers:
+                create(world, name, "secrets")
+                await quiet(controller)
+            assert reconciler.keys == ["default/x"]
+            state = trigger(controller, 1)
+            assert (state.seen, state.failed, state.running) == (6, 4, True)
+            assert "KeyError" in repr(state.last_error)
+
+    @staticmethod
+    @simulated
+    async def test_an_async_map_function_that_raises_stops_nothing(world: Simulation) -> None:
+        async def map_func(obj: KubeObject) -> list[Request[Any]]:
+            await asyncio.sleep(0.1)
+            if obj.name == "cancels":
+                raise asyncio.CancelledError
+            if obj.name == "raises":
+                raise ValueError
+            return [Request.of(obj)]
+
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        controller = manager.add(Controller("tests", reconciler, maps, watches=[Watch(secrets, map_func)]))
+        async with manager:
+            for name in ("raises", "cancels", "works"):
+                create(world, name, "secrets")
+            await quiet(controller, 2)
+            assert reconciler.keys == ["default/works"]
+            assert trigger(controller, 1).failed == 2
+
+    @staticmethod
+    @simulated
+    async def test_an_async_map_function_ends_with_the_manager(world: Simulation) -> None:
+        ended: list[str] = []
+
+        async def map_func(obj: KubeObject) -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.append(obj.name)
+
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        controller = manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, map_func)]))
+        create(world, "a", "secrets")
+        async with manager:
+            await asyncio.sleep(5)
+        assert ended == ["a"]
+        assert trigger(controller, 1).failed == 0
+
+
+class TestSources:
+    @staticmethod
+    @simulated
+    async def test_requests_from_anywhere(world: Simulation) -> None:
+        async def ticks() -> AsyncIterator[Request[Any]]:
+            for number in range(3):
+                await asyncio.sleep(10)
+                yield Request("default", str(number))
+
+        reconciler = Reconciler()
+        async with operating(world, reconciler, sources=[ticks()]) as controller:
+            await quiet(controller, 25)
+            assert reconciler.keys == ["default/0", "default/1"]
+            assert trigger(controller, 1).running
+            await quiet(controller, 25)
+            state = trigger(controller, 1)
+            assert (state.seen, state.passed, state.failed, state.running) == (3, 3, 0, False)
+            assert str(state).endswith("ended")
+
+    @staticmethod
+    @simulated
+    async def test_one_that_fails_is_begun_anew_if_it_can_be(world: Simulation) -> None:
+        begun: list[float] = []
+
+        async def source() -> AsyncIterator[Request[Any]]:
+            begun.append(world.now)
+            yield Request("default", "a")
+            raise ConnectionError("lost")
+
+        reconciler = Reconciler()
+        async with operating(world, reconciler, sources=[source, source()]) as controller:
+            await asyncio.sleep(3600)
+            restarting, failed = trigger(controller, 1), trigger(controller, 2)
+            assert (failed.seen, failed.failed, failed.running) == (1, 1, False)
+            assert restarting.running
+            assert 60 < restarting.failed < 70, "once a minute in the end"
+            assert restarting.seen == restarting.failed
+
+    @staticmethod
+    @simulated
+    async def test_one_that_had_lived_is_begun_anew_at_once(world: Simulation) -> None:
+        begun: list[float] = []
+
+        async def source() -> AsyncIterator[Request[Any]]:
+            begun.append(world.now)
+            await asyncio.sleep(600 if len(begun) % 5 == 0 else 0)
+            if len(begun) == 3:
+                raise asyncio.CancelledError
+            if begun:
+                raise ConnectionError("lost")
+            yield Request("default", "a")
+
+        async with operating(world, Reconciler(), sources=[source]):
+            await asyncio.sleep(700)
+        pauses = [later - earlier for earlier, later in pairwise(begun)]
+        assert pauses[:6] == pytest.approx([1, 2, 4, 8, 601, 2])
+
+    @staticmethod
+    @simulated
+    async def test_what_is_no_request_is_told_of(world: Simulation) -> None:
+        async def source() -> AsyncIterator[Any]:
+            yield "default/a"
+            yield Request("default", "b")
+
+        reconciler = Reconciler()
+        async with operating(world, reconciler, sources=[source]) as controller:
+            await quiet(controller)
+            assert reconciler.keys == ["default/b"]
+            state = trigger(controller, 1)
+            assert (state.seen, state.passed, state.failed) == (2, 1, 1)
+            assert "no Request" in str(state.last_error)
+
+    @staticmethod
+    @simulated
+    async def test_they_are_closed_at_the_end(world: Simulation) -> None:
+        closed: list[str] = []
+
+        async def source() -> AsyncIterator[Request[Any]]:
+            try:
+                await asyncio.sleep(3600)
+                yield Request("default", "a")
+            finally:
+                closed.append("closed")
+
+        async with operating(world, Reconciler(), sources=[source]):
+            await asyncio.sleep(1)
+        assert closed == ["closed"]
+
+
+@simulated
+async def test_a_trigger_belongs_to_one_controller(world: Simulation) -> None:
+    manager = Manager(world.client)
+    maps = manager.for_resource("v1", "configmaps")
+    owns = Owns(maps)
+    Controller("one", Reconciler(), maps, owns=[owns])
+    with pytest.raises(ConfigError, match="belongs to another controller"):
+        Controller("two", Reconciler(), maps, owns=[owns])
+
+
+@simulated
+async def test_generations(world: Simulation) -> None:
+    """What a controller writes into the status does not reconcile again."""
+    world.server.create("apps/v1", "deployments", {
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}}, "spec": CONTAINERS["spec"]}},
+    })  # fmt: skip
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    controller = manager.add(
+        Controller(
+            "tests", reconciler, manager.for_resource("apps/v1", "deployments"), predicate=GenerationChanged()
+        )
+    )
+    async with manager:
+        await quiet(controller)
+        world.server.patch("apps/v1", "deployments", "web", {"status": {"replicas": 1}})
+        await quiet(controller)
+        assert len(reconciler.seen) == 1
+        world.server.patch("apps/v1", "deployments", "web", {"spec": {"replicas": 2}})
+        await quiet(controller)
+        assert len(reconciler.seen) == 2
+
+
+@pytest.mark.parametrize("map_func", [None, "x"])
+def test_a_map_function_that_is_none(map_func: Any) -> None:
+    from .test_controller import informer
+
+    with pytest.raises(ConfigError, match="map_func must be a function"):
+        Watch(informer(), map_func)
+
+
+def test_a_map_function_that_yields_later() -> None:
+    from .test_controller import informer
+
+    async def map_func(obj: Any) -> Any:
+        yield obj
+
+    with pytest.raises(ConfigError, match="yields them"):
+        Watch(informer(), map_func)

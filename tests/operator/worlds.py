@@ -1,0 +1,92 @@
+"""Operators on a simulated API server, in virtual time, in several orders of whatever is ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Any
+
+from aioinformer import KubeObject
+from aioinformer.operator import Controller, Manager, Request, Result
+from aioinformer.testing import Simulation, simulate
+
+SEEDS = 3
+
+Reconcile = Callable[[Request[KubeObject]], Coroutine[Any, Any, Result | None]]
+
+
+def simulated(scenario: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Turns a scenario into a test, which plays it in several orders."""
+
+    @wraps(scenario)
+    def test() -> None:
+        for seed in range(SEEDS):
+            simulate(scenario, seed=seed, shrink=False)
+
+    del test.__wrapped__  # pytest would look for a fixture named world
+    return test
+
+
+class Reconciler:
+    """Notes what it is asked, and does what the test says.
+
+    Attributes:
+        seen: The key and version of each request; None for what is gone.
+        at_work: Keys that are being reconciled.
+    """
+
+    def __init__(self, act: Callable[[Request[KubeObject]], Any] | None = None) -> None:
+        self._act = act
+        self.seen: list[tuple[str, str | None]] = []
+        self.at_work: list[str] = []
+
+    async def __call__(self, request: Request[KubeObject]) -> Result | None:
+        assert request.key not in self.at_work, "never the same key twice"
+        obj = request.object
+        self.seen.append((request.key, None if obj is None else obj.resource_version))
+        self.at_work.append(request.key)
+        try:
+            result = None if self._act is None else self._act(request)
+            return await result if asyncio.iscoroutine(result) else result
+        finally:
+            self.at_work.remove(request.key)
+
+    @property
+    def keys(self) -> list[str]:
+        """What it was asked about."""
+        return [key for key, _ in self.seen]
+
+
+def create(world: Simulation, name: str, plural: str = "configmaps", **fields: Any) -> dict[str, Any]:
+    """Create an object in the namespace "default"."""
+    metadata = {"name": name, **fields.pop("metadata", {})}
+    return world.server.create("v1", plural, {"metadata": metadata, **fields})
+
+
+def change(world: Simulation, name: str, plural: str = "configmaps", **fields: Any) -> dict[str, Any]:
+    """Merge something into an object."""
+    return world.server.patch("v1", plural, name, fields)
+
+
+@asynccontextmanager
+async def operating(
+    world: Simulation,
+    reconcile: Any,
+    *,
+    plural: str = "configmaps",
+    grace_period: float = 30.0,
+    **options: Any,
+) -> AsyncIterator[Controller[KubeObject]]:
+    """A controller of one collection, at work."""
+    manager = Manager(world.client, grace_period=grace_period)
+    controller = manager.add(Controller("tests", reconcile, manager.for_resource("v1", plural), **options))
+    async with manager:
+        yield controller
+
+
+async def quiet(controller: Controller[Any], seconds: float = 1.0) -> None:
+    """Let everything that can happen in some seconds happen."""
+    await asyncio.sleep(seconds)
+    assert not len(controller.queue), controller.state

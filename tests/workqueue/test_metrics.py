@@ -1,0 +1,101 @@
+"""workqueue/metrics.py: client-go's numbers, by its names."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioinformer import WorkQueue
+from aioinformer.workqueue import Histogram, QueueMetrics
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_numbers_of_a_queue() -> None:
+    """TestMetrics."""
+    clock = Clock()
+    metrics = QueueMetrics[str](clock)
+    queue: WorkQueue[str] = WorkQueue(metrics=metrics)
+    queue.add("a")
+    queue.add("a")
+    queue.add("b")
+    assert (metrics.adds, metrics.depth) == (2, 2)
+    clock.now = 0.05
+    await queue.get()
+    assert metrics.depth == 1
+    assert metrics.queue_duration.sum == pytest.approx(0.05)
+    clock.now = 1.05
+    assert metrics.unfinished_work_seconds == pytest.approx(1.0)
+    await queue.get()
+    clock.now = 2.05
+    assert metrics.unfinished_work_seconds == pytest.approx(3.0)
+    assert metrics.longest_running_processor_seconds == pytest.approx(2.0)
+    queue.add("a")  # counted once, and waits from now on
+    queue.add("a", 5)
+    assert metrics.adds == 3
+    clock.now = 3.05
+    queue.done("a")
+    assert metrics.work_duration.sum == pytest.approx(3.0)
+    clock.now = 4.05
+    await queue.get()
+    assert metrics.queue_duration.sum == pytest.approx(0.05 + 1.05 + 2.0)
+    queue.done("a")
+    queue.done("b")
+    assert (metrics.unfinished_work_seconds, metrics.longest_running_processor_seconds) == (0.0, 0.0)
+    queue.add_after("c", 60)
+    queue.add_rate_limited("d")
+    assert metrics.retries == 2
+    assert metrics.adds == 3
+    queue.shut_down()
+
+
+async def test_they_have_upstreams_names() -> None:
+    clock = Clock()
+    metrics = QueueMetrics[str](clock)
+    queue: WorkQueue[str] = WorkQueue(metrics=metrics)
+    queue.add("a")
+    clock.now = 0.5
+    async with queue.processing():
+        pass
+    samples = {
+        (sample.name + sample.suffix, sample.labels.get("le")): sample.value
+        for sample in metrics.samples("tests")
+    }
+    assert samples[("workqueue_depth", None)] == 0
+    assert samples[("workqueue_adds_total", None)] == 1
+    assert samples[("workqueue_retries_total", None)] == 0
+    assert samples[("workqueue_unfinished_work_seconds", None)] == 0
+    assert samples[("workqueue_longest_running_processor_seconds", None)] == 0
+    assert samples[("workqueue_queue_duration_seconds_count", None)] == 1
+    assert samples[("workqueue_queue_duration_seconds_sum", None)] == 0.5
+    assert samples[("workqueue_queue_duration_seconds_bucket", "0.1")] == 0
+    assert samples[("workqueue_queue_duration_seconds_bucket", "1.0")] == 1
+    assert samples[("workqueue_queue_duration_seconds_bucket", "+Inf")] == 1
+    assert samples[("workqueue_work_duration_seconds_count", None)] == 1
+    assert {sample.labels["name"] for sample in metrics.samples("tests")} == {"tests"}
+
+
+async def test_others_are_told_by_overriding() -> None:
+    told: list[str] = []
+
+    class Told(QueueMetrics[str]):
+        def added(self, item: str) -> None:
+            super().added(item)
+            told.append(item)
+
+    queue: WorkQueue[str] = WorkQueue(metrics=Told())
+    queue.add("a")
+    assert told == ["a"]
+
+
+def test_a_histogram_counts_what_is_below_each_bound() -> None:
+    histogram = Histogram((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 3.0):
+        histogram.observe(value)
+    assert histogram.counts == [2, 1, 1]
+    assert (histogram.count, histogram.sum) == (4, 6.0)

@@ -1,0 +1,151 @@
+"""workqueue/buckets.py: the highest priority first, and none for ever last."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioinformer import ConfigError, WorkQueue
+
+LOW = -100
+
+
+async def taken(queue: WorkQueue[str], most: int = 10**9) -> list[str]:
+    items: list[str] = []
+    while len(queue) and len(items) < most:
+        items.append(item := await queue.get())
+        queue.done(item)
+    return items
+
+
+async def test_the_highest_priority_goes_first_and_each_in_its_order() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for item, priority in {"a": 0, "b": LOW, "c": 5, "d": 0, "e": 5}.items():
+        queue.add(item, priority)
+    assert queue.state.depths == {5: 2, 0: 2, LOW: 1}
+    assert str(queue.state).startswith("5 queued (2 at 5, 2 at 0, 1 at -100)")
+    assert await taken(queue) == ["c", "e", "a", "d", "b"]
+
+
+async def test_added_again_with_a_higher_priority_it_goes_to_the_end_of_that() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for item in "abc":
+        queue.add(item, LOW)
+    queue.add("x")
+    queue.add("b")
+    assert queue.state.depths == {0: 2, LOW: 2}
+    assert await taken(queue) == ["x", "b", "a", "c"]
+
+
+async def test_a_lower_priority_changes_nothing() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a", 5)
+    queue.add("a", LOW)
+    queue.add("b", 1)
+    assert await taken(queue) == ["a", "b"]
+
+
+async def test_what_left_a_line_and_joins_it_again_has_no_place_in_it() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a", LOW)
+    queue.add("b", LOW)
+    queue.add("a", 0)
+    assert await taken(queue, 1) == ["a"]
+    queue.add("a", LOW)
+    assert await taken(queue) == ["b", "a"]
+
+
+async def test_added_again_while_worked_on_the_highest_priority_counts() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a", LOW)
+    assert await queue.get() == "a"
+    assert queue.priority_of("a") == LOW
+    for priority in (LOW, 5, 0):
+        queue.add("a", priority)
+    queue.done("a")
+    assert queue.state.depths == {5: 1}
+
+
+async def test_a_delayed_item_keeps_the_highest_priority() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add_after("a", 60, LOW)
+    queue.add_after("a", 70, 5)
+    queue.add_after("a", 0.0, LOW)
+    assert queue.state.depths == {LOW: 1}
+    queue.shut_down()
+
+
+async def test_fresh_changes_do_not_starve_the_initial_list() -> None:
+    """controller-runtime's #3496: items at -100 wait for as long as others come."""
+    queue: WorkQueue[str] = WorkQueue(ageing=10)
+    for number in range(100):
+        queue.add(f"initial-{number}", LOW)
+    handed_out = []
+    for number in range(110):
+        queue.add(f"fresh-{number}")
+        queue.add(f"fresh-{number}-too")
+        handed_out += await taken(queue, 1)
+    initial = [item for item in handed_out if item.startswith("initial")]
+    assert initial == [f"initial-{number}" for number in range(10)]
+
+
+async def test_the_initial_list_does_not_delay_a_fresh_change() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for number in range(10_000):
+        queue.add(f"initial-{number}", LOW)
+    for number in range(100):
+        assert await taken(queue, 5)
+        queue.add(f"fresh-{number}")
+        assert f"fresh-{number}" in await taken(queue, 2), "one of a lower priority may go before it"
+
+
+async def test_each_of_many_priorities_has_its_turn() -> None:
+    queue: WorkQueue[str] = WorkQueue(ageing=5)
+    for priority in range(4):
+        for number in range(100):
+            queue.add(f"{priority}-{number}", priority)
+    first = await taken(queue, 60)
+    shares = {priority: sum(item.startswith(str(priority)) for item in first) for priority in range(4)}
+    assert min(shares.values()) >= 60 // (5 + 3)
+    assert shares[3] > 30
+
+
+async def test_more_priorities_than_ageing_do_not_starve_the_highest() -> None:
+    queue: WorkQueue[str] = WorkQueue(ageing=1)
+    for priority in range(5):
+        for number in range(100):
+            queue.add(f"{priority}-{number}", priority)
+    assert [item[0] for item in await taken(queue, 10)] == [*"43210", *"43210"]
+
+
+async def test_priorities_come_and_go_without_a_trace() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for priority in range(1000):
+        queue.add("a", priority)
+        assert await taken(queue) == ["a"]
+    assert len(queue._buckets._order) < 20
+
+
+async def test_places_that_were_left_do_not_pile_up() -> None:
+    queue: WorkQueue[str] = WorkQueue(ageing=10**9)
+    queue.add("first", LOW)
+    for _ in range(10_000):
+        queue.add("a", LOW)
+        queue.add("a", 0)
+        assert await taken(queue, 1) == ["a"]
+    assert len(queue._buckets._buckets[LOW].line) < 200
+    queue.add("last", LOW)
+    assert await taken(queue) == ["first", "last"]
+
+
+@pytest.mark.parametrize("ageing", [0, -1, 1.5, True, "2"])
+def test_ageing_is_a_number_of_items(ageing: int) -> None:
+    with pytest.raises(ConfigError, match="ageing"):
+        WorkQueue[str](ageing=ageing)
+
+
+async def test_with_the_least_ageing_priorities_take_turns() -> None:
+    queue: WorkQueue[str] = WorkQueue(ageing=1)
+    for number in range(3):
+        queue.add(f"low-{number}", LOW)
+        queue.add(f"high-{number}")
+    assert await taken(queue) == ["high-0", "low-0", "high-1", "low-1", "high-2", "low-2"]

@@ -1,0 +1,328 @@
+"""workqueue/queue.py: each item once, by one worker at a time; shutting down; waiting workers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer import ConfigError, QueueShutDownError, WorkQueue, WorkQueueError
+from aioinformer.tasks import finish
+
+from ..steps import running, turns
+from ..virtual_time import settled, virtual_time
+
+Queue = WorkQueue[str]
+
+
+def queue_of(*items: str) -> Queue:
+    queue = Queue(name="tests")
+    for item in items:
+        queue.add(item)
+    return queue
+
+
+async def taken(queue: Queue) -> list[str]:
+    """All that is queued, worked on at once."""
+    items = []
+    while len(queue):
+        items.append(item := await queue.get())
+        queue.done(item)
+    return items
+
+
+async def test_added_often_it_comes_once_in_its_place() -> None:
+    queue = queue_of("a", "b", "a", "c", "b")
+    assert len(queue) == 3
+    assert await taken(queue) == ["a", "b", "c"]
+
+
+async def test_c84_added_while_it_is_worked_on_it_comes_again_after_that() -> None:
+    """TestReinsert, TestCollapseWhileProcessing."""
+    queue = queue_of("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    queue.add("a")
+    queue.add("b")
+    assert len(queue) == 1
+    assert await queue.get() == "b"
+    assert len(queue) == 0
+    queue.done("a")
+    assert await queue.get() == "a"
+    queue.done("a")
+    queue.done("b")
+    assert len(queue) == 0
+    assert queue.state.processing == 0
+
+
+async def test_no_two_workers_have_the_same_item() -> None:
+    queue = queue_of()
+    at_work: list[str] = []
+    worked = 0
+
+    async def work() -> None:
+        nonlocal worked
+        async for item in queue:
+            assert item not in at_work
+            at_work.append(item)
+            await turns(3)
+            at_work.remove(item)
+            worked += 1
+            queue.done(item)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(work())
+        for _ in range(50):
+            for item in "abc":
+                queue.add(item)
+            await turns(1)
+        await queue.shut_down_with_drain()
+    assert worked >= 3 * 10
+
+
+async def test_what_was_not_handed_out_cannot_be_done() -> None:
+    queue = queue_of("a")
+    for ask in (queue.done, queue.priority_of):
+        with pytest.raises(WorkQueueError, match="'a' is not being worked on"):
+            ask("a")
+    await queue.get()
+    queue.done("a")
+    with pytest.raises(WorkQueueError):
+        queue.done("a")
+
+
+async def test_the_length_is_of_what_waits() -> None:
+    """TestLen; W25: what is delayed is not in it, and visible beside it."""
+    queue = queue_of("a", "b")
+    queue.add_after("c", 60)
+    await queue.get()
+    state = queue.state
+    assert (len(queue), state.depth, state.processing, state.delayed) == (1, 1, 1, 1)
+    assert str(state) == "1 queued, 1 being worked on, 1 delayed"
+    assert bool(queue_of()) is True
+    queue.done("a")
+    queue.shut_down()
+
+
+async def test_an_item_wakes_one_worker() -> None:
+    queue = queue_of()
+    workers = [asyncio.create_task(queue.get()) for _ in range(3)]
+    await turns(1)
+    assert queue.state.waiting_workers == 3
+    queue.add("a")
+    await turns(2)
+    assert [worker.done() for worker in workers] == [True, False, False]
+    await finish(*workers)
+    assert queue.state.waiting_workers == 0
+
+
+async def test_a_worker_that_was_woken_and_is_cancelled_wakes_the_next() -> None:
+    queue = queue_of()
+    first, second = (asyncio.create_task(queue.get()) for _ in range(2))
+    await turns(1)
+    queue.add("a")
+    first.cancel()
+    assert await second == "a"
+    await asyncio.wait({first})
+    assert first.cancelled()
+
+
+async def test_a_worker_that_is_cancelled_while_it_waits_is_forgotten() -> None:
+    queue = queue_of()
+    worker = asyncio.create_task(queue.get())
+    await turns(1)
+    await finish(worker)
+    assert queue.state.waiting_workers == 0
+    queue.add("a")
+    assert await queue.get() == "a"
+
+
+async def test_processing_says_done_also_after_a_failure() -> None:
+    queue = queue_of("a")
+    with pytest.raises(ValueError):
+        async with queue.processing() as item:
+            assert item == "a"
+            queue.add("a")
+            raise ValueError
+    assert await taken(queue) == ["a"]
+
+
+async def test_async_for_ends_with_the_queue() -> None:
+    queue = queue_of("a", "b")
+    queue.shut_down()
+    seen = []
+    async for item in queue:
+        seen.append(item)
+        queue.done(item)
+    assert seen == ["a", "b"]
+    with pytest.raises(QueueShutDownError, match="tests"):
+        await queue.get()
+
+
+async def test_shut_down_takes_nothing_more_and_hands_out_what_is_there() -> None:
+    """TestBasic."""
+    queue = queue_of("a")
+    queue.add_after("late", 60)
+    queue.shut_down()
+    queue.add("b")
+    queue.add_after("c", 0)
+    queue.add_rate_limited("d")
+    assert queue.is_shutting_down
+    assert await taken(queue) == ["a"]
+    assert queue.state.delayed == 0
+
+
+async def test_shut_down_wakes_all_who_wait() -> None:
+    queue = queue_of()
+    workers = [asyncio.create_task(queue.get()) for _ in range(3)]
+    await turns(1)
+    queue.shut_down()
+    assert queue.state.waiting_workers == 0
+    results = await asyncio.gather(*workers, return_exceptions=True)
+    assert {type(result) for result in results} == {QueueShutDownError}
+
+
+async def test_c85_w25_a_drain_waits_for_what_is_queued_too() -> None:
+    """Upstream's returns at once with two items queued and none being worked on."""
+    queue = queue_of("a", "b")
+    draining = asyncio.create_task(queue.shut_down_with_drain())
+    await turns(3)
+    assert not draining.done()
+    for expected in "ab":
+        assert await queue.get() == expected
+        await turns(3)
+        assert not draining.done()
+        queue.done(expected)
+    await draining
+
+
+async def test_c85_a_drain_waits_for_what_was_added_again() -> None:
+    """TestQueueDrainageUsingShutDownWithDrainWithDirtyItem."""
+    queue = queue_of("a")
+    await queue.get()
+    queue.add("a")
+    async with running(queue.shut_down_with_drain()) as draining:
+        await turns(1)
+        queue.done("a")
+        await turns(2)
+        assert not draining.done()
+        assert await queue.get() == "a"
+        queue.done("a")
+        await draining
+
+
+async def test_c85_shut_down_ends_a_drain() -> None:
+    """TestForceQueueShutdownUsingShutDown."""
+    queue = queue_of("a", "b")
+    await queue.get()
+    async with running(queue.shut_down_with_drain()) as draining:
+        await turns(1)
+        queue.shut_down()
+        await draining
+    queue.done("a")
+
+
+async def test_an_empty_queue_is_drained_at_once() -> None:
+    await queue_of().shut_down_with_drain()
+
+
+@virtual_time
+async def test_c86_of_two_delays_the_earlier_counts() -> None:
+    """TestDeduping, TestAddTwoFireEarly."""
+    queue = queue_of()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    queue.add_after("a", 50)
+    queue.add_after("a", 20)
+    queue.add_after("a", 30)
+    assert queue.state.delayed == 1
+    assert await queue.get() == "a"
+    assert loop.time() - began == 20
+    queue.done("a")
+    await asyncio.sleep(100)
+    assert len(queue) == queue.state.delayed == 0
+
+
+@virtual_time
+async def test_c86_adding_it_meanwhile_leaves_the_delay_alone() -> None:
+    queue = queue_of()
+    queue.add_after("a", 20)
+    queue.add("a")
+    assert await taken(queue) == ["a"]
+    await asyncio.sleep(20)
+    await settled()
+    assert await taken(queue) == ["a"]
+
+
+@virtual_time
+async def test_w25_a_delay_can_be_taken_back() -> None:
+    queue = queue_of()
+    queue.add_after("a", 20)
+    queue.add_after("b", 30)
+    assert queue.cancel_delayed("a")
+    assert not queue.cancel_delayed("a")
+    await asyncio.sleep(40)
+    assert await taken(queue) == ["b"]
+
+
+@virtual_time
+async def test_delayed_items_come_in_the_order_of_their_times() -> None:
+    queue = queue_of()
+    for item, delay in {"c": 3, "a": 1, "z": 2, "b": 1.5}.items():
+        queue.add_after(item, delay)
+    await asyncio.sleep(10)
+    assert await taken(queue) == ["a", "b", "z", "c"]
+
+
+@virtual_time
+async def test_a_delay_of_nothing_adds_at_once() -> None:
+    queue = queue_of()
+    queue.add_after("a", 0)
+    queue.add_after("b", -1)
+    assert await taken(queue) == ["a", "b"]
+
+
+@pytest.mark.parametrize("delay", [float("nan"), float("inf"), "1", None, True])
+async def test_a_delay_is_a_number(delay: float) -> None:
+    with pytest.raises(ConfigError, match="delay must be a number of seconds"):
+        queue_of().add_after("a", delay)
+
+
+@virtual_time
+async def test_delays_that_were_overtaken_do_not_pile_up() -> None:
+    queue = queue_of()
+    for _ in range(10_000):
+        queue.add_after("a", 3600)
+        queue.add_after("a", 1800)
+        queue.cancel_delayed("a")
+    queue.add_after("a", 3600)
+    assert len(queue._delays._entries) < 200
+    await asyncio.sleep(4000)
+    assert await taken(queue) == ["a"]
+
+
+async def test_many_that_are_due_at_once_do_not_hold_the_loop() -> None:
+    queue: WorkQueue[int] = WorkQueue()
+    for number in range(50_000):
+        queue.add_after(number, 0.001)
+    rounds = 0
+    while queue.state.delayed:
+        rounds += 1
+        await asyncio.sleep(0)
+    assert rounds > 5
+    assert len(queue) == 50_000
+
+
+@virtual_time
+async def test_rate_limited_items_wait_longer_each_time() -> None:
+    """TestRateLimitingQueue."""
+    queue = queue_of()
+    delays = [queue.add_rate_limited("a") for _ in range(4)]
+    assert delays == pytest.approx([0.005, 0.01, 0.02, 0.04])
+    assert queue.num_requeues("a") == 4
+    queue.forget("a")
+    assert queue.num_requeues("a") == 0
+    assert queue.add_rate_limited("a") == pytest.approx(0.005)
+    await asyncio.sleep(1)
+    assert await taken(queue) == ["a"]
