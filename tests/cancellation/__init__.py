@@ -1,5 +1,25 @@
 """Cases for ``tests/test_cancellation.py``: each public coroutine in its world."""
 
-from . import informer, processor, queues, reading, sockets, watchtools  # each adds its cases
+from . import (  # each adds its cases
+    informer,
+    processor,
+    queues,
+    reading,
+    resources,
+    sockets,
+    store,
+    watchtools,
+    workqueues,
+)
 
-__all__ = ["informer", "processor", "queues", "reading", "sockets", "watchtools"]
+__all__ = [
+    "informer",
+    "processor",
+    "queues",
+    "reading",
+    "resources",
+    "sockets",
+    "store",
+    "watchtools",
+    "workqueues",
+]

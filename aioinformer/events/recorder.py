@@ -1,0 +1,390 @@
+"""EventRecorder: tells people what was done to an object, by Events (client-go ``tools/events``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from types import TracebackType
+from typing import Any, Literal
+
+from ..checks import require_count, require_seconds, require_text
+from ..errors import (
+    AioInformerError,
+    AlreadyExistsError,
+    AlreadyStartedError,
+    ApiError,
+    ClientClosedError,
+    ConfigError,
+    NotFoundError,
+    RefusedError,
+    TooManyRequestsError,
+    said,
+)
+from ..resources import Resource
+from ..tasks import Running
+from .budget import Budget
+from .references import Reference, reference_of
+from .series import FINISH_TIME, EventKey, Series, SeriesCache
+
+logger = logging.getLogger(__name__)
+
+EventType = Literal["Normal", "Warning"]
+
+QUEUE_LIMIT = 1000
+MOST_TRIES = 12
+RETRY_PAUSE = 10.0
+RETRY_JITTER = 0.25
+LONGEST_NAME = 128
+LONGEST_NOTE = 1024
+
+_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecorderState:
+    """What a recorder has done.
+
+    Attributes:
+        recorded: How often ``event`` was called.
+        sent: How many requests were successful.
+        queued: How many events wait to be sent.
+        series: How many events are remembered, for the next one of their kind.
+        over_budget: How many were dropped because their object had too many of them.
+        overflowed: How many were dropped because too many waited.
+        refused: How many the server refused.
+        given_up: How many could not be sent after many tries, or before the recorder was left.
+        last_error: Why sending failed last.
+    """
+
+    recorded: int
+    sent: int
+    queued: int
+    series: int
+    over_budget: int
+    overflowed: int
+    refused: int
+    given_up: int
+    last_error: Exception | None
+
+    @property
+    def dropped(self) -> int:
+        """How many nobody will see, for any reason."""
+        return self.over_budget + self.overflowed + self.refused + self.given_up
+
+
+class EventRecorder(Running):
+    """Writes Events (events.k8s.io/v1) about objects, in the background.
+
+    An async context manager; or ``await run()``. ``event`` may be called before, too: what is recorded is sent once it
+    runs. Leaving sends what still waits, for a while.
+
+    An event that comes again (the same type, reason, action and objects, whatever its note) is a series: the second
+    one is written at once, from then on they are counted, and the count is written when the series ends, after six
+    minutes without another, or every half an hour.
+
+    Guarantees:
+        ``event`` never waits and never fails because of the server. What is dropped is counted in ``state``. Nothing
+        is kept for ever: at most a thousand events wait.
+
+    Args:
+        client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
+        controller: Who writes, such as ``"example.com/cave-controller"``.
+        instance: Which one of its processes; None for the controller's and the host's names.
+        burst: Events that an object may have at once, of each type.
+        refill: Seconds until it may have another one; 0 for no budget.
+        queue_limit: Events that may wait.
+        flush_timeout: Seconds that leaving may take.
+        wall: The wall clock, for when things happened.
+        random: Where jitter comes from.
+
+    Raises:
+        ConfigError: The name cannot be a controller's.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        controller: str,
+        instance: str | None = None,
+        *,
+        burst: int = 25,
+        refill: float = 300.0,
+        queue_limit: int = QUEUE_LIMIT,
+        flush_timeout: float = 5.0,
+        wall: Callable[[], float] = time.time,
+        random: Random | None = None,
+    ) -> None:
+        require_count("burst", burst)
+        require_count("queue_limit", queue_limit)
+        require_seconds("refill", refill)
+        require_seconds("flush_timeout", flush_timeout)
+        _require_name("controller", controller)
+        self.controller = controller
+        self.instance = (instance or f"{controller.rpartition('/')[2]}-{socket.gethostname()}")[:LONGEST_NAME]
+        self._events = Resource(client, "events.k8s.io/v1", "events", dict, kind="Event")
+        self._budget = Budget(burst, refill) if refill else None
+        self._queue_limit = queue_limit
+        self._flush_timeout = flush_timeout
+        self._wall = wall
+        self._random = random or Random()
+        self._cache = SeriesCache()
+        self._news = asyncio.Event()
+        self._stamp = 0
+        self._told: set[int] = set()
+        self._is_running = self._is_flushed = False
+        self._recorded = self._sent = 0
+        self._over_budget = self._overflowed = self._refused = self._given_up = 0
+        self._last_error: Exception | None = None
+
+    def __repr__(self) -> str:
+        return f"<EventRecorder {self.controller}>"
+
+    @property
+    def state(self) -> EventRecorderState:
+        """What it has done."""
+        return EventRecorderState(
+            recorded=self._recorded,
+            sent=self._sent,
+            queued=len(self._cache.queue),
+            series=len(self._cache.known),
+            over_budget=self._over_budget,
+            overflowed=self._overflowed,
+            refused=self._refused,
+            given_up=self._given_up,
+            last_error=self._last_error,
+        )
+
+    def event(
+        self, obj: Any, type: EventType, reason: str, note: str, *, action: str = "", related: Any = None
+    ) -> None:
+        """Record that something happened to an object.
+
+        Args:
+            obj: What it is about: an object that says its kind, or a reference to one, as a dict.
+            type: ``"Normal"`` or ``"Warning"``.
+            reason: Why, for machines: ``"Provisioned"``.
+            note: What happened, for people; what is beyond a kilobyte is left out.
+            action: What was done or failed; ``""`` for the reason.
+            related: A further object.
+
+        Raises:
+            ConfigError: The arguments cannot be an event.
+            WrongEventLoopError: The recorder runs in another event loop or thread.
+        """
+        self.require_own_loop()
+        if type not in ("Normal", "Warning"):
+            raise ConfigError(f"an event's type is Normal or Warning, not {type!r}")
+        _require_name("reason", reason)
+        _require_name("action", action or reason)
+        require_text("note", note)
+        regarding = reference_of(obj)
+        other = None if related is None else reference_of(related)
+        self._recorded += 1
+        if self._is_flushed:  # it was left: nobody sends any more
+            self._given_up += 1
+            return
+        now, stamp = asyncio.get_running_loop().time(), self._next_stamp()
+        key = EventKey(type, reason, action or reason, _identity(regarding), _identity(other or {}))
+        series = self._cache.again(key, now, _micro_time(stamp))
+        if series is not None and (series.told != 1 or series in self._cache.queue):
+            return  # it is counted, and written with the rest
+        is_over_budget = self._budget is not None and not self._budget.take((type, key.regarding), now)
+        if len(self._cache.queue) >= self._queue_limit or is_over_budget:
+            if series is None:  # else it is counted, and written when the series ends
+                self._over_budget += is_over_budget
+                self._overflowed += not is_over_budget
+            return
+        if series is None:
+            event = self._event(stamp, type, reason, action or reason, note, regarding, other)
+            self._cache.add(Series(key, event, now, _micro_time(stamp)))
+        else:
+            self._cache.queue[series] = None
+        self._news.set()
+
+    async def run(self) -> None:
+        """Send what is recorded until cancelled, and then what still waits, for ``flush_timeout`` seconds.
+
+        Raises:
+            AlreadyStartedError: It was started before.
+            ClientClosedError: The client was closed.
+        """
+        self.require_own_loop()
+        if self._is_running or self._is_flushed:
+            raise AlreadyStartedError(f"{self!r} was started before")
+        self._is_running = True
+        try:
+            await self._send_all()
+        finally:
+            await self._flush()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await super().__aexit__(kind, error, traceback)
+        finally:
+            await self._flush()  # cancelled before it began, the task has sent nothing
+
+    # -- recording -----------------------------------------------------------------------------------------
+
+    def _event(
+        self,
+        stamp: int,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        regarding: Reference,
+        related: Reference | None,
+    ) -> dict[str, Any]:
+        name = f"{regarding['name']}.{stamp * 1000:x}"
+        if len(name) > 253 or not _DNS_NAME.fullmatch(name):
+            name = f"{self._random.getrandbits(128):032x}"
+        event = {
+            "metadata": {"name": name, "namespace": regarding.get("namespace", "default")},
+            "eventTime": _micro_time(stamp),
+            "type": type,
+            "reason": reason,
+            "action": action,
+            "note": _cut(note),
+            "regarding": regarding,
+            "reportingController": self.controller,
+            "reportingInstance": self.instance,
+        }
+        return event if related is None else {**event, "related": related}
+
+    def _next_stamp(self) -> int:
+        """Microseconds of the wall clock; no two are the same, for names are made of them."""
+        self._stamp = max(self._stamp + 1, int(self._wall() * 1_000_000))
+        return self._stamp
+
+    # -- sending -------------------------------------------------------------------------------------------
+
+    async def _send_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        tidy_at = loop.time() + FINISH_TIME
+        while True:
+            if loop.time() >= tidy_at:
+                self._cache.tidy(loop.time())
+                tidy_at = loop.time() + FINISH_TIME
+            if self._cache.queue:
+                await self._send(next(iter(self._cache.queue)))
+            else:
+                self._news.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(tidy_at):
+                        await self._news.wait()
+
+    async def _send(self, series: Series) -> None:
+        """Tell the server of an event. Where that fails, it is its turn again after all others."""
+        try:
+            await self._tell(series)
+        except ClientClosedError:
+            raise
+        except AioInformerError as error:
+            self._last_error = error
+            series.tries += 1
+            if not _may_pass(error):
+                self._refused += 1
+                self._drop(series)
+                self._note_refusal(error)
+            elif series.tries >= MOST_TRIES:
+                self._given_up += 1
+                self._drop(series)
+                logger.error("%s: an event was given up after %d tries: %s", self, MOST_TRIES, said(error))
+            else:
+                logger.debug("%s: an event was not sent: %s", self, said(error))
+                self._cache.queue[series] = self._cache.queue.pop(series, None)
+                pause = RETRY_PAUSE * (1.0 + RETRY_JITTER * self._random.random())
+                await asyncio.sleep(max(pause, getattr(error, "retry_after", None) or 0.0))
+
+    async def _tell(self, series: Series) -> None:
+        """One try."""
+        count = series.count
+        if series.told == 0:
+            was_asked, series.is_asked = series.is_asked, True
+            try:
+                await self._events.create(series.body())
+            except AlreadyExistsError:
+                if not was_asked:
+                    raise
+                count = 1  # the answer to an earlier try was lost
+        else:
+            key = f"{series.event['metadata']['namespace']}/{series.event['metadata']['name']}"
+            try:
+                await self._events.patch(key, series.patch())
+            except NotFoundError:  # it has expired
+                await self._events.create(series.body())
+        self._sent += 1
+        series.told, series.tries = count, 0
+        series.refreshed = asyncio.get_running_loop().time()
+        if series.is_over:
+            self._drop(series)
+        elif (
+            not series.told == 1 < series.count
+        ):  # it came again meanwhile: the second one is written at once
+            self._cache.queue.pop(series, None)
+
+    def _drop(self, series: Series) -> None:
+        self._cache.queue.pop(series, None)
+        self._cache.forget(series)
+
+    def _note_refusal(self, error: AioInformerError) -> None:
+        """Tell of each kind of refusal once: who may not write events may not write any."""
+        status = error.status if isinstance(error, ApiError) else 0
+        news = status not in self._told
+        self._told.add(status)
+        logger.log(
+            logging.WARNING if news else logging.DEBUG, "%s: an event was refused: %s", self, said(error)
+        )
+
+    async def _flush(self) -> None:
+        if self._is_flushed:
+            return
+        self._is_flushed = True
+        self._cache.finish()
+        try:
+            async with asyncio.timeout(self._flush_timeout):
+                while self._cache.queue:
+                    await self._send(next(iter(self._cache.queue)))
+        except (TimeoutError, ClientClosedError) as error:
+            why = said(error) if isinstance(error, ClientClosedError) else "they took too long"
+            logger.warning("%s: %d events were not sent: %s", self, len(self._cache.queue), why)
+        finally:
+            self._given_up += len(self._cache.queue)
+            self._cache.queue.clear()
+
+
+def _may_pass(error: AioInformerError) -> bool:
+    """Whether it may go better another time."""
+    return not isinstance(error, RefusedError) or isinstance(error, TooManyRequestsError)
+
+
+def _identity(reference: Reference) -> tuple[str, ...]:
+    """A reference without the version."""
+    return tuple(f"{field}={value}" for field, value in reference.items() if field != "resourceVersion")
+
+
+def _micro_time(stamp: int) -> str:
+    seconds, micros = divmod(stamp, 1_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{micros:06d}Z"
+
+
+def _cut(note: str) -> str:
+    """At most a kilobyte of it, which is what the server takes."""
+    raw = note.encode()
+    return note if len(raw) <= LONGEST_NOTE else raw[: LONGEST_NOTE - 3].decode(errors="ignore") + "…"
+
+
+def _require_name(name: str, value: object) -> None:
+    require_text(name, value)
+    if not 0 < len(str(value)) <= LONGEST_NAME:
+        raise ConfigError(f"{name} must have 1 to {LONGEST_NAME} characters, not {value!r:.200}")

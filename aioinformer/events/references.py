@@ -1,0 +1,47 @@
+"""What an event is about, as it is written into it (client-go ``tools/reference``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ConfigError, KeyFuncError, shortened
+from ..keys import meta_namespace_key_func, namespace_of, resource_version_of, uid_of
+
+Reference = dict[str, str]
+
+FIELDS = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "fieldPath")
+
+
+def reference_of(obj: Any) -> Reference:
+    """A ``v1.ObjectReference``.
+
+    Args:
+        obj: A KubeObject, dict, Struct or model that says its kind; or a reference, as a dict without metadata.
+
+    Raises:
+        ConfigError: It does not say its kind or its name.
+    """
+    if isinstance(obj, Mapping) and "metadata" not in obj:
+        found = {field: str(obj[field]) for field in FIELDS if obj.get(field)}
+    else:
+        try:
+            key = meta_namespace_key_func(obj)
+        except KeyFuncError as error:
+            raise ConfigError(f"an event is about an object: {error}") from error
+        found = {
+            "apiVersion": _said(obj, "apiVersion", "api_version"),
+            "kind": _said(obj, "kind", "kind"),
+            "namespace": namespace_of(obj),
+            "name": key.rpartition("/")[2],
+            "uid": uid_of(obj),
+            "resourceVersion": resource_version_of(obj),
+        }
+    if not found.get("kind") or not found.get("name"):
+        raise ConfigError(f"an event is about something with a kind and a name, not {shortened(obj)}")
+    return {field: value for field, value in found.items() if value}
+
+
+def _said(obj: Any, field: str, attribute: str) -> str:
+    value = obj.get(field) if isinstance(obj, Mapping) else getattr(obj, attribute, None)
+    return str(value or "")

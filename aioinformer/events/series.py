@@ -1,0 +1,120 @@
+"""Which events are the same once more, and what the server knows of them (client-go ``tools/events``).
+
+Plain code: the recorder asks what is to be sent, and says what was.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+FINISH_TIME = 360.0
+"""Seconds without another one of its kind after which a series ends, and its last count is written."""
+
+REFRESH_TIME = 1800.0
+"""Seconds after which a series that goes on is written again, for it would expire otherwise."""
+
+MOST_SERIES = 4096
+"""Kinds of events that are remembered; of those that were not heard of for the longest the next one is a first one."""
+
+
+class EventKey(NamedTuple):
+    """What makes two events the same: all but when, and what their notes say.
+
+    Unlike upstream's, not the version of the object: whoever writes its status at each event has series, too.
+    """
+
+    type: str
+    reason: str
+    action: str
+    regarding: tuple[str, ...]
+    related: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Series:
+    """An event, and how often it has come.
+
+    Attributes:
+        key: Which.
+        event: The first one, as it is created.
+        heard: When it came last, in the loop's time.
+        last: When it came last, as the API writes it.
+        count: How often it has come.
+        told: What count the server was told; 0 before it was created.
+        refreshed: When the server was told last, in the loop's time.
+        is_asked: Whether the server was asked to create it.
+        tries: How often telling has failed since.
+        is_over: Whether it is forgotten once it was told.
+    """
+
+    key: EventKey
+    event: dict[str, Any]
+    heard: float
+    last: str
+    count: int = 1
+    told: int = 0
+    refreshed: float = 0.0
+    is_asked: bool = False
+    tries: int = 0
+    is_over: bool = False
+
+    def body(self) -> dict[str, Any]:
+        """The event as it is created."""
+        return {**self.event, **self.patch()} if self.count > 1 else self.event
+
+    def patch(self) -> dict[str, Any]:
+        """What changes of it."""
+        return {"series": {"count": self.count, "lastObservedTime": self.last}}
+
+
+@dataclass(slots=True, eq=False)
+class SeriesCache:
+    """The events of the last minutes, and those of them that the server is to be told of, in order."""
+
+    known: OrderedDict[EventKey, Series] = field(default_factory=OrderedDict)
+    queue: dict[Series, None] = field(default_factory=dict)
+
+    def again(self, key: EventKey, now: float, last: str) -> Series | None:
+        """Count an event that has come before; None for a first one."""
+        series = self.known.get(key)
+        if series is not None:
+            self.known.move_to_end(key)
+            series.count += 1
+            series.heard, series.last = now, last
+            series.is_over = False
+        return series
+
+    def add(self, series: Series) -> None:
+        """A first one."""
+        self.known[series.key] = series
+        self.queue[series] = None
+        if len(self.known) > MOST_SERIES:
+            _, oldest = self.known.popitem(last=False)
+            oldest.is_over = True
+            if oldest.count > oldest.told:
+                self.queue[oldest] = None
+
+    def forget(self, series: Series) -> None:
+        """The next one of its kind is a first one."""
+        if self.known.get(series.key) is series:
+            del self.known[series.key]
+
+    def tidy(self, now: float) -> None:
+        """End what has not come for a while, and queue what the server is to be told again."""
+        for series in list(self.known.values()):
+            if now - series.heard >= FINISH_TIME:
+                series.is_over = True
+                if series.count > series.told:
+                    self.queue[series] = None
+                elif series not in self.queue:
+                    self.forget(series)
+            elif series.told > 1 and now - series.refreshed >= REFRESH_TIME:
+                self.queue[series] = None
+
+    def finish(self) -> None:
+        """Queue all that the server does not know yet."""
+        for series in self.known.values():
+            if series.count > series.told:
+                self.queue[series] = None

@@ -1,0 +1,166 @@
+"""What goes wrong on the way to the API server, as the errors of this package."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from .errors import AioInformerError, ApiError, DecodeError, TransportError
+from .objects import DECODE_ERRORS
+
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Gone",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+"""Reasons for answers that bring none of their own (apimachinery ``NewGenericServerResponse``)."""
+
+_LONGEST_MESSAGE = 300
+
+
+def api_error(
+    status: int, body: bytes, retry_after: str | None = None, *, wall: Callable[[], float] = time.time
+) -> ApiError:
+    """The error that an answer other than 2xx stands for.
+
+    Args:
+        status: The HTTP status.
+        body: A Status, or whatever a proxy had to say; its text is then the message, shortened.
+        retry_after: The header of this name: seconds, or a date.
+        wall: The wall clock, for a date.
+    """
+    try:
+        said = msgspec.json.decode(body)
+    except DECODE_ERRORS:
+        said = None
+    if isinstance(said, dict) and said.get("kind") == "Status":
+        code = said.get("code")
+        error = ApiError.from_status({**said, "code": code if isinstance(code, int) and code else status})
+    else:
+        error = ApiError(status, _REASONS.get(status, ""), _text_of(body))
+    seconds = _seconds(retry_after, wall)
+    if seconds is not None and error.retry_after is None:
+        error.details["retryAfterSeconds"] = seconds
+    return error
+
+
+def network_error(error: Any) -> AioInformerError | None:
+    """The error of this package that a library's error stands for; None if it is no business of the network.
+
+    OSError, TimeoutError and aiohttp.ClientError are TransportErrors; the ApiException of kubernetes_asyncio,
+    kubernetes.aio and kubernetes is an ApiError. Libraries that were never imported are not imported here.
+    """
+    if isinstance(error, AioInformerError):
+        return None
+    if isinstance(error, _class("aiohttp", "ClientConnectorCertificateError")):
+        return TransportError(
+            f"the server's certificate cannot be verified: {_text(error.certificate_error)}. In the kubeconfig's "
+            "cluster, certificate-authority names who signed it, and tls-server-name whom it was issued to"
+        )
+    if isinstance(error, TimeoutError):
+        return TransportError(f"timed out: {_text(error)}")
+    if isinstance(error, _class("aiohttp", "ClientConnectorError")):
+        return TransportError(f"cannot connect: {_text(error.os_error)}")
+    if isinstance(error, _class("aiohttp", "ClientResponseError")):
+        return TransportError(f"the answer is not HTTP as it should be: {_text(error)}")
+    if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
+        return TransportError(_text(error))
+    for package in ("kubernetes_asyncio", "kubernetes.aio", "kubernetes"):
+        if isinstance(error, _class(f"{package}.client.exceptions", "ApiException")):
+            return _of_api_exception(error)
+    return None
+
+
+def ours(error: BaseException, what: str) -> AioInformerError | None:
+    """This error, or what it stands for, saying what was asked for; None for what is not ours to name."""
+    found = error if isinstance(error, AioInformerError) else network_error(error)
+    if isinstance(found, ApiError):
+        found.context = found.context or what
+    elif isinstance(found, (TransportError, DecodeError)):
+        found.args = (f"{what}: {found}",)
+    return found
+
+
+@contextmanager
+def asking(what: str) -> Iterator[None]:
+    """Around a request: its errors say what was asked for, and those of libraries are turned into ours."""
+    try:
+        yield
+    except Exception as error:
+        found = ours(error, what)
+        if found is None or found is error:
+            raise
+        raise found from error
+
+
+def _of_api_exception(error: Any) -> ApiError:
+    body = error.body if error.body is not None else b""
+    headers = error.headers or {}
+    converted = api_error(
+        int(error.status or 500),
+        body if isinstance(body, bytes) else str(body).encode(),
+        headers.get("Retry-After"),
+    )
+    converted.message = converted.message or str(error.reason or "")
+    return converted
+
+
+def _class(module: str, name: str) -> Any:
+    """A class of a module if that was imported, else one that nothing is an instance of."""
+    return getattr(sys.modules.get(module), name, ())
+
+
+def _text(error: BaseException) -> str:
+    """What an error says, in one line: some of aiohttp's draw a picture of the bytes that they cannot read."""
+    return _shortened(getattr(error, "message", "") or str(error)) or type(error).__name__
+
+
+def _text_of(body: bytes) -> str:
+    """What a body that is not JSON says to people."""
+    text = body[:20_000].decode("utf-8", "replace")
+    if "<" in text:
+        import html  # for the pages of proxies, which are rare
+
+        text = re.sub(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>", " ", text)
+        text = html.unescape(text)
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    """In one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+
+
+def _seconds(retry_after: str | None, wall: Callable[[], float]) -> float | None:
+    if not retry_after:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    import email.utils  # for dates, which are rare
+
+    try:
+        date = email.utils.parsedate_to_datetime(retry_after).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, date - wall())

@@ -1,0 +1,404 @@
+"""LeaderElector: of many candidates one leads, as long as it renews a Lease (client-go ``tools/leaderelection``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import socket
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from ..checks import require_callable, require_seconds, require_text
+from ..errors import (
+    AlreadyExistsError,
+    AlreadyStartedError,
+    ApiError,
+    ConfigError,
+    ConflictError,
+    DecodeError,
+    LeadershipLostError,
+    TransportError,
+    said,
+)
+from ..resources import Resource
+from ..tasks import finish
+from .lease import NOBODY, LeaseLock, Record, Spec
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+JITTER_FACTOR = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElectorState:
+    """What an elector is doing.
+
+    Attributes:
+        lease: The Lease's key.
+        identity: Who this is.
+        is_leader: Whether this one leads, for certain.
+        leader: Who was last seen to hold the Lease; ``""`` for nobody.
+        transitions: How often the Lease had changed hands by then. Of two leaders the later one has the higher
+            number, so that whoever is given it can turn down what comes too late.
+        renewed_seconds: Seconds since the last renewal that counts was sent; None for one that never led.
+        last_error: Why the last try failed; None if it did not.
+    """
+
+    lease: str
+    identity: str
+    is_leader: bool
+    leader: str
+    transitions: int
+    renewed_seconds: float | None
+    last_error: Exception | None
+
+
+class LeaderElector:
+    """Waits until it leads, and ends what is done under its leadership before anybody else can lead.
+
+    ::
+
+        async with elector:
+            ...  # leads
+
+    Entering waits for the Lease. While the body runs the Lease is renewed. Where it cannot be renewed in time the body
+    is cancelled, and leaving raises LeadershipLostError. Left in any other way, the Lease is given back, and the next
+    candidate need not wait for it to expire. ``await elector.run(work)`` does the same around a coroutine function.
+    Afterwards it may be entered again.
+
+    Guarantees:
+        As long as clocks run at about the same speed (what they show does not matter), the body is cancelled
+        ``lease_duration - renew_deadline`` seconds before another candidate takes the Lease: time to clean up in.
+        Nothing helps against a body that ignores its cancellation, or an event loop that stands still; but
+        ``require_leadership`` right before a write that must not be late finds that out.
+
+    Cancellation: the body ends first, then the Lease is given back.
+
+    Args:
+        client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
+        name: The Lease's name, the same for all candidates.
+        namespace: The Lease's namespace.
+        identity: Who this is, different for all candidates; None for the host's name and something unique.
+        lease_duration: Seconds for which the others leave a Lease alone after they have seen it change.
+        renew_deadline: Seconds after which a Lease that could not be renewed counts as lost. They begin when the last
+            renewal that succeeded was sent.
+        retry_period: Seconds between tries. Candidates wait up to 2.2 times as long.
+        release: Give the Lease back on leaving.
+        labels: Put on the Lease.
+        on_new_leader: A plain function, told the identity of each leader that is seen.
+        wall: The wall clock, for what the Lease says to people. What it shows decides nothing.
+        random: Where the jitter comes from.
+
+    Raises:
+        ConfigError: Durations that do not go together.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        name: str,
+        namespace: str,
+        identity: str | None = None,
+        *,
+        lease_duration: float = 15.0,
+        renew_deadline: float = 10.0,
+        retry_period: float = 2.0,
+        release: bool = True,
+        labels: Mapping[str, str] | None = None,
+        on_new_leader: Callable[[str], object] | None = None,
+        wall: Callable[[], float] = time.time,
+        random: Random | None = None,
+    ) -> None:
+        for option, seconds in (
+            ("lease_duration", lease_duration),
+            ("renew_deadline", renew_deadline),
+            ("retry_period", retry_period),
+        ):
+            require_seconds(option, seconds)
+        if not lease_duration > renew_deadline > retry_period * JITTER_FACTOR > 0:
+            raise ConfigError(
+                f"lease_duration ({lease_duration:g}) must be greater than renew_deadline ({renew_deadline:g}), and "
+                f"that greater than {JITTER_FACTOR} times retry_period ({retry_period:g})"
+            )
+        if on_new_leader is not None:
+            require_callable("on_new_leader", on_new_leader)
+        self.identity = identity if identity is not None else f"{socket.gethostname()}_{uuid.uuid4()}"
+        require_text("identity", self.identity)
+        if not self.identity:
+            raise ConfigError("identity must not be empty")
+        leases = Resource(
+            client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=renew_deadline
+        )
+        self._lock = LeaseLock(leases, namespace, name, labels or {}, wall)
+        self._lease_duration = lease_duration
+        self._renew_deadline = renew_deadline
+        self._retry_period = retry_period
+        self._release = release
+        self._on_new_leader = on_new_leader
+        self._random = random or Random()
+
+        self._seen: Spec | None = None
+        self._seen_at = 0.0
+        self._record = NOBODY
+        self._told: str | None = None
+        self._last_error: Exception | None = None
+
+        self._body: asyncio.Task[Any] | None = None
+        self._renewed: float | None = None
+        self._asked = False
+        self._cancelling = 0
+        self._lost: LeadershipLostError | None = None
+        self._expiry: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<LeaderElector {self._lock.key} as {self.identity}>"
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this one leads, for certain: there is time left until the Lease counts as lost."""
+        return (
+            self._renewing is not None
+            and self._lost is None
+            and self._renewed is not None
+            and _now() < self._renewed + self._renew_deadline
+        )
+
+    @property
+    def state(self) -> LeaderElectorState:
+        """What it is doing."""
+        return LeaderElectorState(
+            lease=self._lock.key,
+            identity=self.identity,
+            is_leader=self.is_leader,
+            leader=self._record.holder,
+            transitions=self._record.transitions,
+            renewed_seconds=None if self._renewed is None else _now() - self._renewed,
+            last_error=self._last_error,
+        )
+
+    def require_leadership(self) -> None:
+        """See that this one leads: right before a write that must not be late.
+
+        Raises:
+            LeadershipLostError: It does not, or may not any more.
+        """
+        if not self.is_leader:
+            raise self._lost or LeadershipLostError(self._lock.key, self.identity, "it does not lead")
+
+    async def run(self, work: Callable[[], Awaitable[R]]) -> R:
+        """Wait until this one leads, and do something for as long as it does.
+
+        Args:
+            work: Is cancelled when the leadership is lost.
+
+        Returns:
+            What the work returned.
+
+        Raises:
+            LeadershipLostError: The leadership was lost; the work has ended.
+            AlreadyStartedError: This elector is entered already.
+            ConfigError: The client's configuration cannot work.
+        """
+        async with self:
+            return await work()
+
+    async def __aenter__(self) -> Self:
+        if self._body is not None:
+            raise AlreadyStartedError(f"{self!r} is entered already")
+        body = asyncio.current_task()
+        assert body is not None
+        self._body, self._lost, self._renewed, self._asked = body, None, None, False
+        try:
+            await self._acquire()
+        except BaseException:
+            try:
+                if self._asked and self._release:  # the answer may be missing, not the Lease
+                    await self._give_back()
+            finally:
+                self._body = None
+            raise
+        self._cancelling = body.cancelling()
+        self._set_expiry()
+        self._renewing = asyncio.create_task(self._renew(), name=f"{self!r} renewing")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        body, renewing, lost = self._body, self._renewing, self._lost
+        assert body is not None
+        assert renewing is not None
+        assert self._expiry is not None
+        self._renewing = None  # from here on nothing is lost any more, and nobody leads
+        is_ours = lost is not None and body.uncancel() <= self._cancelling
+        try:
+            await finish(renewing)
+            if lost is None and self._release:
+                await self._give_back()
+        finally:
+            self._expiry.cancel()
+            self._body = None
+        if lost is not None:
+            self._note_overrun()
+            if kind is None or (is_ours and issubclass(kind, asyncio.CancelledError)):
+                raise lost
+
+    # -- acquiring and renewing ----------------------------------------------------------------------------
+
+    async def _acquire(self) -> None:
+        logger.info("%s: waiting for the lease", self)
+        while not await self._try():  # noqa: ASYNC110 - nothing tells when the server's Lease can be had
+            await asyncio.sleep(self._retry_period * (1.0 + JITTER_FACTOR * self._random.random()))
+        logger.info("%s: leads", self)
+
+    async def _renew(self) -> None:
+        try:
+            started = self._renewed or 0.0
+            while self._lost is None:
+                await _sleep_until(started + self._retry_period)
+                started = _now()
+                if await self._try():
+                    self._set_expiry()
+        except Exception as error:  # a client that was closed, or a mistake of ours: nobody renews any more
+            self._lose(f"it cannot be renewed: {said(error)}", error)
+
+    async def _try(self) -> bool:
+        """Take or renew the Lease, if that is possible; whether this one holds it now."""
+        started = _now()
+        failure: Exception
+        try:
+            # Half the time: a connection that fell silent leaves time for another one.
+            async with asyncio.timeout(self._renew_deadline / 2):
+                holds = await self._take_or_renew(started)
+        except TimeoutError:
+            failure = TransportError(f"no answer within {self._renew_deadline / 2:g} s")
+        except (ApiError, TransportError, DecodeError) as error:
+            failure = error
+        else:
+            self._last_error = None
+            if holds:
+                self._renewed = started  # others may have seen it change any time since
+            self._tell()
+            return holds
+        news = type(failure) is not type(self._last_error)
+        logger.log(logging.WARNING if news else logging.DEBUG, "%s: %s", self, failure)
+        self._last_error = failure
+        return False
+
+    async def _take_or_renew(self, started: float) -> bool:
+        lock, record = self._lock, self._record
+        wanted = Record(self.identity, math.ceil(self._lease_duration), lock.now(), lock.now(), 0)
+        if record.holder == self.identity and started < self._seen_at + record.duration:
+            try:
+                self._see(await self._write(lock.update, self._kept(wanted)))
+                return True
+            except (ApiError, TransportError) as error:
+                logger.debug("%s: not renewed at once: %s", self, error)
+        spec = await lock.read()
+        if spec is None:
+            try:
+                self._see(await self._write(lock.create, wanted))
+            except AlreadyExistsError:
+                return False
+            return True
+        self._see(spec)
+        record = self._record
+        if record.holder == self.identity:
+            wanted = self._kept(wanted)
+        elif record.holder and self._renewing is not None:
+            self._lose(f"{record.holder} holds it")
+            return False
+        elif record.holder and self._seen_at + record.duration > started:
+            return False
+        else:
+            wanted = wanted._replace(transitions=record.transitions + 1)
+        try:
+            self._see(await self._write(lock.update, wanted))
+        except ConflictError:
+            return False
+        return True
+
+    async def _write(self, verb: Callable[[Record], Awaitable[Spec]], wanted: Record) -> Spec:
+        self._asked = True
+        return await verb(wanted)
+
+    def _kept(self, wanted: Record) -> Record:
+        """Renewed, not taken anew."""
+        return wanted._replace(acquired=self._record.acquired, transitions=self._record.transitions)
+
+    def _see(self, spec: Spec) -> None:
+        """Note what the Lease says; the time only if it says something new."""
+        if spec != self._seen:
+            self._seen, self._seen_at, self._record = spec, _now(), Record.of(spec)
+
+    def _tell(self) -> None:
+        holder = self._record.holder
+        if holder == self._told:
+            return
+        self._told = holder
+        if self._on_new_leader is not None:
+            try:
+                self._on_new_leader(holder)
+            except Exception:
+                logger.exception("%s: on_new_leader failed", self)
+
+    # -- losing and giving back ----------------------------------------------------------------------------
+
+    def _set_expiry(self) -> None:
+        assert self._renewed is not None
+        if self._expiry is not None:
+            self._expiry.cancel()
+        why = f"it could not be renewed for {self._renew_deadline:g} s"
+        loop = asyncio.get_running_loop()
+        self._expiry = loop.call_at(self._renewed + self._renew_deadline, self._lose, why)
+
+    def _lose(self, why: str, cause: Exception | None = None) -> None:
+        """Cancel what is done under the leadership, once."""
+        if self._renewing is None or self._lost is not None or self._body is None:
+            return
+        cause = cause or self._last_error
+        self._lost = LeadershipLostError(self._lock.key, self.identity, why)
+        self._lost.__cause__ = cause
+        logger.warning("%s%s", self._lost, f" ({cause})" if cause is not None else "")
+        self._body.cancel()
+
+    async def _give_back(self) -> None:
+        """Let the Lease be nobody's, if it is ours. What prevents that only makes others wait."""
+        try:
+            async with asyncio.timeout(self._renew_deadline):
+                while (spec := await self._lock.read()) is not None:
+                    record = Record.of(spec)
+                    if record.holder != self.identity:
+                        return
+                    now = self._lock.now()
+                    try:
+                        self._see(await self._lock.update(Record("", 1, now, now, record.transitions)))
+                    except ConflictError:
+                        continue
+                    logger.info("%s: the lease is given back", self)
+                    return
+        except (TimeoutError, ApiError, TransportError) as error:
+            logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
+
+    def _note_overrun(self) -> None:
+        assert self._renewed is not None
+        late = _now() - (self._renewed + self._lease_duration)
+        if late > 0:
+            logger.error("%s: what was done under its leadership went on for %.1f s too long", self, late)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _sleep_until(time: float) -> None:
+    await asyncio.sleep(max(0.0, time - _now()))

@@ -1,0 +1,153 @@
+"""CachedResource: reads an informer's cache, and never less than it wrote itself.
+
+controller-runtime's client reads caches that may be behind its own writes (its issues 1464, 3320); client-go has the
+MutationCache for that, which shows the writer's states beside those of the cache. Here a read waits for the cache, so
+that what indexes and lists say fits together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Iterable
+from typing import TypeVar
+
+from ..checks import require_seconds
+from ..errors import VersionTimeout
+from ..informer import SharedIndexInformer
+from ..informer.version_waits import Goal, Gone
+from ..keys import namespace_of, resource_version_of, split_meta_namespace_key, uid_of
+from ..store.lister import Selector
+from ..versions import number_of
+from .resource import Resource
+from .writes import Writes
+
+T = TypeVar("T")
+
+TIMEOUT = 10.0
+"""Seconds that a read waits for the cache."""
+
+_SWEEP_AT = 1000
+
+
+class CachedResource(Writes[T]):
+    """The objects of one resource: read from an informer's cache, changed at the API server.
+
+    What was written through this object is in the cache once a read of it returns, deletions too: until then the read
+    waits. It costs nothing where nothing was written since, and next to nothing otherwise, as events of one's own
+    writes mostly come before the next read. What others write is seen as the cache sees it.
+
+    Reads also wait for the informer's first list.
+
+    Not waited for are evictions, writes whose answer did not come, and objects outside of the informer's namespaces. An
+    object that the informer's selectors do not pick is waited for until the cache is known to be past it.
+
+    Args:
+        resource: Whose objects.
+        informer: Of the same resource, entered by its owner.
+        timeout: Seconds that a read waits.
+    """
+
+    def __init__(
+        self, resource: Resource[T], informer: SharedIndexInformer[T], *, timeout: float = TIMEOUT
+    ) -> None:
+        require_seconds("timeout", timeout)
+        super().__init__(resource._endpoint)
+        self.resource = resource
+        """Reads at the server."""
+        self.informer = informer
+        """Keeps the cache."""
+        self._timeout = timeout
+        self._written: dict[str, builtins.list[Goal]] = {}
+        self._sweep_at = _SWEEP_AT
+
+    async def get(self, key: str) -> T:
+        """An object as it is cached.
+
+        Args:
+            key: ``"namespace/name"``, or ``"name"``.
+
+        Raises:
+            NotFoundError: The cache has none.
+            VersionTimeout: The cache does not show what was written here, in time.
+            SyncTimeout: The first list has not come in time.
+            StoppedError: The informer has stopped.
+        """
+        key = self._endpoint.addresses.key_of(key)
+        await self._catch_up([key])
+        return self.informer.lister.get(key)
+
+    async def list(self, namespace: str | None = None, selector: Selector = None) -> builtins.list[T]:
+        """The cached objects. Raises as ``get``.
+
+        Args:
+            namespace: None for all that are read.
+            selector: A label selector or a predicate.
+
+        Raises:
+            SelectorError: The label selector cannot be parsed.
+        """
+        await self._catch_up(self._written)
+        return self.informer.lister.namespace(namespace or "").list(selector)
+
+    async def by_index(self, index: str, value: str) -> builtins.list[T]:
+        """The cached objects with a value in an index. Raises as ``get``.
+
+        Raises:
+            UnknownIndexError: There is no such index.
+        """
+        await self._catch_up(self._written)
+        return self.informer.indexer.by_index(index, value)
+
+    async def _catch_up(self, keys: Iterable[str]) -> None:
+        """Wait until the cache shows what was written to these keys by now."""
+        self.informer.require_own_loop()
+        if not self.informer.has_synced():
+            await self.informer.wait_synced(self._timeout)
+        goals = [goal for key in keys for goal in self._written.get(key, ())]
+        if goals:
+            now = asyncio.get_running_loop().time
+            deadline = now() + self._timeout
+            for goal in goals:
+                try:
+                    await self.informer.version_waits.wait(goal, max(0.0, deadline - now()))
+                except VersionTimeout as error:
+                    error.timeout = self._timeout  # of all together
+                    raise
+                self._forget(goal)
+
+    def _forget(self, goal: Goal) -> None:
+        key = goal.key or ""
+        left = [each for each in self._written.get(key, ()) if each is not goal]
+        if left:
+            self._written[key] = left
+        else:
+            self._written.pop(key, None)
+
+    def _note_written(self, obj: T) -> None:
+        waits, version = self.informer.version_waits, number_of(resource_version_of(obj))
+        if version <= 0 or not waits.reads(namespace_of(obj)):
+            return
+        goal, uid = waits.goal_of(obj), uid_of(obj)
+        # Answers may come in another order than that in which the server gave them.
+        newest = [each for each in self._written.get(goal.key or "", ()) if each.number > version]
+        removed = [
+            each
+            for each in self._written.get(goal.key or "", ())
+            if isinstance(each, Gone) and each.uid == uid
+        ]
+        self._note(goal.key or "", [*(newest or [goal]), *removed])
+
+    def _note_removed(self, key: str, uid: str) -> None:
+        if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):
+            # Behind what was written to it: who has not seen it come takes it for gone already.
+            before = [each for each in self._written.get(key, ()) if not isinstance(each, Gone)]
+            self._note(key, [*before, Gone(key, uid)])
+
+    def _note(self, key: str, goals: builtins.list[Goal]) -> None:
+        self._written[key] = goals
+        if len(self._written) > self._sweep_at:  # of what nobody reads
+            for each in [goal for goals in self._written.values() for goal in goals]:
+                if self.informer.version_waits.is_reached(each):
+                    self._forget(each)
+            self._sweep_at = max(_SWEEP_AT, 2 * len(self._written))

@@ -1,0 +1,106 @@
+"""From an object of any kind to what is sent: the other way than ``codec.py``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import msgspec.inspect
+
+from ..errors import ConfigError, DecodeError
+from ..objects import KubeObject
+
+
+def fields_of(obj: Any) -> dict[str, Any]:
+    """An object as a dict, of which the top level is the caller's own.
+
+    What a Struct or model leaves at None is left out.
+
+    Raises:
+        ConfigError: It is no object of a kind that is known here.
+    """
+    if isinstance(obj, KubeObject):
+        return obj.to_dict()
+    if isinstance(obj, Mapping):
+        return dict(obj)
+    if isinstance(obj, msgspec.Struct):
+        fields = _without_none(msgspec.to_builtins(obj))
+    elif hasattr(obj, "model_dump"):  # asked first: kubernetes.aio's models have openapi_types too
+        fields = obj.model_dump(mode="json", by_alias=True, exclude_none=True)
+    elif hasattr(obj, "openapi_types"):
+        fields = _openapi_fields(obj)
+    else:
+        fields = None
+    if not isinstance(fields, dict):
+        raise ConfigError(
+            f"{type(obj).__name__} is no object: use KubeObject, dict, a msgspec.Struct or a model"
+        )
+    return fields
+
+
+def encode(value: Any) -> bytes:
+    """A dict or list as JSON.
+
+    Raises:
+        DecodeError: It cannot be written as JSON.
+    """
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DecodeError(f"not JSON: {error}") from error
+
+
+def require_whole(obj: Any) -> None:
+    """See that an object may take the place of the one that the server has.
+
+    Raises:
+        ConfigError: It is a Struct that names some of the fields: the others would be erased.
+    """
+    if isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject) and not _is_whole(type(obj)):
+        raise ConfigError(
+            f"{type(obj).__name__} names some of an object's fields, and an update would erase the others: use patch "
+            "or apply (a Struct whose parts all forbid_unknown_fields is taken for whole)"
+        )
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_none(part) for name, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [_without_none(part) for part in value]
+    return value
+
+
+def _openapi_fields(model: Any) -> Any:
+    # The class stands in its package's models; its ApiClient's method reads nothing of the instance.
+    package = type(model).__module__.partition(".models")[0]
+    try:
+        api_client = importlib.import_module(f"{package}.api_client").ApiClient
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"{type(model).__qualname__} is not a model of kubernetes_asyncio: {error}"
+        ) from error
+    return api_client.__new__(api_client).sanitize_for_serialization(model)
+
+
+@lru_cache(maxsize=256)
+def _is_whole(struct: type[msgspec.Struct]) -> bool:
+    """Whether decoding into it, and into the Structs within it, loses nothing."""
+    found: set[type] = set()
+    left: list[Any] = [msgspec.inspect.type_info(struct)]
+    while left:
+        part = left.pop()
+        if isinstance(part, msgspec.inspect.StructType):
+            if not part.forbid_unknown_fields:
+                return False
+            if part.cls in found:
+                continue
+            found.add(part.cls)
+            left += [field.type for field in part.fields]
+        for name in ("item_type", "key_type", "value_type", "types", "item_types"):
+            inner = getattr(part, name, ())
+            left += inner if isinstance(inner, tuple) else [inner]
+    return True

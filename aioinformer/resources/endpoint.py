@@ -1,0 +1,181 @@
+"""One resource of an API server: what requests about its objects have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ..codec import Codec
+from ..errors import ConfigError
+from ..listwatch import Client
+from ..listwatch.transport import JSON, Change, Query
+from ..objects import KubeObject
+from .addresses import Addresses
+from .encoding import encode, fields_of
+from .refusals import refusing
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Endpoint(Generic[T]):
+    """Asks about objects by their keys.
+
+    Args:
+        client: Who asks.
+        addresses: Where.
+        codec: What objects become.
+        kind: Of objects that do not say it; ``""`` leaves it to the server.
+        field_manager: Who owns the fields that are written.
+        timeout: Seconds for one answer.
+    """
+
+    client: Client
+    addresses: Addresses
+    codec: Codec[T]
+    kind: str
+    field_manager: str
+    timeout: float
+
+    def __str__(self) -> str:
+        return str(self.addresses.collection)
+
+    async def read(self, key: str) -> bytes:
+        """An object as the server has it now."""
+        with refusing("get", str(self), key):
+            return await self.client.get(self.addresses.of(key), timeout=self.timeout)
+
+    async def write(
+        self,
+        verb: str,
+        key: str,
+        method: str,
+        body: Any,
+        *,
+        path: str = "",
+        subresource: str = "",
+        content_type: str = JSON,
+        query: Query = (),
+    ) -> bytes:
+        """Ask for a change of an object.
+
+        Args:
+            verb: What to call it in messages.
+            key: The object's.
+            method: Of HTTP.
+            body: A dict or list; None for none.
+            path: Other than the object's.
+            subresource: Of the object.
+            content_type: The body's.
+            query: What else to say; the field manager is said where there is a body of fields.
+        """
+        change = Change(method, b"" if body is None else encode(body), content_type)
+        verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
+        with refusing(verb, str(self), key):
+            return await self.client.send(
+                change, path or self.addresses.of(key, subresource), query, timeout=self.timeout
+            )
+
+    def managed(self, field_manager: str | None = None) -> list[tuple[str, str]]:
+        """The query that says who owns what is written."""
+        manager = self.field_manager if field_manager is None else field_manager
+        return [("fieldManager", manager)] if manager else []
+
+    def decode(self, body: bytes) -> T:
+        """An answer as an object."""
+        return self.codec.decode(body)
+
+    def of_type(self, obj: Any) -> T:
+        """An object of any form in the resource's; one that has it is given back."""
+        object_type = self.codec.object_type
+        if object_type is not None and isinstance(obj, object_type):
+            return obj
+        return self.codec.decode(obj if isinstance(obj, KubeObject) else encode(fields_of(obj)))
+
+    def fields(self, obj: Any) -> dict[str, Any]:
+        """What is sent of an object: its fields, apiVersion and kind among them.
+
+        Raises:
+            ConfigError: It is of another resource, or of none.
+        """
+        fields = fields_of(obj)
+        wanted = self.addresses.collection.api_version
+        if not isinstance(fields.get("metadata"), Mapping):
+            raise ConfigError(f"{self}: an object has metadata, and {type(obj).__name__} has none")
+        for field, value in (("apiVersion", wanted), ("kind", self.kind)):
+            given = fields.get(field)
+            if given and value and given != value:
+                raise ConfigError(f"{self}: {field} is {value}, and the object's is {given}")
+        return {"apiVersion": wanted, **({"kind": self.kind} if self.kind else {}), **_said(fields)}
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    finalizers: list[str] | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class _Spec(msgspec.Struct):
+    finalizers: Any = None
+
+
+class _Answer(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    kind: str = ""
+    details: Any = None
+
+
+class _Namespace(msgspec.Struct):
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+_decode_answer = msgspec.json.Decoder(_Answer).decode
+_decode_namespace = msgspec.json.Decoder(_Namespace).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an answer says of an object's life.
+
+    Attributes:
+        uid: Which of those that had its name it is.
+        finalizers: Those in its metadata.
+        is_deleted: Whether its deletion was asked for.
+        is_kept: Whether finalizers or a grace time keep it.
+    """
+
+    uid: str
+    finalizers: tuple[str, ...]
+    is_deleted: bool
+    is_kept: bool
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the write that was answered so has removed it."""
+        return self.is_deleted and not self.is_kept
+
+
+def seen_of(body: bytes) -> Seen:
+    """Read an answer: an object; or the Status that stands for one that is gone."""
+    answer = _decode_answer(body)
+    metadata = answer.metadata
+    if answer.kind == "Status":
+        details = answer.details if isinstance(answer.details, dict) else {}
+        return Seen(str(details.get("uid") or ""), (), True, False)
+    is_kept = bool(
+        metadata.finalizers
+        or metadata.deletion_grace_period_seconds
+        or (answer.kind == "Namespace" and _decode_namespace(body).spec.finalizers)
+    )
+    return Seen(
+        metadata.uid, tuple(metadata.finalizers or ()), metadata.deletion_timestamp is not None, is_kept
+    )
+
+
+def _said(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without an apiVersion or kind that is empty."""
+    return {name: value for name, value in fields.items() if value or name not in ("apiVersion", "kind")}

@@ -1,0 +1,46 @@
+"""Answers that refuse, as errors that name the object (k8s.io/apimachinery ``api/errors``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    ObjectNotFoundError,
+    RefusedError,
+    TooManyRequestsError,
+)
+from ..failures import asking
+
+_BY_STATUS: dict[int, type[RefusedError]] = {
+    403: ForbiddenError,
+    404: ObjectNotFoundError,
+    409: ConflictError,
+    422: InvalidError,
+    429: TooManyRequestsError,
+}
+
+
+@contextmanager
+def refusing(verb: str, resource: str, key: str = "") -> Iterator[None]:
+    """Around a request about an object or a collection: its errors say what was asked for, and refusals are of the
+    kinds of RefusedError."""
+    try:
+        with asking(f"{verb} {resource} {key}".rstrip()):
+            yield
+    except RefusedError:
+        raise
+    except ApiError as error:
+        if not 400 <= error.status < 500 or error.status == 401:
+            raise
+        kind = _BY_STATUS.get(error.status, RefusedError)
+        if error.reason == "AlreadyExists":
+            kind = AlreadyExistsError
+        refused = kind(error.status, error.reason, error.message, error.details)
+        refused.context, refused.key, refused.resource = error.context, key, resource
+        raise refused from error

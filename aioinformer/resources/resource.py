@@ -1,0 +1,145 @@
+"""Resource: reads and writes the objects of one collection, at the server."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, TypeVar, overload
+
+from ..api import ListOptions
+from ..checks import require_seconds, require_text
+from ..codec import codec_for
+from ..errors import ApiError
+from ..listwatch import Client
+from ..listwatch.resource import Resource as Collection
+from ..listwatch.resource_list_watch import ResourceListWatch
+from ..listwatch.transport import READ_TIMEOUT
+from ..objects import KubeObject
+from .addresses import Addresses
+from .endpoint import Endpoint
+from .refusals import refusing
+from .writes import Writes
+
+T = TypeVar("T")
+
+FIELD_MANAGER = "aioinformer"
+PAGE_SIZE = 500
+
+
+class Resource(Writes[T]):
+    """The objects of one resource, built-in or custom: read and changed at the API server, with no cache between.
+
+    Args:
+        client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
+        api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
+        plural: ``"pods"``.
+        object_type: What answers become: KubeObject, dict, a ``msgspec.Struct`` or a model class.
+        kind: Of objects that do not say it themselves. Custom resources need it said, and so does ``apply``.
+        namespaced: Whether the objects live in namespaces.
+        field_manager: Who owns the fields that are written here.
+        timeout: Seconds in which a request is answered, and in which a finalizer has to be settled.
+    """
+
+    @overload
+    def __init__(
+        self: Resource[KubeObject],
+        client: Any,
+        api_version: str,
+        plural: str,
+        *,
+        kind: str = "",
+        namespaced: bool = True,
+        field_manager: str = FIELD_MANAGER,
+        timeout: float = READ_TIMEOUT,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        client: Any,
+        api_version: str,
+        plural: str,
+        object_type: type[T],
+        *,
+        kind: str = "",
+        namespaced: bool = True,
+        field_manager: str = FIELD_MANAGER,
+        timeout: float = READ_TIMEOUT,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        client: Any,
+        api_version: str,
+        plural: str,
+        object_type: type[Any] = KubeObject,
+        *,
+        kind: str = "",
+        namespaced: bool = True,
+        field_manager: str = FIELD_MANAGER,
+        timeout: float = READ_TIMEOUT,
+    ) -> None:
+        require_text("kind", kind)
+        require_text("field_manager", field_manager)
+        require_seconds("timeout", timeout)
+        addresses = Addresses(Collection(api_version, plural), namespaced)
+        super().__init__(
+            Endpoint(Client.of(client), addresses, codec_for(object_type), kind, field_manager, timeout)
+        )
+
+    async def get(self, key: str) -> T:
+        """An object as the server has it now.
+
+        Args:
+            key: ``"namespace/name"``, or ``"name"``.
+
+        Raises:
+            ObjectNotFoundError: There is none.
+            RefusedError: It may not be read.
+            ApiError: The server failed.
+            TransportError: No usable answer came.
+            DecodeError: The answer is not of the object type.
+        """
+        endpoint = self._endpoint
+        return endpoint.decode(await endpoint.read(endpoint.addresses.key_of(key)))
+
+    async def list(
+        self, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
+    ) -> builtins.list[T]:
+        """The objects as the server has them now, read in pages that all show one moment.
+
+        Args:
+            namespace: None for all.
+            label_selector: As kubectl's ``-l``.
+            field_selector: As kubectl's ``--field-selector``.
+
+        Raises:
+            RefusedError: It may not be read, or a selector is wrong.
+            ApiError: The server failed.
+            TransportError: No usable answer came.
+            DecodeError: The answer is no list, or an object in it is not of the object type.
+        """
+        collection = self._endpoint.addresses.collection
+        asked = Collection(
+            collection.api_version, collection.plural, namespace, label_selector, field_selector
+        )
+        list_watch = ResourceListWatch(self._endpoint.client, asked)
+        with refusing("list", str(asked)):
+            try:
+                return await self._pages(list_watch, PAGE_SIZE)
+            except ApiError as error:
+                if not error.is_expired:
+                    raise
+            return await self._pages(list_watch, 0)  # the pages took so long that their moment was forgotten
+
+    async def _pages(self, list_watch: ResourceListWatch, size: int) -> builtins.list[T]:
+        decode = self._endpoint.codec.decode
+        objects: builtins.list[T] = []
+        options = ListOptions(limit=size)
+        while True:
+            token = ""
+            async for piece in list_watch.list_chunks(options):
+                objects += [decode(item, piece.type_meta) for item in piece.items]
+                token = piece.continue_token
+            if not token:
+                return objects
+            options = ListOptions(limit=size, continue_token=token)

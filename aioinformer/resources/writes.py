@@ -1,0 +1,311 @@
+"""The verbs that change objects (client-go ``typed``, ``dynamic``, controller-runtime's ``client.Writer``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypeVar
+
+from ..checks import require_count
+from ..errors import ConfigError
+from ..keys import meta_namespace_key_func, uid_of
+from .encoding import require_whole
+from .endpoint import Endpoint, seen_of
+from .finalizing import Finalizers, Settling, SpecFinalizers
+from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+
+T = TypeVar("T")
+
+Patch = Mapping[str, Any] | list[dict[str, Any]]
+"""A merge patch, or the operations of a JSON patch."""
+
+PropagationPolicy = Literal["Background", "Foreground", "Orphan"]
+
+
+class Writes(Generic[T]):
+    """Changes objects of one resource. Base of Resource and CachedResource.
+
+    A *target* is an object, or its key (``"namespace/name"``, or ``"name"`` where there are no namespaces). Objects
+    are taken in every form: KubeObject, dict, Struct, model; answers are of the resource's object type.
+
+    Each request is sent once. All verbs raise:
+
+    Raises:
+        RefusedError: The server refused: ForbiddenError, ObjectNotFoundError, ConflictError, AlreadyExistsError,
+            InvalidError, TooManyRequestsError. It names the object, the fields, and what the server says.
+        ApiError: It failed.
+        TransportError: No answer came in time. Whether the change was made is not known.
+        ConfigError: The arguments cannot work. Nothing was asked.
+
+    Cancellation: whether the change was made is not known.
+    """
+
+    def __init__(self, endpoint: Endpoint[T]) -> None:
+        self._endpoint = endpoint
+        self._finalizers = Finalizers(endpoint)
+        self._spec_finalizers = SpecFinalizers(endpoint)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._endpoint}>"
+
+    async def create(self, obj: Any) -> T:
+        """Create an object; the server may be left to give it a name (``metadata.generateName``).
+
+        Returns:
+            The object as it is now.
+        """
+        endpoint = self._endpoint
+        path, key = endpoint.addresses.for_new(obj)
+        fields = endpoint.fields(obj)
+        body = await endpoint.write("create", key, "POST", fields, path=path, query=endpoint.managed())
+        return self._wrote(body)
+
+    async def update(self, obj: Any) -> T:
+        """Let an object take the place of the one that is there.
+
+        With a resourceVersion, as every object has that was read, it is refused with ConflictError if the object
+        was changed since.
+
+        Returns:
+            The object as it is now.
+        """
+        return await self._put(obj)
+
+    async def update_status(self, obj: Any) -> T:
+        """As ``update``, for the status alone."""
+        return await self._put(obj, "status")
+
+    async def finalize(self, namespace: Any) -> T:
+        """As ``update``, for the ``spec.finalizers`` of a namespace, which no other verb changes."""
+        return await self._put(namespace, "finalize")
+
+    async def patch(
+        self,
+        target: Any,
+        patch: Patch,
+        *,
+        strategic: bool = False,
+        subresource: str = "",
+    ) -> T:
+        """Change parts of an object.
+
+        Args:
+            target: Which one.
+            patch: A list of operations is a JSON patch (RFC 6902), a mapping a JSON merge patch (RFC 7386): null
+                removes, lists are replaced as a whole. With ``metadata.resourceVersion`` in it, or a JSON patch's
+                ``test``, it is refused if the object is another by now.
+            strategic: A mapping is a strategic merge patch: lists are merged by their items' keys. Built-in
+                resources only.
+            subresource: Such as ``"status"`` or ``"scale"``.
+
+        Returns:
+            The object as it is now; of another subresource than the status, what that shows of it, such as a Scale.
+        """
+        if isinstance(patch, Mapping):
+            kind: str = STRATEGIC_PATCH if strategic else MERGE_PATCH
+        elif isinstance(patch, (list, tuple)) and not strategic:
+            kind = JSON_PATCH
+        else:
+            raise ConfigError(f"a patch is a mapping, or a list of operations, not {type(patch).__name__}")
+        endpoint = self._endpoint
+        body = await endpoint.write(
+            "patch",
+            endpoint.addresses.key_of(target),
+            "PATCH",
+            patch,
+            subresource=subresource,
+            content_type=kind,
+            query=endpoint.managed(),
+        )
+        return self._wrote(body)
+
+    async def patch_status(self, target: Any, patch: Patch, *, strategic: bool = False) -> T:
+        """As ``patch``, for the status alone; the patch is one of the object: ``{"status": {...}}``."""
+        return await self.patch(target, patch, strategic=strategic, subresource="status")
+
+    async def apply(
+        self, obj: Any, *, force: bool = False, field_manager: str | None = None, subresource: str = ""
+    ) -> T:
+        """Server-side apply: let an object have these fields, and create it if there is none.
+
+        What the manager applied before and leaves out now is removed. An object that was read has all fields and
+        more: apply one of your own making, with the fields that are your business. A Struct is well suited.
+
+        Args:
+            obj: With name, apiVersion and kind; of fields that are None nothing is said.
+            force: Take over fields that belong to other managers; else they make a ConflictError.
+            field_manager: Who applies; None for the resource's.
+            subresource: Such as ``"status"``.
+
+        Returns:
+            The object as it is now.
+        """
+        endpoint = self._endpoint
+        key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
+        if not fields.get("kind"):
+            raise ConfigError(
+                f"apply {endpoint} {key}: an applied object says its kind, or the resource does: kind="
+            )
+        body = await endpoint.write(
+            "apply",
+            key,
+            "PATCH",
+            fields,
+            subresource=subresource,
+            content_type=APPLY_PATCH,
+            query=[*endpoint.managed(field_manager), ("force", str(force).lower())],
+        )
+        return self._wrote(body)
+
+    async def apply_status(self, obj: Any, *, force: bool = False, field_manager: str | None = None) -> T:
+        """As ``apply``, for the status alone."""
+        return await self.apply(obj, force=force, field_manager=field_manager, subresource="status")
+
+    async def delete(
+        self,
+        target: Any,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation_policy: PropagationPolicy | None = None,
+        grace_period: int | None = None,
+    ) -> T | None:
+        """Delete an object.
+
+        Args:
+            target: Which one. An object that says its uid is deleted only if it is that very one.
+            uid: ConflictError if it is another one of that name; None for the target's.
+            resource_version: ConflictError if it was changed since.
+            propagation_policy: What becomes of what it owns; None leaves that to the server.
+            grace_period: Whole seconds that a pod is given; 0 removes it at once, None leaves it to the object.
+
+        Returns:
+            What is left of it, waiting for finalizers or its grace time; None if it is gone.
+        """
+        endpoint = self._endpoint
+        key = endpoint.addresses.key_of(target)
+        options = _delete_options(
+            uid if uid is not None else uid_of(target), resource_version, propagation_policy, grace_period
+        )
+        body = await endpoint.write("delete", key, "DELETE", options)
+        seen = seen_of(body)
+        if seen.is_deleted and seen.is_kept:
+            return self._wrote(body)
+        self._note_removed(key, seen.uid)
+        return None
+
+    async def evict(self, target: Any, *, uid: str | None = None, grace_period: int | None = None) -> None:
+        """Have a pod deleted, unless a PodDisruptionBudget forbids it for now: that is a TooManyRequestsError.
+
+        Args:
+            target: Which pod; as for ``delete``.
+            uid: As for ``delete``.
+            grace_period: As for ``delete``.
+        """
+        endpoint = self._endpoint
+        key = endpoint.addresses.key_of(target)
+        namespace, _, name = key.rpartition("/")
+        options = _delete_options(uid if uid is not None else uid_of(target), None, None, grace_period)
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": options,
+        }
+        await endpoint.write("evict", key, "POST", eviction, subresource="eviction")
+
+    async def ensure_finalizer(self, target: Any, name: str) -> T | None:
+        """See that an object has a finalizer, without touching what others write at the same time.
+
+        A JSON patch whose ``test`` fails if the finalizers have changed; then the object is read and the patch made
+        anew, for as long as one request may take. An object that is given and has it already is not asked for.
+
+        Args:
+            target: An object is meant by its uid as well: one that took its name since is left alone.
+            name: Such as ``"example.com/cleanup"``.
+
+        Returns:
+            The object with the finalizer; None where it can have none any more: it is gone, or being deleted.
+        """
+        return await self._settle(self._finalizers, target, name, wanted=True)
+
+    async def drop_finalizer(self, target: Any, name: str) -> T | None:
+        """See that an object does not have a finalizer, without touching those of others. As ``ensure_finalizer``.
+
+        Returns:
+            The object as it is now, which others may still keep; None if it is gone.
+        """
+        return await self._settle(self._finalizers, target, name, wanted=False)
+
+    async def ensure_spec_finalizer(self, target: Any, name: str) -> T | None:
+        """As ``ensure_finalizer``, for a namespace's ``spec.finalizers``: what keeps it until it was emptied.
+
+        It is read, and written through the ``finalize`` subresource at the version that was read.
+
+        Returns:
+            The namespace; None where it is gone or being deleted.
+        """
+        return await self._settle(self._spec_finalizers, target, name, wanted=True)
+
+    async def drop_spec_finalizer(self, target: Any, name: str) -> T | None:
+        """As ``drop_finalizer``, for a namespace's ``spec.finalizers``."""
+        return await self._settle(self._spec_finalizers, target, name, wanted=False)
+
+    async def _settle(self, settling: Settling, target: Any, name: str, *, wanted: bool) -> T | None:
+        found = await settling.settle(target, name, wanted=wanted)
+        if found is None:
+            return None
+        if not isinstance(found, bytes):
+            return self._endpoint.of_type(found)
+        seen = seen_of(found)
+        if seen.is_gone:
+            self._note_removed(self._endpoint.addresses.key_of(target), seen.uid)
+            return None
+        return self._wrote(found)
+
+    async def _put(self, obj: Any, subresource: str = "") -> T:
+        endpoint = self._endpoint
+        require_whole(obj)
+        body = await endpoint.write(
+            "update",
+            endpoint.addresses.key_of(obj),
+            "PUT",
+            endpoint.fields(obj),
+            subresource=subresource,
+            query=endpoint.managed(),
+        )
+        return self._wrote(body)
+
+    def _wrote(self, body: bytes) -> T:
+        """The object that an answer brings."""
+        obj = self._endpoint.decode(body)
+        seen = seen_of(body)
+        if seen.is_gone:
+            self._note_removed(meta_namespace_key_func(obj), seen.uid)
+        else:
+            self._note_written(obj)
+        return obj
+
+    def _note_written(self, obj: T) -> None:
+        """An object was written."""
+
+    def _note_removed(self, key: str, uid: str) -> None:
+        """An object is gone by what was written; its uid, where that is known."""
+
+
+def _delete_options(
+    uid: str | None,
+    resource_version: str | None,
+    propagation_policy: PropagationPolicy | None,
+    grace_period: int | None,
+) -> dict[str, Any]:
+    """``metav1.DeleteOptions``."""
+    if grace_period is not None:
+        require_count("grace_period", grace_period)
+    preconditions = {"uid": uid, "resourceVersion": resource_version}
+    options: dict[str, Any] = {
+        "preconditions": {name: value for name, value in preconditions.items() if value},
+        "propagationPolicy": propagation_policy,
+        "gracePeriodSeconds": grace_period,
+    }
+    said = {name: value for name, value in options.items() if value not in (None, {})}
+    return {"apiVersion": "v1", "kind": "DeleteOptions", **said}

@@ -1,0 +1,419 @@
+"""EventRecorder: upstream's rules of series, in virtual time, against the embedded server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    AlreadyStartedError,
+    Client,
+    ClientClosedError,
+    ConfigError,
+    EventRecorder,
+    KubeObject,
+    WrongEventLoopError,
+)
+from aioinformer.events.series import FINISH_TIME, REFRESH_TIME
+from aioinformer.listwatch.transport import READ_TIMEOUT
+from aioinformer.testing import Simulation, simulate
+
+from ..leaderelection.world import Link
+
+CONTROLLER = "example.com/cave-controller"
+
+
+def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
+    """Turns a scenario into a test."""
+
+    def test() -> None:
+        simulate(scenario, seed=2, shrink=False)
+
+    test.__name__, test.__doc__ = getattr(scenario, "__name__", ""), scenario.__doc__
+    return test
+
+
+def recorder(world: Simulation, **options: Any) -> EventRecorder:
+    return EventRecorder(
+        world.client,
+        CONTROLLER,
+        "one",
+        wall=lambda: 1_750_000_000.0 + world.now,
+        random=world.random,
+        **options,
+    )
+
+
+def about(name: str = "a", version: str = "7", **fields: Any) -> KubeObject:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": version}
+    return KubeObject.from_dict(
+        {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": metadata, **fields}
+    )
+
+
+def events(world: Simulation) -> list[dict[str, Any]]:
+    return world.server.list("events.k8s.io/v1", "events")
+
+
+def verbs(world: Simulation) -> list[str]:
+    return [request.verb for request in world.server.requests if request.resource == "events"]
+
+
+async def idle(subject: EventRecorder) -> None:
+    """Wait until nothing waits."""
+    while subject.state.queued:  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.01)
+
+
+@simulated
+async def test_an_event_says_who_did_what_to_whom_and_when(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        await asyncio.sleep(1.5)
+        subject.event(about(), "Normal", "Provisioned", "10 Gi", action="Provision", related=about("b"))
+        await idle(subject)
+    (event,) = events(world)
+    assert event["metadata"]["name"] == f"a.{(1_750_000_001_500_000) * 1000:x}"
+    assert event["metadata"]["namespace"] == "default"
+    assert event["eventTime"] == "2025-06-15T15:06:41.500000Z"
+    assert event["regarding"] == {
+        "apiVersion": "example.com/v1",
+        "kind": "Cave",
+        "namespace": "default",
+        "name": "a",
+        "uid": "uid-a",
+        "resourceVersion": "7",
+    }
+    assert event["related"]["name"] == "b"
+    said = {name: event[name] for name in ("type", "reason", "action", "note")}
+    assert said == {"type": "Normal", "reason": "Provisioned", "action": "Provision", "note": "10 Gi"}
+    assert (event["reportingController"], event["reportingInstance"]) == (CONTROLLER, "one")
+    assert "series" not in event
+    state = subject.state
+    assert (state.recorded, state.sent, state.dropped, state.last_error) == (1, 1, 0, None)
+
+
+@simulated
+async def test_the_second_is_written_at_once_and_more_when_the_series_ends(world: Simulation) -> None:
+    async with recorder(world, burst=3) as subject:
+        for number in range(30):
+            # Notes and versions differ, as they do where an object's status changes each time.
+            subject.event(about(version=str(number)), "Warning", "Failed", f"try {number}")
+            if number < 3:
+                await idle(subject)
+                (event,) = events(world)
+                assert event.get("series", {}).get("count", 1) == min(number + 1, 2)
+            await asyncio.sleep(1)
+        assert verbs(world) == ["create", "patch"]
+        (event,) = events(world)
+        assert event["note"] == "try 0"
+        assert event["series"]["lastObservedTime"].startswith("2025-06-15T15:06:41")
+        await asyncio.sleep(2 * FINISH_TIME)
+        assert verbs(world) == ["create", "patch", "patch"]
+        (event,) = events(world)
+        assert event["series"]["count"] == 30
+        assert event["series"]["lastObservedTime"].startswith("2025-06-15T15:07:09")
+        assert subject.state.series == 0
+        subject.event(about(), "Warning", "Failed", "anew")
+        await idle(subject)
+        assert len(events(world)) == 2
+
+
+@simulated
+async def test_other_reasons_types_actions_and_objects_are_other_events(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        subject.event(about(), "Normal", "One", "")
+        subject.event(about(), "Warning", "One", "")
+        subject.event(about(), "Normal", "Two", "")
+        subject.event(about(), "Normal", "One", "", action="Act")
+        subject.event(about("b"), "Normal", "One", "")
+        subject.event(about(), "Normal", "One", "", related=about("b"))
+        await idle(subject)
+        assert len(events(world)) == 6
+        assert len({event["metadata"]["name"] for event in events(world)}) == 6
+
+
+@simulated
+async def test_a_series_that_goes_on_is_refreshed_before_it_expires(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        for _ in range(75):
+            subject.event(about(), "Normal", "Beat", "")
+            await asyncio.sleep(60)
+        (event,) = events(world)
+        assert 66 <= event["series"]["count"] <= 74
+        assert verbs(world) == ["create", "patch", "patch", "patch"]
+        assert 2 * REFRESH_TIME < 75 * 60
+        # The server has forgotten it meanwhile: it is made again, with the whole series.
+        world.server.delete("events.k8s.io/v1", "events", event["metadata"]["name"])
+        await asyncio.sleep(2 * FINISH_TIME)
+        (event,) = events(world)
+        assert event["series"]["count"] == 75
+
+
+@simulated
+async def test_those_that_wait_are_one(world: Simulation) -> None:
+    """Recorded before it runs, or faster than the server takes them."""
+    subject = recorder(world)
+    for _ in range(5):
+        subject.event(about(), "Normal", "Early", "")
+    async with subject:
+        await idle(subject)
+        (event,) = events(world)
+        assert event["series"]["count"] == 5
+        assert verbs(world) == ["create"]
+
+
+@simulated
+async def test_an_object_has_a_budget(world: Simulation) -> None:
+    async with recorder(world, burst=5, refill=60) as subject:
+        for number in range(20):
+            subject.event(about(), "Normal", f"Reason{number}", "")
+            subject.event(about("b"), "Normal", "Same", "")
+        subject.event(about(), "Warning", "Other", "")
+        await idle(subject)
+        assert len(events(world)) == 5 + 1 + 1
+        assert subject.state.over_budget == 15
+        assert subject.state.dropped == 15
+        await asyncio.sleep(121)
+        for number in range(20):
+            subject.event(about(), "Normal", f"Again{number}", "")
+        await idle(subject)
+        assert len(events(world)) == 7 + 2
+        # What is over the budget of an event that is known is counted all the same.
+        for _ in range(3):
+            subject.event(about(), "Normal", "Again0", "")
+        await asyncio.sleep(3 * FINISH_TIME)
+        (again,) = [event for event in events(world) if event["reason"] == "Again0"]
+        assert again["series"]["count"] == 4
+
+
+@simulated
+async def test_without_a_budget(world: Simulation) -> None:
+    async with recorder(world, refill=0) as subject:
+        for number in range(100):
+            subject.event(about(), "Normal", f"Reason{number}", "")
+        await idle(subject)
+        assert len(events(world)) == 100
+
+
+@simulated
+async def test_w27_a_full_queue_drops_what_is_new_and_counts_it(world: Simulation) -> None:
+    world.network.refuse()
+    async with recorder(world, queue_limit=10, flush_timeout=60) as subject:
+        for number in range(25):
+            subject.event(about(f"o{number}"), "Normal", "Reason", "")
+            subject.event(about(f"o{number}"), "Normal", "Reason", "")
+        assert subject.state.queued == 10
+        assert subject.state.overflowed == 30
+        world.network.accept()
+    assert {event["regarding"]["name"] for event in events(world)} == {f"o{number}" for number in range(10)}
+    assert {event["series"]["count"] for event in events(world)} == {2}
+
+
+@simulated
+async def test_an_outage_is_outlasted(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        world.network.refuse()
+        subject.event(about(), "Normal", "One", "")
+        await asyncio.sleep(65)
+        subject.event(about(), "Normal", "Two", "")
+        assert not events(world)
+        assert "refused" in str(subject.state.last_error).lower()
+        world.network.accept()
+        await asyncio.sleep(13)
+        assert {event["reason"] for event in events(world)} == {"One", "Two"}
+
+
+@simulated
+async def test_it_gives_up_in_the_end(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        world.network.refuse()
+        subject.event(about(), "Normal", "One", "")
+        await asyncio.sleep(12 * 12.5)
+        state = subject.state
+        assert (state.given_up, state.queued, state.series) == (1, 0, 0)
+        world.network.accept()
+
+
+@simulated
+async def test_an_answer_that_is_lost_makes_no_second_event(world: Simulation) -> None:
+    link = Link(world.new_client().transport)
+    async with EventRecorder(Client(link), CONTROLLER) as subject:
+        link.back = False
+        subject.event(about(), "Normal", "One", "")
+        await asyncio.sleep(5)
+        assert len(events(world)) == 1
+        assert subject.state.queued == 1
+        link.back = True
+        subject.event(about(), "Normal", "One", "")
+        await asyncio.sleep(READ_TIMEOUT + 15)
+        (event,) = events(world)
+        assert event["series"]["count"] == 2
+        assert (subject.state.refused, subject.state.queued) == (0, 0)
+        assert verbs(world) == ["create", "create", "patch"]
+
+
+@simulated
+async def test_servers_trouble_is_tried_again_and_others_go_first(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        world.server.faults.fail(503, verb="create", resource="events.events.k8s.io", retry_after=30)
+        subject.event(about(), "Normal", "One", "")
+        subject.event(about(), "Normal", "Two", "")
+        await asyncio.sleep(29)
+        assert not events(world)
+        await asyncio.sleep(2)
+        by_version = sorted(events(world), key=lambda event: int(event["metadata"]["resourceVersion"]))
+        assert [event["reason"] for event in by_version] == ["Two", "One"]
+
+
+@simulated
+async def test_what_is_refused_is_told_once(world: Simulation) -> None:
+    rule = world.server.forbid("create", "events.events.k8s.io")
+    async with recorder(world) as subject:
+        for number in range(5):
+            subject.event(about(f"o{number}"), "Normal", "One", "")
+            await idle(subject)
+        assert subject.state.refused == 5
+        rule.remove()
+        world.server.create(
+            "v1", "namespaces", {"metadata": {"name": "going", "finalizers": ["example.com/x"]}}
+        )
+        gone = {"apiVersion": "v1", "kind": "Pod", "namespace": "gone", "name": "p"}
+        for _ in range(2):
+            subject.event(gone, "Normal", "One", "")
+            await idle(subject)
+        assert subject.state.refused == 7
+        subject.event(about(), "Normal", "One", "")
+        await idle(subject)
+        assert len(events(world)) == 1
+    told = [
+        str(entry) for entry in world.history if "an event was refused" in str(entry) and "WARN" in str(entry)
+    ]
+    assert len(told) == 2, told
+
+
+@simulated
+async def test_leaving_sends_what_waits_and_the_last_counts(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        for _ in range(9):
+            subject.event(about(), "Normal", "One", "")
+            await asyncio.sleep(1)
+        subject.event(about(), "Normal", "Last", "")
+    assert {event["reason"]: event.get("series", {}).get("count") for event in events(world)} == {
+        "One": 9,
+        "Last": None,
+    }
+
+
+@simulated
+async def test_leaving_does_not_wait_for_ever(world: Simulation) -> None:
+    world.network.refuse()
+    began = world.now
+    async with recorder(world, flush_timeout=2.0) as subject:
+        subject.event(about(), "Normal", "One", "")
+        await asyncio.sleep(1)
+    assert world.now - began < 3.1
+    assert (subject.state.given_up, subject.state.queued) == (1, 0)
+    world.network.accept()
+
+
+@simulated
+async def test_it_runs_once(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        await asyncio.sleep(1)
+        with pytest.raises(AlreadyStartedError):
+            await subject.run()
+        subject.event(about(), "Normal", "One", "")
+    subject.event(about(), "Normal", "Two", "")
+    assert (subject.state.sent, subject.state.given_up, subject.state.queued) == (1, 1, 0)
+    with pytest.raises(AlreadyStartedError):
+        await subject.run()
+
+
+@simulated
+async def test_a_client_that_was_closed(world: Simulation) -> None:
+    client = world.new_client()
+    subject = EventRecorder(client, CONTROLLER)
+    with pytest.raises(ClientClosedError):
+        async with subject:
+            await client.close()
+            subject.event(about(), "Normal", "One", "")
+            await asyncio.sleep(1)
+    assert subject.state.given_up == 1
+
+
+@simulated
+async def test_names_and_notes_that_the_server_would_not_take(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        role = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "system:x"},
+        }
+        subject.event(role, "Normal", "One", "ä" * 2000)
+        subject.event(about("x" * 250), "Normal", "One", "")
+        await idle(subject)
+        first, second = sorted(events(world), key=lambda event: len(event["note"]), reverse=True)
+        assert (first["metadata"]["namespace"], first["regarding"]["name"]) == ("default", "system:x")
+        assert len(first["metadata"]["name"]) == len(second["metadata"]["name"]) == 32
+        assert len(first["note"].encode()) <= 1024
+        assert first["note"].endswith("ää…")
+
+
+@simulated
+async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
+    subject = recorder(world)
+    bad: list[tuple[Any, ...]] = [
+        (about(), "Error", "One", ""),
+        (about(), "Normal", "", ""),
+        (about(), "Normal", "x" * 129, ""),
+        (about(), "Normal", "One", None),
+        ({"metadata": {"name": "a"}}, "Normal", "One", ""),
+        ({"kind": "Pod"}, "Normal", "One", ""),
+        (KubeObject.from_dict({"kind": "Pod", "metadata": {}}), "Normal", "One", ""),
+    ]
+    for arguments in bad:
+        with pytest.raises(ConfigError):
+            subject.event(*arguments)
+    assert subject.state.recorded == 0
+    with pytest.raises(ConfigError):
+        EventRecorder(world.client, "")
+    assert repr(subject) == f"<EventRecorder {CONTROLLER}>"
+
+
+def test_it_belongs_to_one_loop() -> None:
+    subject = EventRecorder(Client.from_url("http://127.0.0.1:1"), CONTROLLER)
+    with pytest.raises(WrongEventLoopError):
+        subject.event(about(), "Normal", "One", "")
+
+
+async def storm(world: Simulation) -> None:
+    """Whatever goes wrong, what was recorded is either counted as dropped, or on the server with its count."""
+    subject = recorder(world, flush_timeout=600, refill=0)
+    expected: dict[str, int] = {}
+    async with subject:
+        trouble = asyncio.create_task(world.storm(300))
+        while not trouble.done():
+            name = f"o{world.random.randrange(6)}"
+            subject.event(about(name), "Normal", "One", "")
+            expected[name] = expected.get(name, 0) + 1
+            await asyncio.sleep(world.random.expovariate(0.5))
+        await trouble
+    assert subject.state.recorded == sum(expected.values())
+    assert subject.state.queued == 0
+    written: dict[str, int] = {}
+    for event in events(world):
+        name = event["regarding"]["name"]
+        written[name] = written.get(name, 0) + event.get("series", {}).get("count", 1)
+    world.note("recorder", f"dropped {subject.state.dropped}")
+    if not subject.state.dropped:
+        assert written == expected
+    assert set(written) <= set(expected)
+    assert sum(written.values()) <= sum(expected.values())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_a_storm(seed: int) -> None:
+    simulate(storm, seed=seed)

@@ -1,0 +1,46 @@
+"""Whatever goes wrong, never two lead; and once all is well, one does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer.tasks import finish
+from aioinformer.testing import Simulation, simulate
+
+from .world import Candidate, never_two, spec
+
+
+async def compete(world: Simulation) -> None:
+    candidates = [Candidate(world, name) for name in ("one", "two", "three")]
+    never_two(world, candidates)
+    tasks = []
+    for each in candidates:
+        each.cleanup = world.random.choice([0.0, 1.0, 4.0])
+        seconds = world.random.choice([1e9, 20.0, 90.0])
+        tasks.append(asyncio.create_task(each.campaign(seconds)))
+    storm = asyncio.create_task(world.storm(600))
+    while not storm.done():
+        await asyncio.sleep(world.random.expovariate(1 / 15))
+        one = world.random.choice(candidates)
+        if world.happens("partition", f"changes the link of {one.name}"):
+            one.link.there, one.link.back = (world.random.random() < 0.8 for _ in range(2))
+            one.link.seconds = world.random.choice([0.0, 0.0, 0.3, 2.0])
+            one.link.seconds_back = world.random.choice([0.0, 0.0, 0.3, 2.0, 4.5])
+        number = world.random.randrange(len(tasks))
+        if world.random.random() < 0.1 and world.happens("somebody", f"restarts {candidates[number].name}"):
+            await finish(tasks[number])
+            tasks[number] = asyncio.create_task(candidates[number].campaign())
+    await storm
+    for each in candidates:
+        each.link.there, each.link.back, each.link.seconds = True, True, 0.0
+        each.link.seconds_back = 0.0
+    await world.eventually(lambda: any(each.leads for each in candidates), within=60)
+    assert spec(world)["holderIdentity"] in {each.name for each in candidates if each.leads}
+    await finish(*tasks)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_never_two_lead(seed: int) -> None:
+    simulate(compete, seed=seed)

@@ -1,0 +1,430 @@
+"""LeaderElector: client-go's semantics, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    AlreadyStartedError,
+    Client,
+    ClientClosedError,
+    ConfigError,
+    LeaderElector,
+    LeadershipLostError,
+)
+from aioinformer.tasks import finish
+from aioinformer.testing import Simulation, simulate
+
+from .world import LEASE, Candidate, never_two, spec
+
+
+def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
+    """Turns a scenario into a test."""
+
+    def test() -> None:
+        simulate(scenario, seed=1, shrink=False)
+
+    test.__name__, test.__doc__ = getattr(scenario, "__name__", ""), scenario.__doc__
+    return test
+
+
+def verbs(world: Simulation) -> list[str]:
+    return [request.verb for request in world.server.requests if request.resource == "leases"]
+
+
+@simulated
+async def test_c88_a_new_lease_begins_at_no_transition(world: Simulation) -> None:
+    one = Candidate(world, "one", labels={"app": "operator"})
+    async with one.elector:
+        assert one.elector.is_leader
+        one.elector.require_leadership()
+        said = spec(world)
+        assert (said["holderIdentity"], said["leaseDurationSeconds"], said["leaseTransitions"]) == (
+            "one",
+            15,
+            0,
+        )
+        assert said["acquireTime"] == said["renewTime"]
+        assert said["acquireTime"].startswith("2025-06-15T15:06:40.")
+        await asyncio.sleep(100)
+        later = spec(world)
+        assert later["acquireTime"] == said["acquireTime"]
+        assert later["renewTime"] > said["renewTime"]
+        assert later["leaseTransitions"] == 0
+        assert one.elector.state.renewed_seconds is not None
+        assert one.elector.state.renewed_seconds < 2.1
+        assert world.server.get(*LEASE)["metadata"]["labels"] == {"app": "operator"}
+    assert not one.elector.state.is_leader
+    assert one.leaders == ["one"]
+
+
+@simulated
+async def test_c89_renewing_is_one_update_each_two_seconds(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    async with one.elector:
+        await asyncio.sleep(20.5)
+        assert verbs(world) == ["get", "create", *["update"] * 10]
+        # Somebody else has changed the Lease: the update conflicts, and is made again of what was read.
+        world.server.patch(
+            "coordination.k8s.io/v1", "leases", "operator", {"metadata": {"labels": {"a": "b"}}}
+        )
+        await asyncio.sleep(2)
+        assert verbs(world)[12:] == ["update", "get", "update"]
+        assert world.server.get(*LEASE)["metadata"]["labels"] == {"a": "b"}
+        await asyncio.sleep(2)
+        assert verbs(world)[15:] == ["update"]
+
+
+@simulated
+async def test_c90_left_it_is_given_back_and_the_next_need_not_wait(world: Simulation) -> None:
+    one, two = Candidate(world, "one"), Candidate(world, "two")
+    async with one.elector:
+        waiting = asyncio.create_task(two.campaign())
+        await asyncio.sleep(60)
+        assert not two.leads
+        before = spec(world)
+    said = spec(world)
+    assert (said["holderIdentity"], said["leaseDurationSeconds"], said["leaseTransitions"]) == ("", 1, 0)
+    left = world.now
+    await world.eventually(lambda: two.leads, within=4.5, every=0.1)
+    said = spec(world)
+    assert (said["holderIdentity"], said["leaseTransitions"]) == ("two", 1)
+    assert said["acquireTime"] > before["renewTime"]
+    assert world.now - left < 4.5
+    assert two.leaders == ["one", "two"]
+    await finish(waiting)
+
+
+@simulated
+async def test_c90_giving_back_goes_on_after_a_conflict(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    async with one.elector:
+        failing = world.server.faults.fail(409, verb="update", resource="leases", times=3)
+    assert spec(world)["holderIdentity"] == ""
+    failing.remove()
+
+
+@simulated
+async def test_not_given_back_it_expires(world: Simulation) -> None:
+    one, two = Candidate(world, "one", release=False), Candidate(world, "two")
+    async with one.elector:
+        waiting = asyncio.create_task(two.campaign())
+        await asyncio.sleep(30)
+    left = world.now
+    assert spec(world)["holderIdentity"] == "one"
+    await world.eventually(lambda: two.leads, within=30, every=0.1)
+    assert 13 <= world.now - left <= 15 + 2 * 4.5
+    assert spec(world)["leaseTransitions"] == 1
+    await finish(waiting)
+
+
+@simulated
+async def test_c87_the_holders_clock_decides_nothing(world: Simulation) -> None:
+    """A Lease from the far future is left alone for as long as it says, counted from its last change."""
+    for stamp in ("2090-01-01T00:00:00.000000Z", "1990-01-01T00:00:00.000000Z"):
+        world.server.create(
+            "coordination.k8s.io/v1",
+            "leases",
+            {
+                "metadata": {"name": "operator"},
+                "spec": {
+                    "holderIdentity": "old",
+                    "leaseDurationSeconds": 40,
+                    "renewTime": stamp,
+                    "acquireTime": stamp,
+                    "leaseTransitions": 6,
+                },
+            },
+        )
+        one = Candidate(world, "one")
+        began = world.now
+        waiting = asyncio.create_task(one.campaign())
+        await asyncio.sleep(39)
+        # It changes once more, as when it is renewed: the time begins anew.
+        world.server.patch(
+            "coordination.k8s.io/v1", "leases", "operator", {"spec": {"renewTime": stamp[:-2] + "1Z"}}
+        )
+        await world.eventually(lambda one=one: one.leads, within=100, every=0.1)  # type: ignore[misc]
+        assert 39 + 40 <= world.now - began <= 39 + 40 + 2 * 4.5
+        assert spec(world)["leaseTransitions"] == 7
+        await finish(waiting)
+        world.server.delete("coordination.k8s.io/v1", "leases", "operator")
+
+
+@simulated
+async def test_c88_a_lease_of_nobody_is_taken_at_once(world: Simulation) -> None:
+    world.server.create("coordination.k8s.io/v1", "leases", {"metadata": {"name": "operator"}, "spec": {}})
+    one = Candidate(world, "one")
+    began = world.now
+    async with one.elector:
+        assert world.now - began < 1
+        assert spec(world)["leaseTransitions"] == 1
+
+
+@simulated
+async def test_ones_own_lease_is_taken_up_again(world: Simulation) -> None:
+    """After a restart, where the identity is the same."""
+    first = Candidate(world, "one", release=False)
+    async with first.elector:
+        acquired = spec(world)["acquireTime"]
+    again = Candidate(world, "one")
+    began = world.now
+    async with again.elector:
+        assert world.now - began < 1
+        assert spec(world)["leaseTransitions"] == 0
+        assert spec(world)["acquireTime"] == acquired
+
+
+@simulated
+async def test_w26_cut_off_it_ends_its_work_before_another_can_lead(world: Simulation) -> None:
+    for way in ("there", "back"):
+        one, two = Candidate(world, "one"), Candidate(world, "two")
+        never_two(world, [one, two])
+        one.cleanup = 4.0
+        first = asyncio.create_task(one.campaign())
+        await world.eventually(lambda one=one: one.leads, within=20, every=0.1)  # type: ignore[misc]
+        second = asyncio.create_task(two.campaign())
+        await asyncio.sleep(30)
+        setattr(one.link, way, False)
+        cut = world.now
+        await world.eventually(lambda two=two: two.leads, within=40, every=0.01)  # type: ignore[misc]
+        ((lost_at, error),) = one.lost
+        _, ended = one.terms[-1]
+        assert 8 <= ended - cut <= 14.01  # ten seconds after the last renewal, and the cleaning up
+        assert lost_at - ended < 0.01
+        assert error.why == "it could not be renewed for 10 s"
+        assert (error.lease, error.identity) == ("default/operator", "one")
+        assert "no answer within 5 s" in str(error.__cause__)
+        assert 13 <= world.now - cut <= 15 + 2 * 4.5
+        setattr(one.link, way, True)
+        await asyncio.sleep(60)
+        assert two.leads
+        assert not one.leads
+        await finish(first, second)
+        await asyncio.sleep(0)
+
+
+@simulated
+async def test_a_connection_that_falls_silent_is_not_the_end(world: Simulation) -> None:
+    """There is time for another request."""
+    one = Candidate(world, "one")
+    async with one.elector:
+        for _ in range(20):
+            await asyncio.sleep(world.random.uniform(3, 9))
+            one.link.there = False
+            await asyncio.sleep(2.5)
+            one.link.there = True
+        assert one.elector.is_leader
+
+
+@simulated
+async def test_slow_answers_do_not_stretch_a_leadership(world: Simulation) -> None:
+    """Time counts from when a renewal was sent: others may have seen it ever since. Upstream counts from its answer."""
+    candidates = [Candidate(world, "one"), Candidate(world, "two")]
+    never_two(world, candidates)
+    tasks = [asyncio.create_task(each.campaign()) for each in candidates]
+    for _ in range(30):
+        await world.eventually(lambda: any(each.leads for each in candidates), within=60, every=0.1)
+        (leader,) = (each for each in candidates if each.leads)
+        leader.cleanup = 4.9
+        leader.link.seconds_back = 4.8
+        await asyncio.sleep(world.random.uniform(10, 20))
+        leader.link.there = False
+        await world.eventually(lambda leader=leader: not leader.leads, every=0.1)  # type: ignore[misc]
+        await asyncio.sleep(world.random.uniform(0, 10))
+        leader.link.there, leader.link.seconds_back = True, 0.0
+    assert all(each.terms for each in candidates)
+    await finish(*tasks)
+
+
+@simulated
+async def test_who_finds_another_leader_leaves_at_once(world: Simulation) -> None:
+    """Somebody took the Lease by hand."""
+    one = Candidate(world, "one")
+    task = asyncio.create_task(one.campaign())
+    await world.eventually(lambda: one.leads, every=0.1)
+    world.server.patch("coordination.k8s.io/v1", "leases", "operator", {"spec": {"holderIdentity": "thief"}})
+    await world.eventually(lambda: not one.leads, within=2.5, every=0.01)
+    assert [error.why for _, error in one.lost] == ["thief holds it"]
+    assert spec(world)["holderIdentity"] == "thief"
+    assert one.leaders == ["one", "thief"]
+    await finish(task)
+
+
+@simulated
+async def test_the_body_decides_how_it_ends(world: Simulation) -> None:
+    elector = Candidate(world, "one").elector
+    assert await elector.run(lambda: asyncio.sleep(3, "done")) == "done"
+
+    async def fail() -> None:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        await elector.run(fail)
+    assert spec(world)["holderIdentity"] == ""
+    with pytest.raises(LeadershipLostError, match="it does not lead"):
+        elector.require_leadership()
+
+
+@simulated
+async def test_lost_and_cancelled_tell_each_other_apart(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    deadline_passed = False
+    try:
+        async with asyncio.timeout(30), one.elector:
+            await asyncio.sleep(1e9)
+    except TimeoutError:
+        deadline_passed = True
+    assert deadline_passed
+    assert spec(world)["holderIdentity"] == ""
+
+    async def hold_out() -> str:
+        """Who ignores that the leadership is lost is told on leaving."""
+        try:
+            await asyncio.sleep(1e9)
+        except asyncio.CancelledError:
+            await asyncio.sleep(1)
+        return "done"
+
+    one.link.there = True
+    task = asyncio.create_task(one.elector.run(hold_out))
+    await world.eventually(lambda: one.elector.is_leader, every=0.1)
+    one.link.there = False
+    with pytest.raises(LeadershipLostError):
+        await task
+    one.link.there = True
+
+    async def fail_of_it() -> None:
+        try:
+            await asyncio.sleep(1e9)
+        except asyncio.CancelledError:
+            raise ValueError("of it") from None
+
+    failing = asyncio.create_task(one.elector.run(fail_of_it))
+    await world.eventually(lambda: one.elector.is_leader, within=40, every=0.1)
+    one.link.there = False
+    with pytest.raises(ValueError, match="of it"):
+        await failing
+    one.link.there = True
+    async with one.elector:
+        assert asyncio.current_task() is not None
+        assert one.elector.is_leader
+
+
+@simulated
+async def test_who_is_too_late_is_told(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    one.cleanup = 30
+    task = asyncio.create_task(one.campaign())
+    await world.eventually(lambda: one.leads, every=0.1)
+    one.link.there = False
+    await world.eventually(lambda: bool(one.lost), every=0.1)
+    await finish(task)
+    assert any("went on for 25.0 s too long" in str(entry) for entry in world.history)
+
+
+@simulated
+async def test_refused_it_goes_on_asking_and_says_why(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    rule = world.server.forbid("get", "leases")
+    task = asyncio.create_task(one.campaign())
+    await asyncio.sleep(60)
+    assert not one.leads
+    assert "403 Forbidden" in str(one.elector.state.last_error)
+    rule.remove()
+    await world.eventually(lambda: one.leads, within=5, every=0.1)
+    assert one.elector.state.last_error is None
+    await finish(task)
+
+
+@simulated
+async def test_a_client_that_is_closed_is_the_end(world: Simulation) -> None:
+    client = world.new_client()
+    elector = LeaderElector(client, "operator", "default", "one")
+    with pytest.raises(LeadershipLostError, match="it cannot be renewed: the client is closed"):
+        async with elector:
+            await client.close()
+            await asyncio.sleep(1e9)
+    with pytest.raises(ClientClosedError):
+        async with elector:
+            raise AssertionError("it cannot lead")
+
+
+@simulated
+async def test_cancelled_while_it_asks_it_leaves_no_lease_behind(world: Simulation) -> None:
+    """The answer is missing, not the Lease."""
+    one = Candidate(world, "one")
+    one.link.back = False
+    original = one.link.get
+    one.link.get = lambda *args, **kwargs: _get_anyway(one, original, *args, **kwargs)  # type: ignore[method-assign]
+    task = asyncio.create_task(one.campaign())
+    await world.eventually(lambda: "create" in verbs(world), every=0.01)
+    await asyncio.sleep(0.5)
+    assert spec(world)["holderIdentity"] == "one"
+    one.link.back = True
+    await finish(task)
+    assert spec(world)["holderIdentity"] == ""
+
+
+async def _get_anyway(one: Candidate, get: Any, *args: Any, **kwargs: Any) -> Any:
+    back, one.link.back = one.link.back, True
+    try:
+        return await get(*args, **kwargs)
+    finally:
+        one.link.back = back
+
+
+@simulated
+async def test_c91_each_new_leader_is_told_once(world: Simulation) -> None:
+    """Nothing is called where nobody has led; upstream's OnStoppedLeading is."""
+    one, two = Candidate(world, "one"), Candidate(world, "two")
+    async with one.elector:
+        await asyncio.sleep(10)
+        waiting = asyncio.create_task(two.campaign())
+        await asyncio.sleep(30)
+        await finish(waiting)
+        assert one.leaders == two.leaders == ["one"]
+        assert not two.terms
+
+
+@simulated
+async def test_a_callback_that_raises_is_nobodys_end(world: Simulation) -> None:
+    def fail(leader: str) -> None:
+        raise ValueError(leader)
+
+    elector = LeaderElector(world.client, "operator", "default", "one", on_new_leader=fail)
+    async with elector:
+        assert elector.state.leader == "one"
+        assert elector.state.transitions == 0
+        with pytest.raises(AlreadyStartedError):
+            async with elector:
+                raise AssertionError("not twice")
+        assert repr(elector) == "<LeaderElector default/operator as one>"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lease_duration": 10.0},
+        {"renew_deadline": 2.4},
+        {"retry_period": 0.0},
+        {"lease_duration": float("inf")},
+        {"identity": ""},
+        {"on_new_leader": "print"},
+    ],
+)
+def test_what_cannot_work_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        LeaderElector(Client.from_url("http://127.0.0.1:1"), "operator", "default", **options)
+
+
+def test_identities_are_unique() -> None:
+    client = Client.from_url("http://127.0.0.1:1")
+    made = {LeaderElector(client, "operator", "default").identity for _ in range(3)}
+    assert len(made) == 3
+    assert logging.getLogger("aioinformer.leaderelection.elector").name

@@ -1,0 +1,138 @@
+"""Candidates in a simulation, and the links that connect each of them with the server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from aioinformer import Client, LeaderElector, LeadershipLostError, Transport, TransportError
+from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
+from aioinformer.testing import Simulation
+
+LEASE = ("coordination.k8s.io/v1", "leases", "operator", "default")
+
+
+class Link:
+    """A Transport that can be cut on the way there, or on the way back: what was asked for is done then.
+
+    Attributes:
+        there: Whether requests arrive.
+        back: Whether answers do.
+        seconds: That a request takes, over and above.
+        seconds_back: That an answer takes.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.there = self.back = True
+        self.seconds = self.seconds_back = 0.0
+
+    @property
+    def server(self) -> str:
+        return self._transport.server
+
+    @property
+    def namespace(self) -> str:
+        return self._transport.namespace
+
+    async def open(self) -> None:
+        await self._transport.open()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
+        return await self._both_ways(self._transport.get(path, query, timeout=timeout), timeout)
+
+    async def send(
+        self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
+    ) -> bytes:
+        return await self._both_ways(self._transport.send(change, path, query, timeout=timeout), timeout)
+
+    async def stream(
+        self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
+    ) -> ByteStream:
+        raise AssertionError("electors stream nothing")
+
+    async def _both_ways(self, asking: Coroutine[Any, Any, bytes], timeout: float) -> bytes:
+        try:
+            async with asyncio.timeout(timeout):
+                await self._pass(self.there, self.seconds)
+                answer = await asking
+                await self._pass(self.back, self.seconds_back)
+                return answer
+        except TimeoutError as error:
+            raise TransportError(f"no answer within {timeout:g} s") from error
+        finally:
+            asking.close()
+
+    async def _pass(self, is_open: bool, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if not is_open:
+            await asyncio.get_running_loop().create_future()
+
+
+class Candidate:
+    """An elector that leads again and again, and notes when."""
+
+    def __init__(self, world: Simulation, name: str, **options: Any) -> None:
+        self.world = world
+        self.name = name
+        self.link = Link(world.new_client().transport)
+        self.leaders: list[str] = []
+        self.elector = LeaderElector(
+            Client(self.link),
+            "operator",
+            "default",
+            name,
+            on_new_leader=self.leaders.append,
+            wall=lambda: 1_750_000_000.0 + world.now,
+            random=world.random,
+            **options,
+        )
+        self.leads = False
+        self.terms: list[tuple[float, float]] = []
+        self.lost: list[tuple[float, LeadershipLostError]] = []
+        self.cleanup = 0.0
+
+    async def lead(self, seconds: float = 1e9) -> None:
+        """Lead for so long, and note it."""
+        began, self.leads = self.world.now, True
+        self.world.note(self.name, "leads")
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            try:
+                await asyncio.sleep(self.cleanup)
+            finally:
+                self.leads = False
+                self.terms.append((began, self.world.now))
+                self.world.note(self.name, "leads no more")
+
+    async def campaign(self, seconds: float = 1e9) -> None:
+        """Run again after each end."""
+        while True:
+            try:
+                await self.elector.run(lambda: self.lead(seconds))
+            except LeadershipLostError as error:
+                self.lost.append((self.world.now, error))
+
+
+def never_two(world: Simulation, candidates: Iterable[Candidate]) -> None:
+    """See that never two lead."""
+    everybody = list(candidates)
+
+    def check() -> None:
+        leading = [each.name for each in everybody if each.leads]
+        assert len(leading) <= 1, leading
+        for each in everybody:
+            assert not each.elector.is_leader or each.leads or each.elector._body is not None
+
+    world.always(check)
+
+
+def spec(world: Simulation) -> dict[str, Any]:
+    """What the Lease says."""
+    found: dict[str, Any] = world.server.get(*LEASE)["spec"]
+    return found

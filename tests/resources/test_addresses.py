@@ -1,0 +1,74 @@
+"""Where objects are asked for; nothing that a caller says leads elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer import ConfigError, KubeObject
+from aioinformer.listwatch.resource import Resource as Collection
+from aioinformer.resources.addresses import Addresses
+
+PODS = Addresses(Collection("v1", "pods"), True)
+CAVES = Addresses(Collection("example.com/v1", "caves"), True)
+NODES = Addresses(Collection("v1", "nodes"), False)
+
+
+def test_paths() -> None:
+    assert PODS.of("default/a") == "/api/v1/namespaces/default/pods/a"
+    assert CAVES.of("default/a", "status") == "/apis/example.com/v1/namespaces/default/caves/a/status"
+    assert NODES.of("system:node") == "/api/v1/nodes/system%3Anode"
+    assert PODS.within("") == "/api/v1/pods"
+
+
+def test_keys_and_objects() -> None:
+    obj = {"metadata": {"name": "a", "namespace": "default"}}
+    assert (
+        PODS.key_of(obj) == PODS.key_of(KubeObject.from_dict(obj)) == PODS.key_of("default/a") == "default/a"
+    )
+    assert PODS.for_new(obj) == ("/api/v1/namespaces/default/pods", "default/a")
+    generated = {"metadata": {"generateName": "a-", "namespace": "default"}}
+    assert PODS.for_new(generated) == ("/api/v1/namespaces/default/pods", "default/")
+    assert NODES.for_new({"metadata": {"generateName": "a-"}}) == ("/api/v1/nodes", "")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "a",
+        "/a",
+        "default/",
+        "a/b/c",
+        "default/..",
+        "default/.",
+        "../a",
+        "default/a%2f",
+        "",
+        {},
+        {"metadata": {}},
+        None,
+    ],
+)
+def test_what_names_no_pod(target: Any) -> None:
+    with pytest.raises(ConfigError, match=r"pods"):
+        PODS.key_of(target)
+
+
+@pytest.mark.parametrize("target", ["default/a", "..", "", "a/b/c"])
+def test_what_names_no_node(target: str) -> None:
+    with pytest.raises(ConfigError, match=r"nodes"):
+        NODES.key_of(target)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {"metadata": {"name": "a"}},
+        {"metadata": {"name": "..", "namespace": "x"}},
+        {"metadata": {"name": "a", "namespace": ".."}},
+    ],
+)
+def test_nothing_is_created_elsewhere(obj: Any) -> None:
+    with pytest.raises(ConfigError):
+        PODS.for_new(obj)

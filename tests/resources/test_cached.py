@@ -1,0 +1,261 @@
+"""CachedResource: a read never shows less than was written here; the watch is frozen to see who waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    CachedResource,
+    Client,
+    ConfigError,
+    KubeObject,
+    NotFoundError,
+    Resource,
+    SharedIndexInformer,
+    SharedInformerFactory,
+    StoppedError,
+    SyncTimeout,
+    VersionTimeout,
+)
+from aioinformer.resources import cached
+from aioinformer.testing import APIServer
+
+PATIENCE = 20.0
+KEY = "default/a"
+
+Maps = CachedResource[KubeObject]
+
+
+def configmap(name: str = "a", *finalizers: str, namespace: str = "default", **data: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": namespace, "finalizers": list(finalizers)}, "data": data}
+
+
+@asynccontextmanager
+async def world(**options: Any) -> AsyncIterator[tuple[APIServer, Maps]]:
+    """A server with an informer on it, and reads with patience."""
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        options.setdefault("timeout", PATIENCE)
+        timeout = options.pop("timeout")
+        async with SharedInformerFactory(client) as factory:
+            informer = factory.for_resource("v1", "configmaps", **options)
+            factory.start()
+            await factory.wait_for_cache_sync()
+            yield server, CachedResource(Resource(client, "v1", "configmaps"), informer, timeout=timeout)
+
+
+async def blocked(task: asyncio.Task[Any]) -> None:
+    """See that something waits."""
+    done, _ = await asyncio.wait({task}, timeout=0.1)
+    assert not done
+
+
+async def test_reads_wait_for_what_was_written_and_for_nothing_else() -> None:
+    async with world() as (server, maps):
+        other = await maps.create(configmap("b"))
+        assert await maps.get(other.key) == other
+        frozen = server.faults.freeze(verb="watch")
+        written = await maps.create(configmap(k="1"))
+        written = await maps.patch(written, {"data": {"k": "2"}})
+        one = asyncio.create_task(maps.get(KEY))
+        lists = [asyncio.create_task(read) for read in (maps.list(), maps.by_index("namespace", "default"))]
+        for read in (one, *lists):
+            await blocked(read)
+        assert await maps.get(other.key) == other
+        frozen.remove()
+        found = await one
+        everything, of_index = await asyncio.gather(*lists)
+        assert found == written
+        assert found.resource_version == written.resource_version
+        assert everything == of_index
+        assert {obj.key for obj in everything if obj.name != "kube-root-ca.crt"} == {KEY, other.key}
+        assert not maps._written
+        assert repr(maps) == "<CachedResource configmaps>"
+
+
+async def test_deletions_are_waited_for() -> None:
+    async with world() as (server, maps):
+        held = await maps.create(configmap("a", "example.com/x"))
+        assert await maps.get(KEY) == held
+        frozen = server.faults.freeze(verb="watch")
+        assert await maps.delete(held) is not None
+        assert await maps.drop_finalizer(KEY, "example.com/x") is None
+        read = asyncio.create_task(maps.get(KEY))
+        await blocked(read)
+        frozen.remove()
+        with pytest.raises(NotFoundError, match=r"configmaps 'default/a' not found"):
+            await read
+
+
+async def test_what_was_created_and_deleted_at_once_does_not_appear_later() -> None:
+    async with world() as (server, maps):
+        frozen = server.faults.freeze(verb="watch")
+        await maps.delete(await maps.create(configmap()))
+        read = asyncio.create_task(maps.get(KEY))
+        await blocked(read)  # the cache has no such object: not yet
+        frozen.remove()
+        with pytest.raises(NotFoundError):
+            await read
+        assert await maps.list(selector=lambda obj: obj.key == KEY) == []
+
+
+async def test_a_namesake_that_others_made_since() -> None:
+    async with world() as (server, maps):
+        old = await maps.create(configmap())
+        await maps.get(KEY)
+        frozen = server.faults.freeze(verb="watch")
+        await maps.delete(old)
+        new = server.create("v1", "configmaps", configmap())
+        frozen.remove()
+        assert (await maps.get(KEY)).uid == new["metadata"]["uid"]
+
+
+async def test_made_again_by_ourselves() -> None:
+    async with world() as (server, maps):
+        frozen = server.faults.freeze(verb="watch")
+        await maps.delete(await maps.create(configmap(k="1")))
+        again = await maps.create(configmap(k="2"))
+        frozen.remove()
+        assert await maps.get(KEY) == again
+
+
+async def test_answers_in_another_order() -> None:
+    """What is written last is not always answered last."""
+    async with world() as (server, maps):
+        first = await maps.resource.create(configmap(k="1"))
+        second = await maps.resource.patch(first, {"data": {"k": "2"}})
+        frozen = server.faults.freeze(verb="watch")
+        third = await maps.patch(first, {"data": {"k": "3"}})
+        maps._note_written(second)
+        read = asyncio.create_task(maps.get(KEY))
+        await blocked(read)
+        frozen.remove()
+        assert await read == third
+        await maps.delete(third)
+        maps._note_written(third)
+        with pytest.raises(NotFoundError):
+            await maps.get(KEY)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_a_cache_that_does_not_come_is_named(gone: bool) -> None:
+    async with world(timeout=0.2) as (server, maps):
+        obj = await maps.create(configmap())
+        await maps.get(KEY)
+        server.faults.freeze(verb="watch")
+        if gone:
+            await maps.delete(obj)
+            wanted = "without default/a"
+        else:
+            wanted = f"default/a at {(await maps.patch(obj, {'data': {'k': '1'}})).resource_version}"
+        started = asyncio.get_running_loop().time()
+        reads: list[Callable[[], Awaitable[Any]]] = [lambda: maps.get(KEY), maps.list]
+        for read in reads:
+            with pytest.raises(
+                VersionTimeout, match=rf"configmaps: not {wanted} after 0\.2 s: reached \d+; "
+            ):
+                await read()
+        assert asyncio.get_running_loop().time() - started < 5
+        assert maps._written
+        server.faults.thaw()
+        for _ in range(100):
+            try:
+                await maps.list()
+                break
+            except VersionTimeout:
+                continue
+        assert not maps._written
+
+
+async def test_all_that_is_waited_for_has_one_deadline() -> None:
+    async with world(timeout=0.5) as (server, maps):
+        server.faults.freeze(verb="watch")
+        for number in range(5):
+            await maps.create(configmap(f"m{number}"))
+        started = asyncio.get_running_loop().time()
+        with pytest.raises(VersionTimeout):
+            await maps.list()
+        assert asyncio.get_running_loop().time() - started < 2
+
+
+async def test_namespaces_that_are_not_read_are_not_waited_for() -> None:
+    async with world(namespaces=["default", "kube-public"]) as (_, maps):
+        await maps.create(configmap("a", namespace="kube-system"))
+        await maps.delete("kube-system/a")
+        made = await maps.create(configmap("a", namespace="kube-public"))
+        assert not any(key.startswith("kube-system") for key in maps._written)
+        assert await maps.get(made.key) == made
+        assert await maps.list("kube-public", lambda obj: obj.name == "a") == [made]
+
+
+async def test_an_informer_that_has_not_listed_or_has_stopped() -> None:
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        frozen = server.faults.freeze()
+        async with SharedInformerFactory(client) as factory:
+            informer: SharedIndexInformer[KubeObject] = factory.for_resource("v1", "configmaps")
+            maps = CachedResource(Resource(client, "v1", "configmaps"), informer, timeout=0.1)
+            with pytest.raises(SyncTimeout):
+                await maps.get(KEY)
+            frozen.remove()
+            await informer.wait_synced(PATIENCE)
+            with pytest.raises(NotFoundError):
+                await maps.get(KEY)
+            made = await maps.create(configmap())
+            await maps.get(KEY)
+            server.faults.freeze(verb="watch")
+            await maps.patch(made, {"data": {"k": "1"}})
+        with pytest.raises(StoppedError):
+            await maps.get(KEY)
+        with pytest.raises(ConfigError):
+            await maps.get("a")
+
+
+async def test_what_nobody_reads_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached, "_SWEEP_AT", 10)
+    async with world() as (_, maps):
+        maps._sweep_at = 10
+        for number in range(60):
+            made = await maps.create(configmap(f"m{number}"))
+            if number % 3 == 0:
+                await maps.delete(made)
+            await maps.informer.wait_for(made, PATIENCE)
+        assert len(maps._written) <= 22
+
+
+async def test_a_read_that_is_cancelled_leaves_the_next_to_wait() -> None:
+    async with world() as (server, maps):
+        frozen = server.faults.freeze(verb="watch")
+        made = await maps.create(configmap())
+        read = asyncio.create_task(maps.get(KEY))
+        await blocked(read)
+        read.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await read
+        assert len(maps.informer.version_waits) == 0
+        frozen.remove()
+        assert await maps.get(KEY) == made
+
+
+async def test_many_writers_each_read_what_they_wrote() -> None:
+    async with world() as (server, maps):
+
+        async def come_and_go(number: int) -> None:
+            name = f"m{number}"
+            for turn in range(5):
+                obj = await maps.create(configmap(name, k=str(turn)))
+                assert (await maps.get(obj.key))["data"] == {"k": str(turn)}
+                if turn % 2:
+                    server.faults.drop_watches()
+                obj = await maps.apply({"kind": "ConfigMap", **configmap(name, l="x")}, force=True)
+                assert (await maps.get(obj.key))["data"]["l"] == "x"
+                assert obj.key in {each.key for each in await maps.list()}
+                await maps.delete(obj)
+                with pytest.raises(NotFoundError):
+                    await maps.get(obj.key)
+
+        await asyncio.gather(*(come_and_go(number) for number in range(8)))
+        assert not maps._written

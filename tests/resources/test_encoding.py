@@ -1,0 +1,110 @@
+"""Objects of every kind become what is sent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from kubernetes.aio.client import V1ConfigMap as AioConfigMap
+from kubernetes_asyncio.client import V1ConfigMap, V1ObjectMeta
+
+from aioinformer import ConfigError, DecodeError, KubeObject, TypeMeta
+from aioinformer.resources.encoding import encode, fields_of, require_whole
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str = ""
+    resource_version: str | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+
+
+class Spec(msgspec.Struct, omit_defaults=True):
+    size: int | None = None
+    parts: list[dict[str, int | None]] = []
+
+
+class Cave(msgspec.Struct):
+    metadata: Meta
+    spec: Spec | None = None
+    kind: str = "Cave"
+
+
+class WholeMeta(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+
+
+class WholeCave(msgspec.Struct, forbid_unknown_fields=True):
+    metadata: WholeMeta
+    parts: dict[str, list[WholeMeta]] = {}
+    parent: WholeCave | None = None
+
+
+class AlmostWhole(msgspec.Struct, forbid_unknown_fields=True):
+    metadata: WholeMeta
+    specs: list[dict[str, Spec | None]] = []
+
+
+def test_what_is_none_in_a_struct_is_not_said() -> None:
+    cave = Cave(Meta("a", resource_version="7"), Spec(parts=[{"x": 1, "y": None}]))
+    assert fields_of(cave) == {
+        "metadata": {"name": "a", "namespace": "", "resourceVersion": "7"},
+        "spec": {"parts": [{"x": 1}]},
+        "kind": "Cave",
+    }
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert (
+        fields_of(Cave(Meta("a", deletion_timestamp=moment)))["metadata"]["deletionTimestamp"]
+        == "2026-01-02T03:04:05Z"
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        V1ConfigMap(metadata=V1ObjectMeta(name="a", resource_version="7"), data={"k": "v"}),
+        AioConfigMap.from_dict({"metadata": {"name": "a", "resourceVersion": "7"}, "data": {"k": "v"}}),
+    ],
+    ids=["kubernetes_asyncio", "kubernetes.aio"],
+)
+def test_models(model: Any) -> None:
+    fields = fields_of(model)
+    assert fields["metadata"] == {"name": "a", "resourceVersion": "7"}
+    assert fields["data"] == {"k": "v"}
+    assert msgspec.json.decode(encode(fields)) == fields
+    require_whole(model)
+
+
+def test_kube_objects_say_what_their_list_said() -> None:
+    raw = b'{"metadata":{"name":"a"},"x":null}'
+    obj = KubeObject.from_bytes(raw, TypeMeta("v1", "ConfigMap"))
+    assert fields_of(obj) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "x": None}
+    require_whole(obj)
+
+
+def test_dicts_are_the_callers_own() -> None:
+    given = {"metadata": {"name": "a"}}
+    fields = fields_of(given)
+    fields["kind"] = "x"
+    assert given == {"metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "default/a", [1], object()])
+def test_what_is_no_object(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"is no object: use KubeObject"):
+        fields_of(wrong)
+
+
+def test_what_is_no_json() -> None:
+    with pytest.raises(DecodeError, match=r"not JSON"):
+        encode({"a": object()})
+
+
+def test_a_struct_that_names_some_fields_is_no_whole_object() -> None:
+    require_whole(WholeCave(WholeMeta("a")))
+    for part in (Cave(Meta("a")), AlmostWhole(WholeMeta("a"))):
+        with pytest.raises(ConfigError, match=rf"{type(part).__name__} names some of an object's fields"):
+            require_whole(part)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+from kubernetes_asyncio.client.exceptions import ApiException
+
+from aioinformer import ApiError, DecodeError, TransportError
+from aioinformer.failures import api_error, asking, network_error
+
+
+def status(**fields: object) -> bytes:
+    return json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", **fields}).encode()
+
+
+def test_a_status_is_taken_as_it_is() -> None:
+    error = api_error(410, status(code=410, reason="Expired", message="too old", details={"kind": "pods"}))
+    assert (error.status, error.reason, error.message) == (410, "Expired", "too old")
+    assert error.details == {"kind": "pods"}
+    assert error.is_expired
+
+
+def test_a_status_without_a_code_has_the_answers() -> None:
+    assert api_error(403, status(reason="Forbidden")).status == 403
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (401, "Unauthorized"),
+        (403, "Forbidden"),
+        (404, "NotFound"),
+        (410, "Gone"),
+        (429, "TooManyRequests"),
+        (500, "InternalError"),
+        (502, ""),
+        (503, "ServiceUnavailable"),
+    ],
+)
+def test_an_answer_of_text_has_the_reason_of_its_code(code: int, reason: str) -> None:
+    error = api_error(code, b"no JSON at all\n")
+    assert (error.status, error.reason, error.message) == (code, reason, "no JSON at all")
+
+
+def test_html_is_told_in_a_few_words() -> None:
+    page = (
+        b"<html><head><title>x</title><style>p {}</style></head><h1>502 &amp; Bad</h1>\n<p>nginx" + b"!" * 900
+    )
+    error = api_error(502, page)
+    assert error.message.startswith("502 & Bad nginx!!")
+    assert len(error.message) < 400
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xff", b"[1]", b'{"kind":"Pod"}', b"[" * 4000])
+def test_no_body_can_break_it(body: bytes) -> None:
+    assert api_error(500, body).status == 500
+
+
+def test_retry_after_is_seconds_or_a_date() -> None:
+    assert api_error(429, b"", "3").retry_after == 3
+    assert api_error(503, b"", "Wed, 21 Oct 2026 07:28:00 GMT", wall=lambda: 1792567670.0).retry_after == 10
+    assert api_error(429, b"", "soon").retry_after is None
+    assert api_error(429, b"", "-5").retry_after is None
+    assert api_error(429, b"", "Fri, 31 Dec 99999 23:59:59 GMT").retry_after is None
+    assert api_error(429, status(details={"retryAfterSeconds": 7}), "3").retry_after == 7
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("reset"), TimeoutError(), ConnectionResetError(), aiohttp.ClientError("odd")]
+)
+def test_errors_of_the_network_are_transport_errors(error: Exception) -> None:
+    with pytest.raises(TransportError, match=r"^list pods: ") as caught, asking("list pods"):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+def test_an_api_exception_is_an_api_error() -> None:
+    raised: Any = ApiException(status=410, reason="Gone")
+    raised.body = status(code=410, reason="Expired", message="too old").decode()
+    raised.headers = {"Retry-After": "2"}
+    with pytest.raises(ApiError) as caught, asking("list pods"):
+        raise raised
+    assert caught.value.is_expired
+    assert caught.value.retry_after == 2
+    assert str(caught.value) == "list pods: 410 Expired: too old"
+    bare = network_error(ApiException(status=503, reason="Service Unavailable"))
+    assert isinstance(bare, ApiError)
+    assert (bare.status, bare.message) == (503, "Service Unavailable")
+
+
+def test_errors_of_this_package_say_what_was_asked() -> None:
+    with pytest.raises(ApiError, match=r"^list pods: 404"), asking("list pods"):
+        raise ApiError(404)
+    with pytest.raises(DecodeError, match=r"^list pods: bad"), asking("list pods"):
+        raise DecodeError("bad")
+    with pytest.raises(ApiError, match=r"^first: 404"), asking("second"), asking("first"):
+        raise ApiError(404)
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(ValueError, match=r"^mine$"), asking("list pods"):
+        raise ValueError("mine")
