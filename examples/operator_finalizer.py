@@ -1,7 +1,7 @@
-"""The smallest operator: a finalizer, so that something can be cleaned up before an object goes.
+"""Finalizers by hand, for what `operator_cleanup.py` has no declaration for: here, only some objects have one.
 
-The informer reads, through the ApiClient of kubernetes_asyncio that also writes. The handler only notes keys;
-`reconcile` looks at the newest state in the cache, and may be called for the same key again and again.
+The patches name what they expect, so nobody else's finalizer is lost, whoever writes at the same time. That an object
+is gone already, or another has its name by now, is no error.
 
     python examples/operator_finalizer.py
 """
@@ -10,69 +10,46 @@ from __future__ import annotations
 
 import asyncio
 
-from kubernetes_asyncio.client import ApiClient, Configuration, CoreV1Api, V1ConfigMap
-from kubernetes_asyncio.client.exceptions import ApiException
-
-from aioinformer import (
-    KubeObject,
-    ListWatch,
-    ResourceEventHandlerFuncs,
-    SharedIndexInformer,
-    add_finalizer,
-    contains_finalizer,
-    remove_finalizer,
-)
+from aioinformer import Client, KubeObject, contains_finalizer
+from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import APIServer
 
 FINALIZER = "examples.aioinformer.dev/cleanup"
 
 
-async def reconcile(obj: KubeObject, api: CoreV1Api) -> None:
-    """Put our finalizer on what lives, and clean up after what is to go."""
-    if obj.metadata.deletion_timestamp is None:
-        wanted, changed = add_finalizer(obj, FINALIZER)
-        if changed:
-            print("taking care of", obj.key)
-    else:
-        if contains_finalizer(obj, FINALIZER):
-            print("cleaning up after", obj.key)
-        wanted, changed = remove_finalizer(obj, FINALIZER)
-    if changed:
-        try:
-            await api.replace_namespaced_config_map(obj.name, obj.namespace, wanted.decode(V1ConfigMap))
-        except ApiException as error:
-            if error.status not in (404, 409):  # gone, or changed meanwhile: then we are told of that
-                raise
+def operator(client: Client, gone: asyncio.Event) -> Manager:
+    """Takes care of ConfigMaps that say what they are about."""
+    manager = Manager(client)
+    maps = manager.resource("v1", "configmaps")
 
+    async def reconcile(request: Request[KubeObject]) -> None:
+        obj = request.object
+        if obj is None:
+            print(request.key, "is gone")
+            gone.set()
+        elif obj.metadata.deletion_timestamp is None:
+            if "about" in obj.get("data", {}) and not contains_finalizer(obj, FINALIZER):
+                print("taking care of", request.key)
+                await maps.ensure_finalizer(obj, FINALIZER)
+        elif contains_finalizer(obj, FINALIZER):
+            print("cleaning up after", request.key)
+            await maps.drop_finalizer(obj, FINALIZER)
 
-async def operate(api_client: ApiClient, server: APIServer) -> None:
-    """Reconcile each config map that changes, until one has come and gone."""
-    keys: asyncio.Queue[str] = asyncio.Queue()
-    informer = SharedIndexInformer(ListWatch.for_resource(api_client, "v1", "configmaps"), KubeObject)
-    informer.add_event_handler(
-        ResourceEventHandlerFuncs(
-            on_add=lambda obj, is_in_initial_list: keys.put_nowait(obj.key),
-            on_update=lambda old, new: keys.put_nowait(new.key),
-            on_delete=lambda obj: keys.put_nowait(obj.key),
-        )
-    )
-    async with informer:
-        await informer.wait_synced(timeout=30)
-        server.create("v1", "configmaps", {"metadata": {"name": "database"}})
-        while True:
-            obj = informer.store.get_by_key(key := await keys.get())
-            if obj is None:
-                print(key, "is gone")
-                return
-            await reconcile(obj, CoreV1Api(api_client))
-            if contains_finalizer(obj, FINALIZER) and obj.metadata.deletion_timestamp is None:
-                server.delete("v1", "configmaps", obj.name)  # what a user would do, some day
+    manager.add(Controller("maps", reconcile, maps))
+    return manager
 
 
 async def main() -> None:
     """Run on an API server inside this process."""
-    async with APIServer() as server, ApiClient(Configuration(host=server.url)) as api_client:
-        await operate(api_client, server)
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        gone = asyncio.Event()
+        server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
+        server.create("v1", "configmaps", {"metadata": {"name": "database"}, "data": {"about": "a database"}})
+        async with operator(client, gone):
+            while "finalizers" not in server.get("v1", "configmaps", "database")["metadata"]:
+                await asyncio.sleep(0.01)
+            server.delete("v1", "configmaps", "database")  # what a user does, some day
+            await gone.wait()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ JSON patches and TLS need the extra: `pip install aioinformer[testing]`.
 
 from __future__ import annotations
 
+from aioinformer.testing.controlplane import CONTROLLERS
 from aioinformer.testing.errors import MissingExtraError, StatusError, TestingError, UnknownNameError
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.requests import Request
@@ -21,6 +22,7 @@ from aioinformer.testing.simulation import TROUBLES, Simulation, SimulationError
 
 __all__ = [
     "APIServer",
+    "CONTROLLERS",
     "Faults",
     "Fault",
     "Request",

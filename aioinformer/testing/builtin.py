@@ -30,6 +30,19 @@ _EVENT_FIELDS = (
     FieldLabel("type"),
 )
 
+_NEW_EVENT_FIELDS = (
+    FieldLabel("regarding.kind"),
+    FieldLabel("regarding.namespace"),
+    FieldLabel("regarding.name"),
+    FieldLabel("regarding.uid"),
+    FieldLabel("regarding.apiVersion"),
+    FieldLabel("regarding.resourceVersion"),
+    FieldLabel("regarding.fieldPath"),
+    FieldLabel("reason"),
+    FieldLabel("reportingController"),
+    FieldLabel("type"),
+)
+
 _WITH_GENERATION = frozenset(
     [
         "CronJob",
@@ -214,6 +227,7 @@ BUILTIN: tuple[ResourceType, ...] = (
     ),
     _grouped("coordination.k8s.io", "v1", "leases", "Lease", create_on_update=True),
     _grouped("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
+    _grouped("events.k8s.io", "v1", "events", "Event", "ev", fields=_NEW_EVENT_FIELDS, create_on_update=True),
     _grouped("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False),
     _grouped("networking.k8s.io", "v1", "ingresses", "Ingress", "ing", subresources=_STATUS),
     _grouped("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", "netpol"),

@@ -16,6 +16,8 @@ from aioinformer.testing import errors
 from aioinformer.testing.apply import apply_configuration, follow_update, is_followed
 from aioinformer.testing.builtin import BUILTIN, NAMESPACES
 from aioinformer.testing.defaults import fill_in, on_write
+from aioinformer.testing.events import GROUP as EVENTS_GROUP
+from aioinformer.testing.events import check_event
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
 from aioinformer.testing.storage import Collection, Storage, StoredEvent, StoredObject
@@ -172,6 +174,8 @@ class Cluster:
                 new.setdefault("status", {})
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
+        if resource.group == EVENTS_GROUP:
+            check_event(resource, new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
@@ -292,6 +296,8 @@ class Cluster:
         result = self._merge(resource, old, {**new, "metadata": metadata}, options)
         check_metadata(resource, result["metadata"])
         check_finalizers(resource, old["metadata"], result["metadata"])
+        if resource.group == EVENTS_GROUP:
+            check_event(resource, result, old)
         if result == old:
             return stored
         if not options.applied and is_followed(old):

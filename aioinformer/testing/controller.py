@@ -29,7 +29,12 @@ class Controller:
 
     Args:
         cluster: The cluster.
+
+    Attributes:
+        name: What kube-controller-manager calls it.
     """
+
+    name = ""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

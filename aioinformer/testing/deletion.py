@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from aioinformer.testing.storage import StoredEvent, StoredObject
 
 _DEFAULT_GRACE = 30
-_FOREGROUND = "foregroundDeletion"
-_ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
 
 
 class Deletion(NamedTuple):
@@ -101,11 +101,11 @@ def _with_propagation(finalizers: list[str], options: DeleteOptions) -> list[str
     """The finalizers with those that the propagation policy asks for."""
     if options.propagation_policy is None:
         return finalizers
-    kept = [entry for entry in finalizers if entry not in (_FOREGROUND, _ORPHAN)]
+    kept = [entry for entry in finalizers if entry not in (FOREGROUND, ORPHAN)]
     if options.propagation_policy == "Foreground":
-        kept.append(_FOREGROUND)
+        kept.append(FOREGROUND)
     elif options.propagation_policy == "Orphan":
-        kept.append(_ORPHAN)
+        kept.append(ORPHAN)
     return kept
 
 

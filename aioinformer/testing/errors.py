@@ -75,7 +75,10 @@ class MissingExtraError(TestingError, ImportError):
 
 
 class UnknownNameError(TestingError, ValueError):
-    """A fault is to be about a verb or resource that this server does not have: it would never be met."""
+    """A fault is to be about a verb or resource that this server does not have: it would never be met.
+
+    Or a controller is asked for that the embedded control plane does not have.
+    """
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         super().__init__(f"no {what} named {name!r}; there are: {', '.join(sorted(known))}")

@@ -81,7 +81,7 @@ class Handler:
             await asyncio.sleep(seconds)
         try:
             failure = self._faults.failure_for(request)
-            if failure is not None and not failure.in_stream:
+            if failure is not None and not (failure.in_stream and request.verb == "watch"):
                 raise failure.error
             self._authorize(request, _bearer_token(http))
             if failure is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import MissingExtraError, StatusError, bad_request, unsupported_media_type
@@ -65,10 +67,28 @@ def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
             "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
         )
     try:
-        return jsonpatch.apply_patch(obj, patch)
+        return _json_patch_class()(patch).apply(obj)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, KeyError, TypeError) as error:
         message = "the server rejected our request due to an error in our request"
         raise StatusError(422, "Invalid", message, details={}) from error
+
+
+@cache
+def _json_patch_class() -> Any:
+    """JSON patches as the real server takes them: a test for null also holds where there is no such field."""
+    import jsonpatch
+
+    class Test(jsonpatch.TestOperation):
+        def apply(self, obj: Any) -> Any:
+            parent, last = self.pointer.to_last(obj)
+            if self.operation.get("value", "") is None and isinstance(parent, dict) and last not in parent:
+                return obj
+            return super().apply(obj)
+
+    class JsonPatch(jsonpatch.JsonPatch):
+        operations = MappingProxyType({**jsonpatch.JsonPatch.operations, "test": Test})
+
+    return JsonPatch
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

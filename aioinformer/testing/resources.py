@@ -134,6 +134,10 @@ class Registry:
         """The resource in any of its versions, or None."""
         return next((t for t in self._types.values() if t.group == group and t.plural == plural), None)
 
+    def of_kind(self, group: str, kind: str) -> ResourceType | None:
+        """The resource whose objects are of a kind, in any of its versions, or None."""
+        return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)
+
     def names(self) -> set[str]:
         """What resources can be called: their plurals, alone and with their groups."""
         plurals = {t.plural for t in self._types.values()}

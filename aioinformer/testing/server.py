@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import NAMESPACES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
-from aioinformer.testing.controller import Controller, settle
-from aioinformer.testing.controlplane import ControlPlane
+from aioinformer.testing.controller import settle
+from aioinformer.testing.controlplane import CONTROLLERS
+from aioinformer.testing.controlplane import control_plane as controllers_of
 from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import delete, delete_collection
 from aioinformer.testing.faults import Fault, Faults
@@ -25,7 +26,7 @@ from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -69,8 +70,9 @@ class APIServer:
         watch_list: Whether watches can send the initial events (`sendInitialEvents`); without, they refuse as
             servers before 1.32 do.
         control_plane: Do what a cluster's controllers and kubelets do for deletion: empty namespaces,
-            release volumes, collect what has lost its owner, end pods. Without it nothing is finalised, as with
-            a bare kube-apiserver.
+            release volumes, collect what has lost its owner, end pods. False for nothing of it, as with a bare
+            kube-apiserver; or the names of those wanted, out of `CONTROLLERS`, which kube-controller-manager's
+            `--controllers` knows too.
         seed: Makes uids and generated names repeatable.
         clock: Gives the time for timestamps.
 
@@ -91,7 +93,7 @@ class APIServer:
         watch_buffer: int = 10_000,
         bookmark_interval: float = 60.0,
         watch_list: bool = True,
-        control_plane: bool = True,
+        control_plane: bool | Collection[str] = True,
         seed: int | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -102,9 +104,8 @@ class APIServer:
         self._token = token
         self._forbidden: list[Fault] = []
         self._certificates = Certificates() if tls else None
-        self._controllers: list[Controller] = [Definitions(self.cluster)]
-        if control_plane:
-            self._controllers.append(ControlPlane(self.cluster))
+        wanted = (CONTROLLERS if control_plane else ()) if isinstance(control_plane, bool) else control_plane
+        self._controllers = [Definitions(self.cluster), *controllers_of(self.cluster, wanted)]
         self._work = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self.faults = Faults(

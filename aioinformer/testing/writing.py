@@ -10,6 +10,7 @@ from aioinformer.testing.answers import as_json, read_body, show, success
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection
 from aioinformer.testing.errors import StatusError
+from aioinformer.testing.eviction import evict
 from aioinformer.testing.objects import Object, load, parse, parse_yaml
 from aioinformer.testing.patches import (
     APPLY_PATCH,
@@ -95,7 +96,7 @@ class Writer:
                 self._cluster.commit(resource, stored, _bound(resource, load(resource, stored), node))
             case "eviction":
                 options = _delete_options(given.get("deleteOptions") or {}, request)
-                delete(self._cluster, resource, request.namespace, request.name, options)
+                evict(self._cluster, request.namespace, request.name, options)
             case _:
                 raise errors.method_not_allowed()
         self._changed()

@@ -35,7 +35,8 @@ def runnable() -> list[Any]:
 
 @pytest.mark.parametrize(("source", "path"), runnable())
 async def test_code_runs(source: str, path: Path) -> None:
-    code: CodeType = compile(source, path, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code: CodeType = compile(source, path, "exec", flags, dont_inherit=True)
     result = FunctionType(code, {"asyncio": asyncio, "__name__": path.stem})()
     if inspect.isawaitable(result):
         coroutine: Coroutine[Any, Any, None] = result  # type: ignore[assignment]

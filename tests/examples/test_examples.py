@@ -15,14 +15,26 @@ from aioinformer import Client
 from aioinformer.testing import APIServer
 from examples import (
     aiohttp_app,
+    claim_backup,
+    event_recorder,
     factory,
     fastapi_app,
+    leader_election,
     listener_handoff,
+    namespace_finalizer,
+    operator_cleanup,
+    operator_fastapi,
     operator_finalizer,
+    operator_leader,
+    operator_quickstart,
+    operator_triggers,
+    own_writes,
     quickstart,
     reflector_bare_queue,
     tombstones,
     typed_objects,
+    work_queue,
+    writing,
 )
 
 FOLDER = Path(quickstart.__file__).parent
@@ -163,6 +175,116 @@ async def test_operator_finalizer(capsys: Printed) -> None:
         "taking care of default/database",
         "cleaning up after default/database",
         "default/database is gone",
+    ]
+
+
+async def test_namespace_finalizer(capsys: Printed) -> None:
+    await namespace_finalizer.main()
+    assert lines(capsys) == [
+        "opened an account for acme",
+        "acme is empty: closed its account",
+        "acme is gone",
+    ]
+
+
+async def test_claim_backup(capsys: Printed) -> None:
+    await claim_backup.main()
+    printed = lines(capsys)
+    assert printed[0] == "photos is in use"
+    assert [line for line in printed if line != "photos is in use"] == [
+        "the pod ends",
+        "took a backup of photos",
+        "photos is gone",
+    ]
+
+
+async def test_operator_quickstart(capsys: Printed) -> None:
+    await operator_quickstart.main()
+    printed = lines(capsys)
+    assert set(printed) == {"exposed default/web", "hidden default/web"}
+    assert printed.count("exposed default/web") > 1, "it was deleted once"
+    assert printed[-1] == "hidden default/web"
+
+
+async def test_operator_cleanup(capsys: Printed) -> None:
+    await operator_cleanup.main()
+    assert lines(capsys) == [
+        "made the bucket of default/photos",
+        "still there: True",
+        "deletes a file of default/photos, of 2",
+        "deletes a file of default/photos, of 1",
+        "removed the bucket of default/photos",
+        "gone",
+    ]
+
+
+async def test_operator_triggers(capsys: Printed) -> None:
+    await operator_triggers.main()
+    printed = lines(capsys)
+    assert printed[:3] == [
+        "of the first list: default/settings",
+        "by its secret: default/settings",
+        "by the timer: default/timed",
+    ]
+    assert printed[3:5] == ["configmaps passed 1 of 2", "secrets, by map_of passed 1 of 2"]
+
+
+async def test_operator_fastapi(capsys: Printed) -> None:
+    await operator_fastapi.main()
+    assert lines(capsys) == [
+        "/healthz: 200",
+        "/readyz: 503",
+        "/readyz: 200",
+        'workqueue_adds_total{name="maps"} 1',
+    ]
+
+
+async def test_operator_leader(capsys: Printed) -> None:
+    await operator_leader.main()
+    assert lines(capsys) == ["both ready; leading: 1", "two reconciles default/settings"]
+
+
+async def test_writing(capsys: Printed) -> None:
+    await writing.main()
+    assert lines(capsys) == [
+        "created default/settings {'color': 'red'}",
+        "too late: Conflict default/settings",
+        "patched {'color': 'green', 'size': '9'}",
+        "applied {'color': 'green', 'size': '9', 'shape': 'round'}",
+        "not ours: ['.data.color']",
+        "invalid: ['metadata.name']",
+        "gone",
+    ]
+
+
+async def test_own_writes(capsys: Printed) -> None:
+    await own_writes.main()
+    assert lines(capsys) == ["default/counter-0 50", "default/counter-1 50", "read at the server: 0"]
+
+
+async def test_leader_election(capsys: Printed) -> None:
+    await leader_election.main()
+    assert lines(capsys) == [*(f"leader number {n}" for n in range(3)), "everybody has led: ['a', 'b', 'c']"]
+
+
+async def test_event_recorder(capsys: Printed) -> None:
+    await event_recorder.main()
+    assert lines(capsys) == [
+        "Normal Provisioned 10 Gi on disk-7 1",
+        "Warning MountFailed try 0: timed out 20",
+        "over the budget: 16",
+    ]
+
+
+async def test_work_queue(capsys: Printed) -> None:
+    await work_queue.main()
+    printed = lines(capsys)
+    assert printed[0] == "fetched example.com/a after 0 failures"
+    assert "fetched example.com/b after 2 failures" in printed
+    assert printed[-3:] == [
+        "fetched example.com/high after 0 failures",
+        "fetched example.com/low after 0 failures",
+        "drained",
     ]
 
 

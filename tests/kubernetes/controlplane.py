@@ -195,14 +195,20 @@ class ControlPlane:
         created = post_json(url, body, ca_file=self.ca_file, token=self.token)
         return str(created["metadata"]["name"])
 
-    async def start_controller_manager(self, controllers: Sequence[str] = CONTROLLERS) -> None:
-        """The controllers that empty namespaces, collect garbage and take protecting finalizers off.
+    def start_controller_manager(
+        self, controllers: Sequence[str] = CONTROLLERS, abort: threading.Event | None = None
+    ) -> None:
+        """The controllers that empty namespaces, collect garbage and take protecting finalizers off. Blocks.
 
         A namespace that held anything is gone 5 s after its deletion, as upstream has it.
         """
         command = self._running.controller_manager(controllers)
         process = self._add("kube-controller-manager", command, self._controller_manager_is_ready)
-        await in_thread(lambda abort: process.start(deadline=READY_DEADLINE, abort=abort))
+        process.start(deadline=READY_DEADLINE, abort=abort or threading.Event())
+
+    def stop_controller_manager(self) -> None:
+        """From now on nothing is finalised. Blocks."""
+        self._processes.pop("kube-controller-manager").stop(grace=GRACE)
 
     async def kubectl(self, *args: str, stdin: str | None = None) -> str:
         """Runs kubectl as the admin and returns what it printed.

@@ -13,6 +13,7 @@ import uvloop
 from tests.kubernetes.controlplane import ControlPlane
 from tests.kubernetes.kubectl import KubectlError
 from tests.kubernetes.process import StartError
+from tests.kubernetes.threads import in_thread
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
 
@@ -139,7 +140,7 @@ def test_it_serves_uvloop_too(control_plane: ControlPlane) -> None:
 @pytest.mark.usefixtures("kubernetes_binaries")
 async def test_the_controllers_finalise_and_the_gates_open() -> None:
     async with ControlPlane(feature_gates={"ShardedListAndWatch": True}) as own:
-        await own.start_controller_manager()
+        await in_thread(lambda abort: own.start_controller_manager(abort=abort))
         assert 'name="ShardedListAndWatch",stage="ALPHA"} 1' in await own.kubectl("get", "--raw", "/metrics")
         await own.kubectl("create", "namespace", "emptied")
         await own.kubectl("--namespace=emptied", "create", "configmap", "inside")

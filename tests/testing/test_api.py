@@ -166,7 +166,7 @@ async def test_a_namespace_is_emptied_in_the_background(api: APIClient, server: 
     async with api.watch("/api/v1/namespaces", resourceVersion=str(server.resource_version)) as lines:
         deleted = await api.delete("/api/v1/namespaces/team")
         assert deleted.body["status"]["phase"] == "Terminating"
-        assert await lines.take(2) == [("MODIFIED", "team"), ("DELETED", "team")]
+        assert await lines.take(3) == [("MODIFIED", "team"), ("MODIFIED", "team"), ("DELETED", "team")]
     assert server.snapshot("v1", "configmaps") == {}
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
-from aioinformer.testing import ResourceType, StatusError
+from aioinformer.testing import ResourceType, StatusError, UnknownNameError
 from aioinformer.testing.builtin import BUILTIN, CLAIMS, DEFINITIONS, NAMESPACES, PODS, VOLUMES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
-from aioinformer.testing.controller import Controller, settle
-from aioinformer.testing.controlplane import ControlPlane
+from aioinformer.testing.controller import settle
+from aioinformer.testing.controlplane import CONTROLLERS, control_plane
 from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import Deletion, delete, delete_collection
 from aioinformer.testing.objects import Object, load
@@ -25,14 +26,12 @@ WHOLE = WriteOptions(whole=True)
 class World:
     """A cluster that keeps the events it saw, with a control plane if wanted."""
 
-    def __init__(self, *, control_plane: bool = True) -> None:
+    def __init__(self, controllers: Collection[str] = CONTROLLERS) -> None:
         self.now = 1_700_000_000.0
         self.cluster = Cluster(seed=1, clock=lambda: self.now)
         self.events: list[tuple[str, str]] = []
         self.cluster.observers.append(lambda _, event: self.events.append((event.type, event.key)))
-        self.controllers: list[Controller] = [Definitions(self.cluster)]
-        if control_plane:
-            self.controllers.append(ControlPlane(self.cluster))
+        self.controllers = [Definitions(self.cluster), *control_plane(self.cluster, controllers)]
 
     def create(self, resource: ResourceType, name: str, namespace: str = "default", **content: Any) -> Object:
         metadata = {"name": name, **content.pop("metadata", {})}
@@ -79,7 +78,7 @@ def world() -> World:
 
 @pytest.fixture
 def bare() -> World:
-    return World(control_plane=False)
+    return World(())
 
 
 def test_an_object_without_finalizers_goes_at_once(world: World) -> None:
@@ -281,9 +280,10 @@ def test_a_volume_that_is_released_goes(world: World) -> None:
     assert world.get(VOLUMES, "disk") is None
 
 
-def owned(owner: Object, *others: Object) -> dict[str, Any]:
+def owned(owner: Object, *others: Object, blocking: bool = False) -> dict[str, Any]:
     references = [
         {
+            **({"blockOwnerDeletion": True} if blocking else {}),
             "apiVersion": each["apiVersion"],
             "kind": each["kind"],
             "name": each["metadata"]["name"],
@@ -305,8 +305,8 @@ def test_what_is_owned_goes_after_its_owner(world: World) -> None:
 
 def test_what_is_owned_goes_before_its_owner_in_the_foreground(world: World) -> None:
     deployment = world.create(DEPLOYMENTS, "web")
-    replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment))
-    world.create(PODS, "web-1-a", metadata=owned(replicas), spec={"nodeName": "n"})
+    replicas = world.create(REPLICASETS, "web-1", metadata=owned(deployment, blocking=True))
+    world.create(PODS, "web-1-a", metadata=owned(replicas, blocking=True), spec={"nodeName": "n"})
     outcome = world.delete(DEPLOYMENTS, "web", propagation_policy="Foreground")
     assert not outcome.gone
     gone = [key for kind, key in world.events if kind == "DELETED"]
@@ -400,3 +400,42 @@ def test_the_work_is_done_in_small_steps(world: World) -> None:
     delete(world.cluster, NAMESPACES, "", "team", DeleteOptions())
     assert sum(1 for controller in world.controllers for _ in controller.work()) >= 20
     assert world.get(NAMESPACES, "team") is None
+
+
+def test_an_owner_that_never_was_counts_as_gone(world: World) -> None:
+    nobody = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "uid": "u"}}
+    world.cluster.create(CONFIGMAPS, "default", {"metadata": {"name": "a", **owned(nobody)}})
+    assert world.get(CONFIGMAPS, "a") is not None
+    world.settle()
+    assert world.get(CONFIGMAPS, "a") is None
+
+
+def test_an_owner_of_an_unknown_kind_keeps_what_it_owns(world: World) -> None:
+    cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "x", "uid": "u"}}
+    world.create(CONFIGMAPS, "a", metadata=owned(cave))
+    assert world.get(CONFIGMAPS, "a") is not None
+
+
+def test_a_volume_of_a_pod_alone_goes_with_it() -> None:
+    """A claim of an ephemeral volume, even where a finalizer keeps the pod: it has been shut down."""
+    world = World(["persistentvolumeclaim-protection-controller"])
+    spec = {"nodeName": "n", "volumes": [{"name": "v", "ephemeral": {}}]}
+    pod = world.create(PODS, "p", spec=spec, metadata={"finalizers": ["x/y"]})
+    world.create(CLAIMS, "p-v", metadata=owned(pod))
+    world.delete(CLAIMS, "p-v")
+    world.delete(PODS, "p")
+    assert world.get(CLAIMS, "p-v") is not None
+    world.delete(PODS, "p", grace_period_seconds=0)
+    assert world.get(PODS, "p") is not None
+    assert world.get(CLAIMS, "p-v") is None
+
+
+def test_controllers_can_be_chosen_by_name() -> None:
+    world = World(["namespace-controller"])
+    world.create(PODS, "a", spec={"nodeName": "n"})
+    assert not world.delete(PODS, "a").gone
+    world.create(NAMESPACES, "team")
+    world.delete(NAMESPACES, "team")
+    assert world.get(NAMESPACES, "team") is None
+    with pytest.raises(UnknownNameError, match="no controller named 'job-controller'"):
+        World(["job-controller"])

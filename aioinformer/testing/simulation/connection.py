@@ -11,8 +11,9 @@ from aioinformer.testing.simulation.history import Arrived
 from aioinformer.testing.simulation.line import Line, reset_by_peer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from aioinformer.testing.simulation.exchange import Asked
     from aioinformer.testing.simulation.network import Network
 
 _CLOSING = b'"k8s.io/initial-events-end":"true"'
@@ -31,31 +32,22 @@ class Connection:
     Args:
         network: Whose latencies and troubles it has.
         name: What the history calls it.
-        path: What is asked for.
-        query: Likewise.
-        headers: Likewise.
+        asked: What is asked for.
 
     Attributes:
         task: The server's, which answers.
     """
 
-    def __init__(
-        self,
-        network: Network,
-        name: str,
-        path: str,
-        query: Sequence[tuple[str, str]],
-        headers: Mapping[str, str],
-    ) -> None:
+    def __init__(self, network: Network, name: str, asked: Asked) -> None:
         self._network = network
         self.name = name
-        self.path = path
+        self.path = asked.path
         self._answer: Line[_Head | Exception | None] = Line(network, self._take)
         self._arrived: deque[_Item] = deque()
         self._news = asyncio.Event()
         self._dead = False
         self.task = asyncio.get_running_loop().create_task(
-            self._serve(query, headers), name=f"server of {name}", context=network.servers()
+            self._serve(asked), name=f"server of {name}", context=network.servers()
         )
 
     def __repr__(self) -> str:
@@ -143,9 +135,9 @@ class Connection:
 
     # Within
 
-    async def _serve(self, query: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> None:
+    async def _serve(self, asked: Asked) -> None:
         await asyncio.sleep(self._network.delay())
-        await answer(self._network.handler, self, self.path, query, headers)
+        await answer(self._network.handler, self, asked)
 
     def _take(self, item: _Item) -> None:
         self._network.history.add(self.name, Arrived(item))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import HttpVersion11, RawRequestMessage
-from aiohttp.streams import EMPTY_PAYLOAD
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -36,14 +36,35 @@ class Wire(Protocol):
         """End the connection at once."""
 
 
-async def answer(
-    handler: Answer, wire: Wire, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str]
-) -> None:
-    """Let the server answer a GET."""
-    given = CIMultiDictProxy(CIMultiDict(headers))
+class Asked(NamedTuple):
+    """A request.
+
+    Args:
+        path: From the root of the server.
+        query: Names and values.
+        headers: Likewise.
+        method: Of HTTP.
+        body: What is sent.
+    """
+
+    path: str
+    query: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str] = MappingProxyType({})
+    method: str = "GET"
+    body: bytes = b""
+
+    def __str__(self) -> str:
+        text = "&".join(f"{key}={value}" for key, value in self.query)
+        asked = f"{self.method} {self.path}?{text}" if text else f"{self.method} {self.path}"
+        return f"{asked} {self.body.decode(errors='replace')}" if self.body else asked
+
+
+async def answer(handler: Answer, wire: Wire, asked: Asked) -> None:
+    """Let the server answer a request."""
+    given = CIMultiDictProxy(CIMultiDict(asked.headers))
     message = RawRequestMessage(
-        method="GET",
-        path=path,
+        method=asked.method,
+        path=asked.path,
         version=HttpVersion11,
         headers=given,
         raw_headers=(),
@@ -51,15 +72,25 @@ async def answer(
         compression=None,
         upgrade=False,
         chunked=False,
-        url=URL.build(path=path, query=list(query)),
+        url=URL.build(path=asked.path, query=list(asked.query)),
     )
     task = asyncio.current_task()
     assert task is not None
-    protocol = cast("Any", _Protocol(wire))
-    http = web.BaseRequest(message, EMPTY_PAYLOAD, protocol, _Writer(wire), task, asyncio.get_running_loop())
+    protocol, body = cast("Any", _Protocol(wire)), cast("Any", _Body(asked.body))
+    http = web.BaseRequest(message, body, protocol, _Writer(wire), task, asyncio.get_running_loop())
     response = await handler(http)
     await response.prepare(http)
     await response.write_eof()
+
+
+class _Body:
+    """What the handler uses of a request's body, which is all there."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        yield self._body
 
 
 class _Protocol:

@@ -51,6 +51,11 @@ class History:
         """Note what somebody does now."""
         self.entries.append(Entry(self._clock() - START, who, what))
 
+    def end(self) -> None:
+        """Let go of the clock, and so of the world: whoever keeps the history keeps nothing else."""
+        ended = self._clock()
+        self._clock = lambda: ended
+
     def text(self, last: int | None = None) -> str:
         """A line for each entry; of the last so many only, if given."""
         entries = self.entries if last is None else self.entries[-last:]
@@ -87,13 +92,13 @@ class Arrived:
     __slots__ = ("_item",)
 
     def __init__(self, item: bytes | tuple[int, object] | Exception | None) -> None:
-        self._item = item
+        self._item = str(item) if isinstance(item, Exception) else item  # an error would keep who raised it
 
     def __str__(self) -> str:
         item = self._item
         if item is None:
             return "<- end"
-        if isinstance(item, Exception):
+        if isinstance(item, str):
             return f"<- {item}"
         if isinstance(item, tuple):
             return f"<- status {item[0]}"

@@ -20,11 +20,11 @@ from aioinformer.testing.simulation.loop import is_servers
 from aioinformer.testing.simulation.pipe import End, Pipe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from contextvars import Context
     from random import Random
 
-    from aioinformer.testing.simulation.exchange import Answer
+    from aioinformer.testing.simulation.exchange import Answer, Asked
     from aioinformer.testing.simulation.history import History
 
 PORT = 6443
@@ -144,19 +144,16 @@ class Network(Listener):
         """Those that their clients have not closed."""
         return [*self._asked, *(each for each in self._pipes if not each.client.is_closing())]
 
-    async def ask(
-        self, path: str, query: Sequence[tuple[str, str]], headers: Mapping[str, str]
-    ) -> Connection:
-        """Connect and send a GET.
+    async def ask(self, asked: Asked) -> Connection:
+        """Connect and send a request.
 
         Raises:
             ConnectionRefusedError: The server takes no connections.
         """
         name = f"request {self.tried + 1}"
-        text = "&".join(f"{key}={value}" for key, value in query)
-        self.history.add(name, f"GET {path}?{text}" if text else f"GET {path}")
+        self.history.add(name, asked)
         await self.reach(name)
-        connection = Connection(self, name, path, query, headers)
+        connection = Connection(self, name, asked)
         self._asked[connection] = None
         return connection
 

@@ -122,6 +122,7 @@ def run_once(
             error = _run_on(loop, main)
             gc.collect(0)  # what was lost without a word says so now
     finally:
+        history.end()
         if was_collecting:
             gc.enable()
     happened = sum(world.happened for world in worlds)

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from aioinformer.errors import ClientClosedError, IdleTimeoutError, TransportError
+from aioinformer.failures import api_error, ours
 from aioinformer.listwatch.client import Client
-from aioinformer.listwatch.failures import api_error, ours
-from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, Query
+from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, Change, Query
+from aioinformer.testing.simulation.exchange import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedTransport:
-    """GET requests over a simulated network; see `aioinformer.listwatch.transport.Transport`.
+    """Requests over a simulated network; see `aioinformer.listwatch.transport.Transport`.
 
     Args:
         network: The network.
@@ -48,24 +49,33 @@ class SimulatedTransport:
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The whole body of an answer."""
-        body = await self._ask(path, query, timeout)
-        try:
-            return b"".join([chunk async for chunk in body])
-        finally:
-            await body.aclose()
+        return await _read(await self._ask(self._asked(path, query), timeout))
+
+    async def send(
+        self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
+    ) -> bytes:
+        """Ask for a change; the whole body of the answer."""
+        asked = self._asked(path, query)._replace(method=change.method, body=change.body)
+        asked = asked._replace(headers={**asked.headers, "Content-Type": change.content_type})
+        with _naming(self.server):
+            async with asyncio.timeout(timeout):
+                return await _read(await self._ask(asked, None))
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> Body:
         """The body of an answer as it arrives."""
-        return await self._ask(path, query, idle_timeout, accept)
+        return await self._ask(self._asked(path, query, accept), idle_timeout)
 
-    async def _ask(self, path: str, query: Query, idle_timeout: float | None, accept: str = JSON) -> Body:
+    def _asked(self, path: str, query: Query, accept: str = JSON) -> Asked:
+        return Asked(path, query, {**self._headers, "Accept": accept})
+
+    async def _ask(self, asked: Asked, idle_timeout: float | None) -> Body:
         if self._closed:
             raise ClientClosedError("the client is closed")
         with _naming(self.server):
             async with asyncio.timeout(READ_TIMEOUT):
-                connection = await self._network.ask(path, query, {**self._headers, "Accept": accept})
+                connection = await self._network.ask(asked)
                 body = Body(connection, idle_timeout, self._bodies)
                 try:
                     status, headers = await connection.head()
@@ -122,6 +132,13 @@ class Body:
         self._closed = True
         self._bodies.pop(self, None)
         self.connection.close()
+
+
+async def _read(body: Body) -> bytes:
+    try:
+        return b"".join([chunk async for chunk in body])
+    finally:
+        await body.aclose()
 
 
 @contextmanager

@@ -1,0 +1,80 @@
+"""A last backup of each PersistentVolumeClaim: after its pods have gone, before it goes itself.
+
+Kubernetes has a finalizer of its own on a claim, `kubernetes.io/pvc-protection`, for as long as a pod on a node uses
+it. It is left alone. When it is off nobody writes any more, and our finalizer still keeps the claim.
+
+    python examples/claim_backup.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from aioinformer import Client, KubeObject, contains_finalizer
+from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
+from aioinformer.testing import APIServer
+
+FINALIZER = "examples.aioinformer.dev/backup"
+PROTECTION = "kubernetes.io/pvc-protection"
+
+
+class Backups(Reconciler[KubeObject]):
+    """Takes the backups.
+
+    Args:
+        say: Told what is done.
+    """
+
+    finalizer = FINALIZER
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+
+    async def reconcile(self, request: Request[KubeObject]) -> None:
+        """A claim that is not being deleted needs nothing but the finalizer."""
+
+    async def cleanup(self, request: Request[KubeObject]) -> Result | None:
+        if request.object is not None and contains_finalizer(request.object, PROTECTION):
+            self._say(f"{request.name} is in use")
+            return Result(requeue_after=60)  # and whenever the claim changes
+        self._say(f"took a backup of {request.name}")
+        return None
+
+
+def operator(client: Client, say: Callable[[str], object] = print, namespace: str | None = None) -> Manager:
+    """Looks after the claims of a namespace, or of all."""
+    manager = Manager(client, namespace=namespace)
+    claims = manager.resource("v1", "persistentvolumeclaims")
+    manager.add(Controller("backups", Backups(say), claims))
+    return manager
+
+
+async def main() -> None:
+    """Run on an API server inside this process."""
+    async with APIServer() as server, Client.from_url(server.url) as client, operator(client):
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "photos"}}
+        server.create("v1", "persistentvolumeclaims", {"metadata": {"name": "photos"}, "spec": claim})
+        server.create(
+            "v1", "pods", {"metadata": {"name": "web"}, "spec": {"nodeName": "n", "volumes": [volume]}}
+        )
+        while FINALIZER not in finalizers(server):
+            await asyncio.sleep(0.01)
+        server.delete("v1", "persistentvolumeclaims", "photos")
+        await asyncio.sleep(0.1)
+        print("the pod ends")
+        server.delete("v1", "pods", "web")
+        while "default/photos" in server.snapshot("v1", "persistentvolumeclaims"):
+            await asyncio.sleep(0.01)
+        print("photos is gone")
+
+
+def finalizers(server: APIServer) -> list[str]:
+    """The claim's."""
+    found: list[str] = server.get("v1", "persistentvolumeclaims", "photos")["metadata"]["finalizers"]
+    return found
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

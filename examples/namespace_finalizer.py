@@ -1,0 +1,63 @@
+"""Namespaces of tenants, each with an account elsewhere, which is closed once the namespace has been emptied.
+
+A namespace's spec.finalizers are changed by its subresource `finalize` alone. One of them is `kubernetes`: when it is
+off, nothing is in the namespace any more. Ours keeps the namespace itself until the account is closed.
+
+    python examples/namespace_finalizer.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from aioinformer import Client, KubeObject
+from aioinformer.operator import Controller, Manager, Request
+from aioinformer.testing import APIServer
+
+FINALIZER = "examples.aioinformer.dev/account"
+TENANTS = "examples.aioinformer.dev/tenant"
+
+
+def operator(client: Client, say: Callable[[str], object] = print, tenants: str = TENANTS) -> Manager:
+    """Looks after the namespaces that have a label.
+
+    Args:
+        client: Of the cluster.
+        say: Told what is done.
+        tenants: The label.
+    """
+    manager = Manager(client)
+    namespaces = manager.resource("v1", "namespaces", namespaced=False, label_selector=tenants)
+
+    async def reconcile(request: Request[KubeObject]) -> None:
+        namespace = request.object
+        if namespace is None:
+            return
+        finalizers = namespace["spec"].get("finalizers") or []
+        if namespace.metadata.deletion_timestamp is None:
+            if FINALIZER not in finalizers and await namespaces.ensure_spec_finalizer(namespace, FINALIZER):
+                say(f"opened an account for {request.name}")
+        elif FINALIZER in finalizers and "kubernetes" not in finalizers:
+            say(f"{request.name} is empty: closed its account")
+            await namespaces.drop_spec_finalizer(namespace, FINALIZER)
+
+    manager.add(Controller("tenants", reconcile, namespaces))
+    return manager
+
+
+async def main() -> None:
+    """Run on an API server inside this process."""
+    async with APIServer() as server, Client.from_url(server.url) as client, operator(client):
+        server.create("v1", "namespaces", {"metadata": {"name": "acme", "labels": {TENANTS: ""}}})
+        server.create("v1", "configmaps", {"metadata": {"name": "settings"}}, "acme")
+        while FINALIZER not in server.get("v1", "namespaces", "acme")["spec"]["finalizers"]:
+            await asyncio.sleep(0.01)
+        server.delete("v1", "namespaces", "acme")
+        while "acme" in server.snapshot("v1", "namespaces"):
+            await asyncio.sleep(0.01)
+        print("acme is gone")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

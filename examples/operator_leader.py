@@ -1,0 +1,47 @@
+"""Two replicas of an operator: one works, the other stands by with its cache filled.
+
+python examples/operator_leader.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from aioinformer import Client, KubeObject
+from aioinformer.leaderelection import LeaderElector
+from aioinformer.operator import Controller, Manager, Request
+from aioinformer.testing import APIServer
+
+
+def replica(name: str, client: Client) -> Manager:
+    """One of them."""
+    elector = LeaderElector(client, "maps-operator", "default", name, retry_period=0.1)
+    manager = Manager(client, leader_election=elector)
+
+    async def reconcile(request: Request[KubeObject]) -> None:
+        print(name, "reconciles", request.key)
+
+    manager.add(Controller("maps", reconcile, manager.for_resource("v1", "configmaps")))
+    return manager
+
+
+async def main() -> None:
+    """Run both on an API server inside this process."""
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        one, two = replica("one", client), replica("two", client)
+        async with two:
+            async with one:
+                while not (one.state.leading or two.state.leading):
+                    await asyncio.sleep(0.01)
+                while not (one.ready() and two.ready()):
+                    await asyncio.sleep(0.01)
+                print("both ready; leading:", [bool(each.state.leading) for each in (one, two)].count(True))
+            while not two.state.leading:  # at once, since the lease was given back
+                await asyncio.sleep(0.01)
+            server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
+            while not two.state.controllers[0].reconciles:
+                await asyncio.sleep(0.01)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,116 @@
+"""The smallest operator: a Service for each Deployment that is labelled to have one, and none where it is not.
+
+    python examples/operator_quickstart.py
+    python examples/operator_quickstart.py in-cluster
+
+The first runs on an API server inside this process. The second is what a pod would run: it ends on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from aioinformer import Client, KubeObject, NotFoundError
+from aioinformer.operator import (
+    Controller,
+    GenerationChanged,
+    LabelsChanged,
+    Manager,
+    Request,
+    owner_reference,
+)
+from aioinformer.resources import CachedResource
+from aioinformer.testing import APIServer
+
+EXPOSED = "examples.aioinformer.dev/expose"
+
+
+def expose(manager: Manager) -> None:
+    """Add the controller."""
+    deployments = manager.for_resource("apps/v1", "deployments")
+    services = manager.resource("v1", "services", kind="Service")
+
+    async def reconcile(request: Request[KubeObject]) -> None:
+        deployment = request.object
+        if deployment is None:
+            return  # the Service goes with its owner
+        if EXPOSED in deployment.metadata.labels:
+            await services.apply(service_for(deployment))
+            print("exposed", request.key)
+        elif await is_exposed(services, deployment):
+            await services.delete(request.key)
+            print("hidden", request.key)
+
+    manager.add(
+        Controller(
+            "expose",
+            reconcile,
+            deployments,
+            predicate=GenerationChanged() | LabelsChanged(),
+            owns=[services],  # somebody may change or delete ours
+            concurrency=4,
+        )
+    )
+
+
+def service_for(deployment: KubeObject) -> dict[str, object]:
+    """What the Service is to be."""
+    return {
+        "metadata": {
+            "name": deployment.name,
+            "namespace": deployment.namespace,
+            "ownerReferences": [owner_reference(deployment)],
+        },
+        "spec": {
+            "selector": deployment["spec"]["selector"]["matchLabels"],
+            "ports": [{"port": int(deployment.metadata.labels[EXPOSED])}],
+        },
+    }
+
+
+async def is_exposed(services: CachedResource[KubeObject], deployment: KubeObject) -> bool:
+    """Whether there is a Service that is the Deployment's. The cache has at least what was written here."""
+    try:
+        service = await services.get(deployment.key)
+    except NotFoundError:
+        return False
+    return any(owner.uid == deployment.uid for owner in service.metadata.owner_references)
+
+
+async def main() -> None:
+    """Run on an API server inside this process, and be its user."""
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        manager = Manager(client)
+        expose(manager)
+        async with manager:
+            labels = {"app": "web"}
+            spec = {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": []}},
+            }
+            web = {"metadata": {"name": "web", "labels": {EXPOSED: "8080"}}, "spec": spec}
+            server.create("apps/v1", "deployments", web)
+            await until(server, "default/web", there=True)
+            server.delete("v1", "services", "web")
+            await until(server, "default/web", there=True)
+            server.patch("apps/v1", "deployments", "web", {"metadata": {"labels": {EXPOSED: None}}})
+            await until(server, "default/web", there=False)
+
+
+async def until(server: APIServer, key: str, *, there: bool) -> None:
+    """Wait until a Service is there, or is not."""
+    while (key in server.snapshot("v1", "services")) is not there:
+        await asyncio.sleep(0.01)
+
+
+async def in_cluster() -> None:
+    """Run in a pod."""
+    async with Client.in_cluster() as client:
+        manager = Manager(client)
+        expose(manager)
+        await manager.run_until_signal()
+
+
+if __name__ == "__main__":
+    asyncio.run(in_cluster() if "in-cluster" in sys.argv else main())

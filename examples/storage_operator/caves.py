@@ -1,0 +1,70 @@
+"""Caves: protected while they live, released when nobody mounts them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from aioinformer import CachedResource, EventRecorder, NotFoundError
+from aioinformer.operator import Reconciler, Request, Result
+
+from .model import PROTECTION, Cave, Pod
+
+
+class CaveReconciler(Reconciler[Cave]):
+    """Each Cave has the finalizer, also one that was there before the operator; `cleanup` says when it comes off.
+
+    Args:
+        caves: Of the namespaces that are looked after.
+        pods: Likewise, with the index ``mount``.
+        namespace: The one that is looked after; None for all.
+        events: Where is told what happens.
+        recheck: Seconds after which pods that mount a Cave are counted again.
+    """
+
+    finalizer = PROTECTION
+
+    def __init__(
+        self,
+        caves: CachedResource[Cave],
+        pods: CachedResource[Pod],
+        namespace: str | None,
+        events: EventRecorder,
+        recheck: float,
+    ) -> None:
+        self._caves = caves
+        self._pods = pods
+        self._namespace = namespace
+        self._events = events
+        self._recheck = recheck
+
+    async def reconcile(self, request: Request[Cave]) -> None:
+        """Say how many pods mount a Cave."""
+        cave = request.object
+        assert cave is not None
+        if cave.status.phase != "Protected":
+            self._events.event(cave, "Normal", "Protected", f"{cave.spec.mount} stays while it is mounted")
+        await self._tell(cave, "Protected", len(await self._pods.by_index("mount", str(cave.spec.mount))))
+
+    async def cleanup(self, request: Request[Cave]) -> Result | None:
+        """Let a Cave go, if no pod mounts it.
+
+        The cache is enough to say no. To say yes the server is asked: a pod may be there that the cache does not
+        have yet. None comes later: see ``backends.py``.
+        """
+        cave = request.object
+        assert cave is not None
+        mount = cave.spec.mount
+        pods = await self._pods.by_index("mount", str(mount))
+        if not pods:
+            pods = [pod for pod in await self._pods.resource.list(self._namespace) if mount in pod.mounts]
+        if pods:
+            self._events.event(cave, "Normal", "StillMounted", f"{len(pods)} pods mount {mount}")
+            await self._tell(cave, "Releasing", len(pods))
+            return Result(requeue_after=self._recheck)
+        self._events.event(cave, "Normal", "Released", f"no pod mounts {mount}")
+        return None
+
+    async def _tell(self, cave: Cave, phase: str, pods: int) -> None:
+        if (cave.status.phase, cave.status.pods) != (phase, pods):
+            with suppress(NotFoundError):  # then nobody wants to know
+                await self._caves.patch_status(cave, {"status": {"phase": phase, "pods": pods}})

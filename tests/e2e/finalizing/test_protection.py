@@ -1,0 +1,133 @@
+"""Claims and volumes stay while they are in use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..api import PODS, Object
+from ..clusters import Cluster, pod
+from .waiting import CLAIMS, VOLUMES, delete, drop_finalizer, finalizers, find, until, until_gone
+
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # no code of ours asks
+
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+
+
+def claim(name: str) -> Object:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def user(name: str, of: str, *, node: str = "") -> Object:
+    found = pod(name, node=node)
+    found["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": of}}]
+    return found
+
+
+async def settled(cluster: Cluster) -> None:
+    """Everything that happened before has been looked at: a claim that was deleted later is gone."""
+    await cluster.create(CLAIMS, claim("sentinel"))
+    await delete(cluster, CLAIMS, "sentinel")
+    await until_gone(cluster, CLAIMS, "sentinel")
+
+
+async def end(cluster: Cluster, name: str) -> None:
+    """What its kubelet does, once a pod has stopped."""
+    await delete(cluster, PODS, name, gracePeriodSeconds=0)
+
+
+async def test_an_unused_claim_goes(cluster: Cluster) -> None:
+    created = await cluster.create(CLAIMS, claim("data"))
+    assert finalizers(created) == [CLAIM_PROTECTION]
+    await delete(cluster, CLAIMS, "data")
+    await until_gone(cluster, CLAIMS, "data")
+
+
+async def test_a_claim_stays_while_a_pod_on_a_node_uses_it(cluster: Cluster) -> None:
+    await cluster.create(CLAIMS, claim("data"))
+    await cluster.create(PODS, user("first", "data", node="n1"))
+    await cluster.create(PODS, user("second", "data", node="n1"))
+    left = await delete(cluster, CLAIMS, "data")
+    assert finalizers(left) == [CLAIM_PROTECTION]
+    await end(cluster, "first")
+    await settled(cluster)
+    assert await find(cluster, CLAIMS, "data") is not None
+    await end(cluster, "second")
+    await until_gone(cluster, CLAIMS, "data")
+
+
+async def test_a_pod_that_is_being_deleted_uses_it_still(cluster: Cluster) -> None:
+    await cluster.create(CLAIMS, claim("data"))
+    await cluster.create(PODS, user("ends", "data", node="n1"))
+    await delete(cluster, CLAIMS, "data")
+    await delete(cluster, PODS, "ends")
+    await settled(cluster)
+    assert await find(cluster, CLAIMS, "data") is not None
+    await end(cluster, "ends")
+    await until_gone(cluster, CLAIMS, "data")
+
+
+async def test_a_pod_that_has_ended_uses_it_still(cluster: Cluster) -> None:
+    """It may have to be removed before its claim goes: a finished Job's pod does that."""
+    await cluster.create(CLAIMS, claim("data"))
+    await cluster.create(PODS, user("ended", "data", node="n1"))
+    await cluster.patch(PODS, "ended", {"status": {"phase": "Succeeded"}}, subresource="/status")
+    await delete(cluster, CLAIMS, "data")
+    await settled(cluster)
+    assert await find(cluster, CLAIMS, "data") is not None
+    await end(cluster, "ended")
+    await until_gone(cluster, CLAIMS, "data")
+
+
+async def test_a_pod_on_no_node_does_not_count(cluster: Cluster) -> None:
+    """No kubelet begins it once the claim is to go."""
+    await cluster.create(CLAIMS, claim("data"))
+    await cluster.create(PODS, user("waits", "data"))
+    await delete(cluster, CLAIMS, "data")
+    await until_gone(cluster, CLAIMS, "data")
+
+
+async def test_finalizers_of_others_keep_it_too(cluster: Cluster) -> None:
+    created = claim("data")
+    created["metadata"]["finalizers"] = ["example.com/hold"]
+    await cluster.create(CLAIMS, created)
+    await delete(cluster, CLAIMS, "data")
+    left = await until(cluster, CLAIMS, "data", lambda obj: CLAIM_PROTECTION not in finalizers(obj))
+    assert finalizers(left) == ["example.com/hold"]
+    await drop_finalizer(cluster, CLAIMS, "data", "example.com/hold")
+    await until_gone(cluster, CLAIMS, "data")
+
+
+async def test_a_claim_that_lost_its_protection_is_protected_again(cluster: Cluster) -> None:
+    await cluster.create(CLAIMS, claim("data"))
+    before = await cluster.patch(CLAIMS, "data", {"metadata": {"finalizers": None}})
+    assert finalizers(before) == []
+    await until(cluster, CLAIMS, "data", lambda obj: finalizers(obj) == [CLAIM_PROTECTION])
+
+
+@pytest.fixture
+async def volume(cluster: Cluster) -> str:
+    """A volume that says it is bound, as one does whose claim is there."""
+    spec: dict[str, Any] = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "nfs": {"server": "10.0.0.7", "path": "/deep"},
+        "claimRef": {"namespace": cluster.namespace, "name": "data"},
+    }
+    name = f"disk-{cluster.namespace}"
+    created = await cluster.create(VOLUMES, {"metadata": {"name": name}, "spec": spec})
+    assert finalizers(created) == [VOLUME_PROTECTION]
+    await cluster.patch(VOLUMES, name, {"status": {"phase": "Bound"}}, subresource="/status")
+    return name
+
+
+async def test_a_volume_stays_while_it_is_bound(cluster: Cluster, volume: str) -> None:
+    left = await delete(cluster, VOLUMES, volume)
+    assert finalizers(left) == [VOLUME_PROTECTION]
+    await settled(cluster)
+    assert await find(cluster, VOLUMES, volume) is not None
+    await cluster.patch(VOLUMES, volume, {"status": {"phase": "Released"}}, subresource="/status")
+    await until_gone(cluster, VOLUMES, volume)

@@ -1,0 +1,62 @@
+"""What users of the storage operator create."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from examples import storage_operator
+
+Object = dict[str, Any]
+
+SERVER = "10.0.0.7"
+API_VERSION = "storage.example.com/v1"
+PROTECTION = "abc/cave-protection"
+
+FOLDER = Path(storage_operator.__file__).parent
+
+DEFINITIONS: list[Object] = list(yaml.safe_load_all((FOLDER / "crds.yaml").read_text()))
+
+API_VERSIONS = {"caves": API_VERSION, "backends": API_VERSION, "pods": "v1"}
+
+
+def cave(name: str, volume: str = "") -> Object:
+    spec = {"server": SERVER, "volume": volume or name}
+    return {"apiVersion": API_VERSION, "kind": "Cave", "metadata": {"name": name}, "spec": spec}
+
+
+def backend(name: str, volume: str, replicas: int = 1) -> Object:
+    spec = {"server": SERVER, "volume": volume, "image": "example.com/web:1", "replicas": replicas}
+    return {"apiVersion": API_VERSION, "kind": "Backend", "metadata": {"name": name}, "spec": spec}
+
+
+def csi_pod(name: str, volume: str) -> Object:
+    """A pod that somebody else has made."""
+    attributes = {"server": SERVER, "share": f"/{volume}"}
+    csi = {"driver": "nfs.csi.k8s.io", "volumeAttributes": attributes}
+    spec = {
+        "containers": [{"name": "main", "image": "example.com/main"}],
+        "volumes": [{"name": "data", "csi": csi}],
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def finalizers(obj: Object) -> list[str]:
+    return obj["metadata"].get("finalizers") or []
+
+
+def mounts(pod: Object) -> set[str]:
+    """The volumes on the server that a pod mounts: those of tests are all on one server."""
+    found = set()
+    for volume in pod["spec"].get("volumes") or []:
+        if "nfs" in volume:
+            found.add(volume["nfs"]["path"].strip("/"))
+        elif "csi" in volume:
+            found.add(volume["csi"]["volumeAttributes"]["share"].strip("/"))
+    return found
+
+
+def is_gated(pod: Object) -> bool:
+    return bool(pod["spec"].get("schedulingGates"))
