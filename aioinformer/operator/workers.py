@@ -14,6 +14,7 @@ from ..errors import (
     ReconcileTimeout,
     StoppedError,
     TerminalError,
+    VersionTimeout,
     shortened,
 )
 from ..turns import Turn
@@ -24,6 +25,8 @@ from .state import Counts
 
 logger = logging.getLogger(__name__)
 
+CACHE_DELAY = 1.0
+"""Seconds after which an object is tried again for which the cache was too old: nothing to back off from."""
 LIMITERLESS = 10.0
 """Seconds after which an object is tried again whose rate limiter has failed."""
 
@@ -218,6 +221,12 @@ class Workers:
             self._note_failure(key, error)
             self.counts.terminal += 1
             logger.error("%s: %s failed and is not tried again before it changes: %s", self._name, key, error)
+        except VersionTimeout as error:
+            self._note_failure(key, error)
+            self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
+            logger.warning(
+                "%s: %s waits for the cache; again in %g s: %s", self._name, key, CACHE_DELAY, error
+            )
         except Exception as error:
             self._retry(key, error)
         except asyncio.CancelledError as error:

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from aioinformer import AlreadyStartedError, ConfigError, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer import (
+    AlreadyStartedError,
+    ConfigError,
+    KubeObject,
+    ListWatch,
+    SharedIndexInformer,
+    VersionTimeout,
+)
 from aioinformer.errors import InvalidResultError, ReconcileTimeout, TerminalError
 from aioinformer.operator import Controller, Request, Result
 from aioinformer.operator import Reconciler as ReconcilerClass
@@ -187,6 +194,23 @@ class TestFailures:
             change(world, "a", data={"k": "1"})
             await quiet(controller, 10)
             assert times[1] - times[0] == pytest.approx(0.005, abs=1e-3), "the next failure is the first"
+
+    @staticmethod
+    @simulated
+    async def test_one_whose_cache_is_behind_does_not_back_off(world: Simulation) -> None:
+        create(world, "a")
+        times: list[float] = []
+
+        async def act(request: Request[KubeObject]) -> None:
+            times.append(asyncio.get_running_loop().time())
+            if len(times) < 20:
+                raise VersionTimeout("configmaps", "9", "7", request.key, 10.0, "watching")
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler) as controller:
+            await asyncio.sleep(30)
+            assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([1.0] * 19, abs=0.01)
+            assert (controller.state.failed, controller.state.failing) == (19, 0)
 
     @staticmethod
     @simulated
