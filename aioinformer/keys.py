@@ -38,11 +38,7 @@ def meta_namespace_key_func(obj: Any) -> str:
         return key
     if isinstance(obj, ExplicitKey):
         return str(obj)
-    read = _names_reader(type(obj)) if isinstance(obj, msgspec.Struct) else None
-    if read is not None:
-        name, namespace = read(obj)
-    else:
-        name, namespace = _meta(obj, "name", "name"), _meta(obj, "namespace", "namespace")
+    name, namespace = _meta(obj, "name", "name"), _meta(obj, "namespace", "namespace")
     if not isinstance(name, str) or not name:
         raise KeyFuncError(obj, ValueError("it has no metadata.name"))
     return f"{namespace}/{name}" if namespace else name
@@ -54,10 +50,13 @@ def deletion_handling_meta_namespace_key_func(obj: Any) -> str:
     Raises:
         KeyFuncError: The object has no metadata, or no name in it.
     """
-    if (
-        type(obj) is KubeObject and (key := obj.key) and key[-1] != "/"
-    ):  # the usual case, without a second call
-        return key
+    kind = type(obj)  # the usual cases first, without a second call
+    if kind is KubeObject and (key := obj.key) and key[-1] != "/":
+        return key  # type: ignore[no-any-return]
+    if (read := _names_reader(kind)) is not None:  # type: ignore[arg-type]  # classes are hashable
+        name, namespace = read(obj)
+        if type(name) is str and name:
+            return f"{namespace}/{name}" if namespace else name
     return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key_func(obj)
 
 
@@ -97,19 +96,25 @@ def keyed_by(key_func: KeyFunc) -> KeyFunc:
 
 def resource_version_of(obj: Any) -> str:
     """metadata.resourceVersion of an object or of a tombstone's last state; ``""`` where there is none."""
+    kind = type(obj)
+    if kind is KubeObject:
+        return obj._version or obj.resource_version  # type: ignore[no-any-return]
+    if (read := _version_reader(kind)) is not None:  # type: ignore[arg-type]
+        return str(read(obj) or "")
     if isinstance(obj, KubeObject):
         return obj.resource_version
-    read = _version_reader(type(obj)) if isinstance(obj, msgspec.Struct) else None
-    version = _meta(obj, "resource_version", "resourceVersion") if read is None else read(obj)
-    return str(version or "")
+    return str(_meta(obj, "resource_version", "resourceVersion") or "")
 
 
 def same_version(old: Any, new: Any) -> bool:
     """Whether two states of an object have the same resourceVersion."""
-    if type(old) is KubeObject and type(new) is KubeObject:
-        return old.resource_version == new.resource_version != ""
+    if type(old) is KubeObject and type(new) is KubeObject and (version := new._version):
+        return (old._version or old.resource_version) == version
+    kind = type(new)
+    if kind is type(old) and (read := _version_reader(kind)) is not None:  # type: ignore[arg-type]
+        return bool(version := read(new)) and bool(read(old) == version)
     version = resource_version_of(old)
-    return version == resource_version_of(new) != ""
+    return bool(version == resource_version_of(new) != "")
 
 
 def key_and_version(obj: Any) -> tuple[str, str]:
@@ -124,6 +129,11 @@ def key_and_version(obj: Any) -> tuple[str, str]:
 def namespace_of(obj: Any) -> str:
     """metadata.namespace of an object or of a tombstone's last state; ``""`` where there is none."""
     return obj.namespace if isinstance(obj, KubeObject) else str(_meta(obj, "namespace", "namespace") or "")
+
+
+def uid_of(obj: Any) -> str:
+    """metadata.uid of an object or of a tombstone's last state; ``""`` where there is none."""
+    return obj.uid if isinstance(obj, KubeObject) else str(_meta(obj, "uid", "uid") or "")
 
 
 def labels_of(obj: Any) -> Mapping[str, str]:
@@ -142,22 +152,24 @@ def _meta(obj: Any, attribute: str, field: str) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _names_reader(struct: type[msgspec.Struct]) -> Callable[[Any], tuple[Any, Any]] | None:
-    """Reads metadata's name and namespace in one step, where the Struct's type says that they are there."""
-    names = _metadata_fields(struct)
+def _names_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, Any]] | None:
+    """Reads a Struct's metadata.name and namespace in one step, where its type says that they are there."""
+    names = _metadata_fields(kind)
     return attrgetter("metadata.name", "metadata.namespace") if {"name", "namespace"} <= names else None
 
 
 @lru_cache(maxsize=256)
-def _version_reader(struct: type[msgspec.Struct]) -> Callable[[Any], Any] | None:
-    """Reads metadata's resourceVersion in one step."""
-    names = _metadata_fields(struct) & {"resource_version", "resourceVersion"}
+def _version_reader(kind: type[Any]) -> Callable[[Any], Any] | None:
+    """Reads a Struct's metadata.resourceVersion in one step."""
+    names = _metadata_fields(kind) & {"resource_version", "resourceVersion"}
     return attrgetter(f"metadata.{names.pop()}") if len(names) == 1 else None
 
 
-def _metadata_fields(struct: type[msgspec.Struct]) -> set[str]:
+def _metadata_fields(kind: type[Any]) -> set[str]:
     """The attributes of the Struct that ``metadata`` must be; none where it may be something else."""
-    for field in msgspec.structs.fields(struct):
+    if not issubclass(kind, msgspec.Struct):
+        return set()
+    for field in msgspec.structs.fields(kind):
         if (
             field.name == "metadata"
             and isinstance(field.type, type)

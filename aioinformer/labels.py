@@ -72,7 +72,10 @@ class LabelSelector:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels meet every requirement."""
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        for requirement in self.requirements:  # noqa: SIM110 - a lister asks this for each of its objects
+            if not requirement.matches(labels):
+                return False
+        return True
 
     def __bool__(self) -> bool:
         return bool(self.requirements)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
 
 import msgspec
 
 from .api import TypeMeta
+from .decoders import DECODE_ERRORS as DECODE_ERRORS
+from .decoders import decoder_of
 from .errors import DecodeError
 
 S = TypeVar("S")
-
-DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are no JSON, not of the wanted shape, or nested too deeply."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
@@ -29,7 +28,9 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     block_owner_deletion: bool | None = None
 
 
-class _Head(msgspec.Struct, gc=False):
+class Head(msgspec.Struct, gc=False):
+    """What is read of every object, in one pass over its bytes."""
+
     # null is what some clients write for an empty field
     name: str | None = None
     namespace: str | None = None
@@ -38,7 +39,7 @@ class _Head(msgspec.Struct, gc=False):
 
 
 class _HeadOnly(msgspec.Struct, gc=False):
-    metadata: _Head
+    metadata: Head
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -68,6 +69,7 @@ class _LabelsOnly(msgspec.Struct):
 _decode_head = msgspec.json.Decoder(_HeadOnly).decode
 _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
 _decode_labels = msgspec.json.Decoder(_LabelsOnly).decode
+_decode_strings = msgspec.json.Decoder(dict[str, str]).decode
 _decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.encode
 
@@ -79,18 +81,35 @@ def _field_decoder(field: str) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(msgspec.defstruct("Field", [("value", Any, wanted)]))
 
 
+class Packing(Protocol):
+    """How the bytes of objects are kept, where they are not kept as they came."""
+
+    def raw_of(self, kept: bytes) -> bytes:
+        """The object's JSON, as it came."""
+        ...
+
+    def uid_of(self, kept: bytes) -> str:
+        """The object's uid, without unpacking the rest."""
+        ...
+
+    def version_of(self, kept: bytes) -> str:
+        """The object's resourceVersion, likewise."""
+        ...
+
+
 class ObjectMeta:
     """The metadata of one KubeObject (``metav1.ObjectMeta``), read-only.
 
-    Name, namespace, uid and resource_version are at hand; the first use of any other field decodes them all,
-    once for this view. Every ``obj.metadata`` is a view of its own, so what a caller does to the dicts and lists
-    it got here changes nothing for others.
+    Name, namespace, uid and resource_version are at hand, and labels are read alone; the first use of any other
+    field decodes them all, once for this view. Every ``obj.metadata`` is a view of its own, so what a caller does
+    to the dicts and lists it got here changes nothing for others.
     """
 
-    __slots__ = ("_more", "_obj")
+    __slots__ = ("_labels", "_more", "_obj")
 
     def __init__(self, obj: KubeObject) -> None:
         self._obj = obj
+        self._labels: dict[str, str] | None = None
         self._more: _Meta | None = None
 
     @property
@@ -121,7 +140,10 @@ class ObjectMeta:
 
     @property
     def labels(self) -> dict[str, str]:
-        return self._rest.labels or {}
+        if self._labels is None:
+            found = _labels_at_the_front(self._obj.raw)
+            self._labels = self._rest.labels or {} if found is None else found
+        return self._labels
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -174,21 +196,20 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     ``msgspec.Struct`` and use ``decode``. Made by ``from_bytes`` and ``from_dict``.
 
     How an object arrived makes no difference: the items of a built-in LIST carry no apiVersion and kind, watch
-    objects do, and both give the same ``to_dict()`` and are equal.
+    objects do, and both give the same ``to_dict()`` and are equal. Nor does how it is kept: a compressed one says
+    the same, some microseconds later.
 
     Attributes:
-        raw: The object's JSON, as the server sent it.
         key: ``"namespace/name"``, or ``"name"`` for cluster-scoped objects.
-        uid: ``""`` where the server gave none.
-        resource_version: As uid.
     """
 
     # A Struct that the garbage collector does not track: a million of them cost its passes nothing.
-    raw: bytes
+    _kept: bytes
     key: str
-    uid: str
-    resource_version: str
+    _uid: str  # "" where it is packed
+    _version: str  # likewise
     _type_meta: TypeMeta | None
+    _packing: Packing | None = None
 
     @classmethod
     def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
@@ -206,7 +227,12 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         try:
             head = _decode_head(raw).metadata
         except DECODE_ERRORS as error:
-            raise DecodeError(f"not a Kubernetes object: {error}; it begins {raw[:80]!r}") from error
+            raise no_object(error, raw) from error
+        return cls.of(raw, head, type_meta)
+
+    @classmethod
+    def of(cls, raw: bytes, head: Head, type_meta: TypeMeta | None) -> Self:
+        """The object of these bytes, of which this was read already."""
         name = head.name or ""
         key = f"{head.namespace}/{name}" if head.namespace else name
         return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta)
@@ -223,6 +249,23 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         except (TypeError, ValueError, RecursionError) as error:
             raise DecodeError(f"not JSON: {error}") from error
         return cls.from_bytes(raw)
+
+    @property
+    def raw(self) -> bytes:
+        """The object's JSON, as the server sent it."""
+        return self._kept if self._packing is None else self._packing.raw_of(self._kept)
+
+    @property
+    def uid(self) -> str:
+        """``""`` where the server gave none."""
+        return self._uid if self._uid or self._packing is None else self._packing.uid_of(self._kept)
+
+    @property
+    def resource_version(self) -> str:
+        """``""`` where the server gave none."""
+        if self._version or self._packing is None:
+            return self._version
+        return self._packing.version_of(self._kept)
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -259,9 +302,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         Raises:
             DecodeError: The object does not fit the type.
         """
-        from .codec import codec_for  # the codec knows all object types, this one among them
-
-        return codec_for(type).decode(self.raw, self._type_meta)
+        from_bytes = type.from_bytes if is_kube_object_type(type) else decoder_of(type)
+        return cast("S", from_bytes(self.raw, self._type_meta))
 
     def __getitem__(self, field: str) -> Any:
         try:
@@ -309,14 +351,17 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KubeObject):
             return isinstance(other, Mapping) and self.to_dict() == other
-        if self.raw == other.raw and self._type_meta == other._type_meta:
-            return True
         same_head = (
             self.key == other.key
             and self.resource_version == other.resource_version
             and self.uid == other.uid
         )
-        return same_head and self.to_dict() == other.to_dict()
+        if not same_head:
+            return False
+        same_bytes = (
+            self._kept == other._kept if self._packing is other._packing else self.raw == other.raw
+        )  # which of one dictionary compress to the same
+        return (same_bytes and self._type_meta == other._type_meta) or self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash((self.key, self.uid, self.resource_version))
@@ -343,13 +388,43 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             ) from error
 
 
+def no_object(error: Exception, raw: bytes) -> DecodeError:
+    """What is to be said of bytes that are no object."""
+    return DecodeError(f"not a Kubernetes object: {error}; it begins {raw[:80]!r}")
+
+
+def is_kube_object_type(wanted: object) -> TypeGuard[type[KubeObject]]:
+    """Whether this is KubeObject, or a class of one's own made of it."""
+    return isinstance(wanted, type) and issubclass(wanted, KubeObject)
+
+
 def read_labels(obj: KubeObject) -> Any:
     """metadata.labels and nothing else of the metadata, whatever they are.
 
     Raises:
         DecodeError: The object cannot be read.
     """
-    return obj._decode_with(_decode_labels, "metadata.labels").metadata.labels
+    raw = obj.raw
+    labels = _labels_at_the_front(raw)
+    return obj._decode_with(_decode_labels, "metadata.labels").metadata.labels if labels is None else labels
+
+
+def _labels_at_the_front(raw: bytes) -> dict[str, str] | None:
+    """metadata.labels where API servers write them; None if they are not there, or are no labels.
+
+    That is in metadata, with no other object before them: three times as fast as a scan of all that follows. The
+    braces say where it is, and what is no JSON up to the first closing one is something else.
+    """
+    begin = raw.find(b'"labels":{')
+    if begin < 0:
+        return None
+    outer = raw.find(b"{", 1, begin)
+    if raw[outer - 11 : outer] != b'"metadata":' or raw.count(b"{", 0, begin) != 2:
+        return None
+    try:
+        return _decode_strings(raw[begin + 9 : raw.find(b"}", begin) + 1])
+    except DECODE_ERRORS:
+        return None
 
 
 Mapping.register(KubeObject)  # pyright: ignore[reportAttributeAccessIssue]

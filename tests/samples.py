@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from aioinformer import KubeObject, TypeMeta
+from aioinformer import Compression, KubeObject, TypeMeta
+from aioinformer.compression import Compressor
 
 POD = TypeMeta("v1", "Pod")
 
@@ -52,3 +53,17 @@ class WirePod(msgspec.Struct):
     """Its metadata's attributes are called as on the wire."""
 
     metadata: WireMeta
+
+
+SMALL = Compression(dictionary_size=64, samples=8)
+"""Compresses from the second object on."""
+
+LONG = {f"field-{n}": f"some value {n % 3}" for n in range(100)}
+
+
+def compressed(obj: KubeObject) -> KubeObject:
+    """The same object as it is kept where objects are compressed."""
+    compressor = Compressor(SMALL)
+    compressor.pack(pod("first", spec=LONG))
+    packed: KubeObject = compressor.pack(obj)
+    return packed

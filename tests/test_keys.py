@@ -20,7 +20,7 @@ from aioinformer import (
 from aioinformer.codec import codec_for
 from aioinformer.keys import key_and_version, labels_of, namespace_of, resource_version_of
 
-from .samples import LoosePod, Meta, Pod, WirePod, pod, pod_dict
+from .samples import LoosePod, Meta, Pod, WirePod, compressed, pod, pod_dict
 
 
 def every_kind(**metadata: Any) -> list[Any]:
@@ -29,7 +29,7 @@ def every_kind(**metadata: Any) -> list[Any]:
 
     obj = pod(metadata=metadata)
     types: list[type[Any]] = [dict, Pod, LoosePod, WirePod, V1Pod, NewPod]
-    return [obj, *(codec_for(each).decode(obj.raw) for each in types)]
+    return [obj, compressed(obj), *(codec_for(each).decode(obj.raw) for each in types)]
 
 
 def test_every_kind_of_object_has_the_same_facts() -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import DecodeError, KubeObject, TypeMeta
+from aioinformer.objects import read_labels
 
 from .samples import POD, Meta, Pod, pod, pod_dict
 
@@ -301,3 +302,29 @@ def test_it_is_a_mapping_of_its_fields() -> None:
     assert "status" not in obj
     assert 1 not in obj
     assert obj.get("status", "none") == "none"
+
+
+labels = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
+anywhere = st.sampled_from(["labels", "metadata", "a", '"labels":{', "}"])
+nested = st.recursive(
+    json_values | labels, lambda inner: st.dictionaries(anywhere, inner, max_size=3), max_leaves=5
+)
+
+
+@given(st.data())
+def test_labels_are_the_same_wherever_they_stand(data: st.DataObject) -> None:
+    """They are looked for where API servers write them, and found wherever they are."""
+    metadata = data.draw(st.dictionaries(anywhere, nested, max_size=4)) | {"name": "a"}
+    if data.draw(st.booleans()):
+        metadata["labels"] = data.draw(labels)
+    items = list(metadata.items())
+    metadata = dict(data.draw(st.permutations(items)))
+    fields = data.draw(st.dictionaries(anywhere, nested, max_size=3)) | {"metadata": metadata}
+    whole = dict(data.draw(st.permutations(list(fields.items()))))
+    separators = data.draw(st.sampled_from([(",", ":"), (", ", ": ")]))
+    obj = KubeObject.from_bytes(json.dumps(whole, separators=separators).encode())
+    assert read_labels(obj) == metadata.get("labels")
+    if isinstance(found := metadata.get("labels"), dict) and all(
+        isinstance(each, str) for each in found.values()
+    ):
+        assert obj.metadata.labels == found

@@ -1,6 +1,7 @@
 """Store, Indexer and Lister: the local copy of a collection, and how it is read."""
 
-from .indexer import NAMESPACE_INDEX, Indexer, IndexFunc, meta_namespace_index_func
+from .index import IndexFunc, meta_namespace_index_func
+from .indexer import NAMESPACE_INDEX, Indexer, Indexers
 from .lister import Lister
 from .mutation_cache import MutationCache
 from .store import Store
@@ -9,6 +10,7 @@ __all__ = [
     "NAMESPACE_INDEX",
     "IndexFunc",
     "Indexer",
+    "Indexers",
     "Lister",
     "MutationCache",
     "Store",

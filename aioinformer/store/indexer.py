@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain
 from typing import Any, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import IndexerConflictError, IndexFuncError, RejectedObjectError, UnknownIndexError
-from ..keys import KeyFunc, meta_namespace_key_func, namespace_of
+from ..errors import IndexerConflictError, RejectedObjectError, UnknownIndexError
+from ..fields import field
+from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, meta_namespace_key_func
+from ..turns import Turn
+from .index import Index, IndexFunc, NamespaceIndex, meta_namespace_index_func
 from .store import Store
 
 T = TypeVar("T")
 
-IndexFunc = Callable[[Any], Iterable[str]]
-"""The values under which an object is listed in an index."""
+Indexers = Mapping[str, IndexFunc | str]
+"""Index functions by name; a path such as ``"spec.nodeName"`` lists objects under what they have there."""
 
 NAMESPACE_INDEX = "namespace"
-
-
-def meta_namespace_index_func(obj: Any) -> builtins.list[str]:
-    """Lists an object under its namespace (``MetaNamespaceIndexFunc``)."""
-    return [namespace_of(obj)]
 
 
 class Indexer(Store[T]):
@@ -32,16 +31,21 @@ class Indexer(Store[T]):
 
     Args:
         key_func: Gives an object's key.
-        indexers: Index functions by name; more can be added at any time.
+        indexers: Index functions, or paths of fields (see ``field``), by name; more can be added at any time.
+        pack: Gives an object the form in which it is kept.
     """
 
     def __init__(
         self,
         key_func: KeyFunc = meta_namespace_key_func,
-        indexers: Mapping[str, IndexFunc] | None = None,
+        indexers: Indexers | None = None,
+        *,
+        pack: Callable[[T], T] | None = None,
     ) -> None:
-        super().__init__(key_func)
-        self._indexes: dict[str, _Index] = {}
+        super().__init__(key_func, pack=pack)
+        self._indexes: dict[str, Index] = {}
+        self._begun: dict[str, Index] = {}  # which do not list everything yet
+        self._replacements = 0
         self.add_indexers(indexers or {})
 
     @property
@@ -49,18 +53,41 @@ class Indexer(Store[T]):
         """The index functions by name; a copy."""
         return {name: index.func for name, index in self._indexes.items()}
 
-    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Add indexes; what is stored is indexed at once. All are added or none.
+    def add_indexers(self, indexers: Indexers) -> None:
+        """Add indexes; what is stored is indexed at once, which takes its time: see ``add_indexers_in_turns``.
+
+        All are added or none.
 
         Raises:
             IndexerConflictError: A name is taken.
+            ConfigError: A path cannot be read.
             IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
         """
-        if taken := sorted(self._indexes.keys() & indexers.keys()):
-            raise IndexerConflictError(f"indexer conflict: {', '.join(taken)} already exists")
-        added = {name: _Index(name, func) for name, func in indexers.items()}
-        rejected = [error for index in added.values() for error in index.fill(self._items)]
+        added = self._make(indexers)
+        rejected: builtins.list[RejectedObjectError] = []
+        for index in added.values():
+            index.fill(self._each(), rejected)
         self._indexes |= added
+        RejectedObjectError.raise_first(rejected)
+
+    async def add_indexers_in_turns(self, indexers: Indexers) -> None:
+        """As ``add_indexers``, for a full store: others run meanwhile, and may write. The indexes are there at the end.
+
+        Cancellation: nothing is added.
+
+        Raises:
+            IndexerConflictError: A name is taken, or about to be.
+            ConfigError: A path cannot be read.
+            IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
+        """
+        added = self._make(indexers)
+        self._begun |= added
+        try:
+            rejected = await self._fill_in_turns(added)
+            self._indexes |= added
+        finally:
+            for name in added:
+                del self._begun[name]
         RejectedObjectError.raise_first(rejected)
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
@@ -72,8 +99,7 @@ class Indexer(Store[T]):
         """
         index = self._index(name)
         values = index.values_of(self.key_of(obj), obj)
-        keys = {key: None for value in values for key in index.keys(value)}
-        return [self._items[key] for key in keys]
+        return self._get_all(dict.fromkeys(key for value in values for key in index.keys(value)))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
         """The sorted keys of the objects listed under a value. Raises UnknownIndexError."""
@@ -81,33 +107,32 @@ class Indexer(Store[T]):
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """The objects listed under a value. Raises UnknownIndexError."""
-        items = self._items
-        return [items[key] for key in self._index(name).keys(value)]
+        index = self._index(name)
+        if isinstance(index, NamespaceIndex):
+            return builtins.list(self._parts.get(value, {}).values())
+        return self._get_all(index.keys(value))
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
         """The values under which anything is listed. Raises UnknownIndexError."""
-        return builtins.list(self._index(name).buckets)
-
-    def _index(self, name: str) -> _Index:
-        try:
-            return self._indexes[name]
-        except KeyError:
-            raise UnknownIndexError(name, self._indexes) from None
+        return self._index(name).values()
 
     def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
         old = Store.put(self, key, obj, rejected)
         for index in self._indexes.values():
-            rejected += index.put(key, obj)
+            index.put(key, obj, rejected)
+        if self._begun:
+            for index in self._begun.values():
+                index.put(key, obj, rejected)
         return old
 
     def remove(self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None) -> T | None:
         old = super().remove(key, obj)
-        for index in self._indexes.values():
+        for index in (*self._indexes.values(), *self._begun.values()):
             index.remove(key)
         return old
 
     def fresh(self) -> Indexer[T]:
-        return Indexer(self.key_of, self.indexers)
+        return Indexer(self.key_of, self.indexers, pack=self._pack)
 
     def take_over(
         self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
@@ -116,77 +141,50 @@ class Indexer(Store[T]):
         for name, index in self._indexes.items():
             indexed = fresh._indexes.get(name) if isinstance(fresh, Indexer) else None
             if indexed is None:  # it was added since
-                indexed = _Index(name, index.func)
-                rejected += indexed.fill(fresh._items)
-            index.take_over(indexed, fresh._items, instead_of)
+                indexed = Index(name, index.func)
+                indexed.fill(fresh._each(), rejected)
+            index.take_over(indexed, (key for key, _ in fresh._each()), instead_of)
+        self._replacements += 1
         return rejected
 
-
-class _Index:
-    """One index: the keys under each value, in the order of their coming, and the values of each key."""
-
-    def __init__(self, name: str, func: IndexFunc) -> None:
-        self.name = name
-        self.func = func
-        self.buckets: dict[str, dict[str, None]] = {}
-        self._values: dict[str, tuple[str, ...]] = {}
-
-    def keys(self, value: str) -> Iterable[str]:
-        return self.buckets.get(value, ())
-
-    def values_of(self, key: str, obj: Any) -> tuple[str, ...]:
+    def _index(self, name: str) -> Index:
         try:
-            values = self.func(obj)
-            if isinstance(values, str):
-                raise TypeError(f"it returned {values!r}; it must return a list of strings")
-            return tuple(dict.fromkeys(values))
-        except Exception as error:
-            raise IndexFuncError(self.name, key, error) from error
+            return self._indexes[name]
+        except KeyError:
+            raise UnknownIndexError(name, self._indexes) from None
 
-    def put(self, key: str, obj: Any) -> builtins.list[RejectedObjectError]:
-        rejected: builtins.list[RejectedObjectError] = []
-        try:
-            values = self.values_of(key, obj)
-        except IndexFuncError as error:
-            values = ()
-            rejected.append(error)
-        self.put_values(key, values)
-        return rejected
+    def _make(self, indexers: Indexers) -> dict[str, Index]:
+        """New indexes of names that are free."""
+        if taken := sorted((self._indexes.keys() | self._begun.keys()) & indexers.keys()):
+            raise IndexerConflictError(f"indexer conflict: {', '.join(taken)} already exists")
+        return {name: self._make_one(name, func) for name, func in indexers.items()}
 
-    def put_values(self, key: str, values: tuple[str, ...]) -> None:
-        """List a key under these values and no other."""
-        old = self._values.get(key, ())
-        if values != old:
-            self._unlist(key, (value for value in old if value not in values))
-            for value in values:
-                self.buckets.setdefault(value, {})[key] = None
-            if values:
-                self._values[key] = values
+    def _make_one(self, name: str, func: IndexFunc | str) -> Index:
+        if isinstance(func, str):
+            return Index(name, field(func).values)
+        if func is meta_namespace_index_func and self.key_of is deletion_handling_meta_namespace_key_func:
+            return NamespaceIndex(name, lambda: self._parts)
+        return Index(name, func)
+
+    def _get_all(self, keys: Iterable[str]) -> builtins.list[T]:
+        parts = self._parts
+        return [parts[key.rpartition("/")[0]][key] for key in keys]
+
+    async def _fill_in_turns(self, added: dict[str, Index]) -> builtins.list[RejectedObjectError]:
+        """Have begun indexes list what is stored; what is written meanwhile lists itself."""
+        turn = Turn()
+        while True:
+            rejected: builtins.list[RejectedObjectError] = []
+            replacements = self._replacements
+            for key in chain.from_iterable(self.list_keys_by_parts()):
+                if (obj := self.get_by_key(key)) is not None:
+                    for index in added.values():
+                        index.put(key, obj, rejected)
+                if turn.is_over():
+                    await turn.pause()
+                    if replacements != self._replacements:
+                        break
             else:
-                del self._values[key]
-
-    def remove(self, key: str) -> None:
-        self._unlist(key, self._values.pop(key, ()))
-
-    def fill(self, items: Mapping[str, Any]) -> builtins.list[RejectedObjectError]:
-        """Index just these objects."""
-        self.buckets = {}
-        self._values = {}
-        return [error for key, obj in items.items() for error in self.put(key, obj)]
-
-    def take_over(self, other: _Index, keys: Iterable[str], instead_of: Iterable[str] | None) -> None:
-        """Have what another index has, for these keys; or all that it has, and nothing else."""
-        if instead_of is None:
-            self.buckets, self._values = other.buckets, other._values
-            return
-        for key in instead_of:
-            self.remove(key)
-        for key in keys:
-            self.put_values(key, other._values.get(key, ()))
-
-    def _unlist(self, key: str, values: Iterable[str]) -> None:
-        for value in values:
-            bucket = self.buckets[value]
-            bucket.pop(key, None)
-            if not bucket:
-                del self.buckets[value]
+                return rejected
+            for index in added.values():
+                index.clear()

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import NotFoundError
 from ..keys import labels_of, namespace_of
 from ..labels import LabelSelector
+from ..turns import Turn
 from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")
@@ -35,7 +36,11 @@ class Lister(Generic[T]):
         Raises:
             SelectorError: The label selector cannot be parsed.
         """
-        return _select(self._indexer.list(), selector)
+        return builtins.list(_select(self._indexer.list(), selector))
+
+    async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
+        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises SelectorError."""
+        return await _in_turns(self._indexer.list(), selector)
 
     def get(self, name: str) -> T:
         """The object of a name, for cluster-scoped objects, or of a ``"namespace/name"``.
@@ -67,13 +72,11 @@ class NamespaceLister(Generic[T]):
         Raises:
             SelectorError: The label selector cannot be parsed.
         """
-        if not self._namespace:
-            objects = self._indexer.list()
-        elif NAMESPACE_INDEX in self._indexer.indexers:
-            objects = self._indexer.by_index(NAMESPACE_INDEX, self._namespace)
-        else:
-            objects = [obj for obj in self._indexer.list() if namespace_of(obj) == self._namespace]
-        return _select(objects, selector)
+        return builtins.list(_select(self._objects(), selector))
+
+    async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
+        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises SelectorError."""
+        return await _in_turns(self._objects(), selector)
 
     def get(self, name: str) -> T:
         """The object of a name.
@@ -87,11 +90,35 @@ class NamespaceLister(Generic[T]):
             raise NotFoundError(key, self._resource)
         return obj
 
+    def _objects(self) -> builtins.list[T]:
+        if not self._namespace:
+            return self._indexer.list()
+        if NAMESPACE_INDEX in self._indexer.indexers:
+            return self._indexer.by_index(NAMESPACE_INDEX, self._namespace)
+        return [obj for obj in self._indexer.list() if namespace_of(obj) == self._namespace]
 
-def _select(objects: Iterable[T], selector: Selector) -> builtins.list[T]:
+
+def _select(objects: builtins.list[T], selector: Selector) -> Iterable[T]:
+    return filter(_predicate(selector), objects) if selector else objects
+
+
+async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.list[T]:
     if not selector:
-        return builtins.list(objects)
+        return objects
+    picks, turn = _predicate(selector), Turn()
+    picked: builtins.list[T] = []
+    for obj in objects:
+        if picks(obj):
+            picked.append(obj)
+        if turn.is_over():
+            await turn.pause()
+    return picked
+
+
+def _predicate(selector: Selector) -> Callable[[Any], bool]:
     if callable(selector):
-        return [obj for obj in objects if selector(obj)]
-    parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
-    return [obj for obj in objects if parsed.matches(labels_of(obj))]
+        return selector
+    matches = (
+        LabelSelector.parse(selector) if isinstance(selector, str) else selector or LabelSelector()
+    ).matches
+    return lambda obj: matches(labels_of(obj))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
-from ..objects import KubeObject
+from ..turns import in_turns
 
 T = TypeVar("T")
 
@@ -17,14 +18,20 @@ T = TypeVar("T")
 class Store(Generic[T]):
     """Objects by key. Plain methods: no other task can run in the middle of one.
 
+    There is a dict for each namespace, so that none becomes so large that to grow it would hold the event loop.
+
     Args:
         key_func: Gives an object's key.
+        pack: Gives an object the form in which it is kept; readers get that. None keeps it as it is.
     """
 
-    def __init__(self, key_func: KeyFunc = meta_namespace_key_func) -> None:
+    def __init__(
+        self, key_func: KeyFunc = meta_namespace_key_func, *, pack: Callable[[T], T] | None = None
+    ) -> None:
         self.key_of: KeyFunc = keyed_by(key_func)
         """Gives an object's or tombstone's key; raises KeyFuncError."""
-        self._items: dict[str, T] = {}
+        self._pack = pack
+        self._parts: dict[str, dict[str, T]] = {}  # by what keys begin with; none is empty
         self._version = ""
 
     @property
@@ -66,19 +73,25 @@ class Store(Generic[T]):
         Raises:
             KeyFuncError: The object has no key.
         """
-        return self._items.get(self.key_of(obj))
+        return self.get_by_key(self.key_of(obj))
 
     def get_by_key(self, key: str) -> T | None:
         """The object of a key, or None."""
-        return self._items.get(key)
+        part = self._parts.get(key.rpartition("/")[0])
+        return None if part is None else part.get(key)
 
     def list(self) -> builtins.list[T]:
-        """All objects; the list is the caller's own."""
-        return builtins.list(self._items.values())
+        """All objects, one namespace after the other; the list is the caller's own."""
+        return builtins.list(chain.from_iterable(part.values() for part in self._parts.values()))
 
     def list_keys(self) -> builtins.list[str]:
-        """All keys; the list is the caller's own."""
-        return builtins.list(self._items)
+        """All keys, in the order of ``list``; the list is the caller's own."""
+        return builtins.list(chain.from_iterable(self._parts.values()))
+
+    def list_keys_by_parts(self) -> Iterator[builtins.list[str]]:
+        """The keys, a part after the other, each as it is when it is asked for: for many objects, in turns."""
+        for namespace in builtins.list(self._parts):
+            yield builtins.list(self._parts.get(namespace, ()))
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
         """Keep just these objects. An ExplicitKey among them keeps what is stored for that key.
@@ -86,20 +99,16 @@ class Store(Generic[T]):
         Raises:
             RejectedObjectError: Some had no key; all others were taken, and the error's ``others`` are the rest.
         """
-        fresh = self.fresh()
-        rejected: builtins.list[RejectedObjectError] = []
-        for obj in objects:
-            try:
-                key = self.key_of(obj)
-            except RejectedObjectError as error:
-                rejected.append(error)
-                continue
-            if not isinstance(obj, ExplicitKey):
-                fresh.put(key, obj, rejected)
-            elif key in self._items and key not in fresh:
-                fresh.put(key, self._items[key], rejected)
-        rejected += self.take_over(fresh, resource_version)
-        RejectedObjectError.raise_first(rejected)
+        for _ in self._replace(objects, resource_version):
+            pass
+
+    async def replace_in_turns(self, objects: Iterable[T], resource_version: str = "") -> None:
+        """As ``replace``, for many objects: others run meanwhile, and see the old ones up to the end. What they
+        write is lost then.
+
+        Cancellation: nothing is replaced.
+        """
+        await in_turns(self._replace(objects, resource_version))
 
     def bookmark(self, resource_version: str) -> None:
         """Note that everything up to this version was given."""
@@ -109,22 +118,31 @@ class Store(Generic[T]):
         """Nothing to do: a store is what others are synced with."""
 
     def __len__(self) -> int:
-        return len(self._items)
+        return sum(map(len, self._parts.values()))
 
     def __contains__(self, key: object) -> bool:
-        return key in self._items
+        return isinstance(key, str) and self.get_by_key(key) is not None
+
+    def exchange(self, key: str, old: T, new: T) -> None:
+        """Keep an object in another form, if it is what is stored."""
+        if self.get_by_key(key) is old:
+            self._parts[key.rpartition("/")[0]][key] = new
 
     def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
         """Keep an object whose key is known already; the one that was there before it.
 
         Args:
             key: Its key.
-            obj: The object.
+            obj: The object. It is packed, where objects are.
             rejected: Gets the errors of indexes that could not list it; it is stored all the same.
         """
-        old = self._items.get(key)
-        self._items[key] = obj
-        if version := obj.resource_version if isinstance(obj, KubeObject) else resource_version_of(obj):
+        namespace = key.rpartition("/")[0]
+        part = self._parts.get(namespace)
+        if part is None:
+            part = self._parts[namespace] = {}
+        old = part.get(key)
+        part[key] = obj if self._pack is None else self._pack(obj)
+        if version := resource_version_of(obj):
             self._version = version
         return old
 
@@ -137,11 +155,11 @@ class Store(Generic[T]):
         """
         if not isinstance(obj, (DeletedFinalStateUnknown, ExplicitKey)):
             self._version = resource_version_of(obj) or self._version
-        return self._items.pop(key, None)
+        return self._forget(key)
 
     def fresh(self) -> Store[T]:
         """An empty store of the same kind, to be filled aside by ``put`` and then taken over."""
-        return Store(self.key_of)
+        return Store(self.key_of, pack=self._pack)
 
     def take_over(
         self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
@@ -157,10 +175,41 @@ class Store(Generic[T]):
             The errors of indexes that could not list an object.
         """
         if instead_of is None:
-            self._items = fresh._items
+            self._parts = fresh._parts
         else:
             for key in instead_of:
-                self._items.pop(key, None)
-            self._items |= fresh._items
+                self._forget(key)
+            for namespace, part in fresh._parts.items():
+                self._parts.setdefault(namespace, part).update(part)
         self._version = resource_version
         return []
+
+    def _each(self) -> Iterator[tuple[str, T]]:
+        return chain.from_iterable(part.items() for part in self._parts.values())
+
+    def _forget(self, key: str) -> T | None:
+        namespace = key.rpartition("/")[0]
+        part = self._parts.get(namespace)
+        if part is None:
+            return None
+        old = part.pop(key, None)
+        if not part:
+            del self._parts[namespace]
+        return old
+
+    def _replace(self, objects: Iterable[T], resource_version: str) -> Iterator[None]:
+        fresh = self.fresh()
+        rejected: builtins.list[RejectedObjectError] = []
+        for obj in objects:
+            yield
+            try:
+                key = self.key_of(obj)
+            except RejectedObjectError as error:
+                rejected.append(error)
+                continue
+            if not isinstance(obj, ExplicitKey):
+                fresh.put(key, obj, rejected)
+            elif (kept := self.get_by_key(key)) is not None and key not in fresh:
+                fresh.put(key, kept, rejected)
+        rejected += self.take_over(fresh, resource_version)
+        RejectedObjectError.raise_first(rejected)

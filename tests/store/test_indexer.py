@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from aioinformer import (
 )
 
 from ..samples import pod, pod_dict
+from ..virtual_time import virtual_time
 
 
 def colours(obj: Any) -> list[str]:
@@ -243,3 +246,114 @@ def test_c37_after_any_sequence_the_indexes_equal_a_recomputation(
             for found, stored in expected.items():
                 assert indexer.index_keys(name, found) == sorted(stored)
                 assert {obj.key for obj in indexer.by_index(name, found)} == stored
+
+
+class TestInTurns:
+    """``add_indexers_in_turns``: others run meanwhile, and may write."""
+
+    def full(self, count: int = 3000) -> Indexer[Any]:
+        indexer: Indexer[Any] = Indexer(meta_namespace_key_func)
+        indexer.replace([painted(str(n), "red" if n % 2 else "blue") for n in range(count)])
+        return indexer
+
+    @virtual_time
+    async def test_what_is_stored_is_indexed(self) -> None:
+        indexer = self.full()
+        await indexer.add_indexers_in_turns({"colour": colours, "name": "metadata.name"})
+        assert len(keys(indexer, "red")) == len(keys(indexer, "blue")) == 1500
+        assert keys(indexer, "7", "name") == ["ns/7"]
+
+    @virtual_time
+    async def test_what_is_written_meanwhile_is_indexed_as_it_is(self) -> None:
+        indexer = self.full(30_000)
+        task = asyncio.create_task(indexer.add_indexers_in_turns({"colour": colours}))
+        await asyncio.sleep(0)
+        assert not task.done()
+        assert indexer.indexers == {}
+        for n in (0, 29_999):
+            indexer.update(painted(str(n), "green", version="2"))
+        indexer.delete(painted("1"))
+        indexer.delete(painted("29998"))
+        indexer.add(painted("new", "green"))
+        await task
+        assert keys(indexer, "green") == ["ns/0", "ns/29999", "ns/new"]
+        assert len(keys(indexer, "red")) == len(keys(indexer, "blue")) == 14_998
+
+    @pytest.mark.parametrize("again", [1, 3])
+    @virtual_time
+    async def test_a_replace_meanwhile(self, again: int) -> None:
+        indexer = self.full(30_000)
+        task = asyncio.create_task(indexer.add_indexers_in_turns({"colour": colours}))
+        for n in range(again):
+            await asyncio.sleep(0)
+            indexer.replace([painted(str(n), "green")])
+        await task
+        assert indexer.list_index_func_values("colour") == ["green"]
+        assert keys(indexer, "green") == [f"ns/{again - 1}"]
+
+    @virtual_time
+    async def test_names_that_are_about_to_be_taken(self) -> None:
+        indexer = self.full(30_000)
+        task = asyncio.create_task(indexer.add_indexers_in_turns({"colour": colours}))
+        await asyncio.sleep(0)
+        with pytest.raises(IndexerConflictError):
+            indexer.add_indexers({"colour": colours})
+        with pytest.raises(IndexerConflictError):
+            await indexer.add_indexers_in_turns({"colour": colours})
+        await task
+        assert set(indexer.indexers) == {"colour"}
+
+    @virtual_time
+    async def test_cancelled_it_has_added_nothing(self) -> None:
+        indexer = self.full(30_000)
+        task = asyncio.create_task(indexer.add_indexers_in_turns({"colour": colours}))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+        assert indexer.indexers == {}
+        indexer.add_indexers({"colour": colours})
+        assert len(keys(indexer, "red")) == 15_000
+
+    @virtual_time
+    async def test_an_object_that_cannot_be_indexed(self) -> None:
+        indexer = self.full(10)
+        indexer.add(pod("bad"))
+        with pytest.raises(IndexFuncError, match="failed on ns/bad"):
+            await indexer.add_indexers_in_turns({"colour": colours})
+        assert len(keys(indexer, "red")) == 5
+
+
+class TestTheNamespaceIndex:
+    """It costs nothing where keys begin with the namespace, and is the same where they do not."""
+
+    @pytest.mark.parametrize("key_func", [meta_namespace_key_func, lambda obj: f"{obj.name}/{obj.namespace}"])
+    def test_it_lists_by_namespace(self, key_func: Any) -> None:
+        indexer: Indexer[KubeObject] = Indexer(key_func, {NAMESPACE_INDEX: meta_namespace_index_func})
+        a, b, c, node = pod("a", "x"), pod("b", "y"), pod("c", "x"), pod("node", "")
+        indexer.replace([a, b, c, node])
+        assert indexer.by_index(NAMESPACE_INDEX, "x") == [a, c]
+        assert indexer.by_index(NAMESPACE_INDEX, "") == [node]
+        assert indexer.by_index(NAMESPACE_INDEX, "none") == []
+        assert indexer.index(NAMESPACE_INDEX, a) == [a, c]
+        assert indexer.index_keys(NAMESPACE_INDEX, "y") == [key_func(b)]
+        indexer.delete(b)
+        assert sorted(indexer.list_index_func_values(NAMESPACE_INDEX)) == ["", "x"]
+        assert indexer.indexers == {NAMESPACE_INDEX: meta_namespace_index_func}
+        fresh = indexer.fresh()
+        fresh.put(key_func(b), b, [])
+        indexer.take_over(fresh, "5", [key_func(a)])
+        assert indexer.by_index(NAMESPACE_INDEX, "x") == [c]
+        assert indexer.by_index(NAMESPACE_INDEX, "y") == [b]
+
+
+def test_the_collector_sees_neither_the_objects_nor_where_they_are_listed() -> None:
+    indexer: Indexer[KubeObject] = Indexer(
+        meta_namespace_key_func, {NAMESPACE_INDEX: meta_namespace_index_func, "colour": colours}
+    )
+    gc.collect()
+    before = len(gc.get_objects())
+    for n in range(5000):
+        indexer.add(painted(str(n), "red" if n % 2 else "blue"))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 50
+    assert not any(map(gc.is_tracked, indexer.list()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from aioinformer import (
     meta_namespace_key_func,
 )
 
-from ..samples import LoosePod, Meta, Pod, pod
+from ..samples import LoosePod, Meta, Pod, compressed, pod
+from ..steps import running
+from ..virtual_time import virtual_time
 
 A = pod("a", "one", metadata={"labels": {"app": "x"}})
 B = pod("b", "one", metadata={"labels": {"app": "y"}})
@@ -96,7 +99,14 @@ def test_a_lister_follows_its_indexer() -> None:
 
 @pytest.mark.parametrize(
     "obj",
-    [A.to_dict(), A.decode(Pod), A.decode(LoosePod), Pod(Meta("a", "one", labels={"app": "x"}))],
+    [
+        A.to_dict(),
+        A.decode(Pod),
+        A.decode(LoosePod),
+        Pod(Meta("a", "one", labels={"app": "x"})),
+        A,
+        compressed(A),
+    ],
     ids=lambda obj: type(obj).__name__,
 )
 def test_every_kind_of_object(obj: Any) -> None:
@@ -105,3 +115,31 @@ def test_every_kind_of_object(obj: Any) -> None:
     assert Lister(indexer).list("app=x") == [obj]
     assert Lister(indexer).namespace("one").list("app!=x") == []
     assert Lister(indexer).namespace("one").get("a") is obj
+
+
+@virtual_time
+async def test_listing_in_turns() -> None:
+    indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func)
+    objects = [pod(str(n), f"ns-{n % 2}", metadata={"labels": {"n": str(n % 3)}}) for n in range(20_000)]
+    indexer.replace(objects)
+    lister = Lister(indexer)
+    rounds = 0
+
+    async def count() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            indexer.delete(objects[rounds])  # what was there at the call is listed
+            await asyncio.sleep(0)
+
+    everything, by_label = lister.list(), lister.list("n=1")
+    of_one, by_predicate = lister.namespace("ns-1").list("n=1"), lister.list(lambda obj: obj.name == "7")
+    async with running(count()):
+        assert await lister.list_in_turns() == everything
+        assert await lister.list_in_turns("n=1") == by_label
+        assert rounds > 2
+    indexer.replace(objects)
+    assert await lister.namespace("ns-1").list_in_turns("n=1") == of_one
+    assert await lister.list_in_turns(lambda obj: obj.name == "7") == by_predicate
+    with pytest.raises(SelectorError):
+        await lister.list_in_turns("n in")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -18,7 +19,12 @@ from aioinformer import (
     meta_namespace_key_func,
 )
 
-from ..samples import pod
+from ..reflector.running import reflector
+from ..reflector.scripted import FOREVER, Scripted, page
+from ..reflector.scripted import pod as raw_pod
+from ..samples import compressed, pod
+from ..steps import running
+from ..virtual_time import virtual_time
 
 
 @pytest.fixture(params=[Store, Indexer])
@@ -169,3 +175,88 @@ def test_any_sequence_equals_a_dict(sequence: list[tuple[str, Any, int]]) -> Non
         else:
             model[obj.key] = obj
     assert dict(zip(store.list_keys(), store.list(), strict=True)) == model
+
+
+@pytest.mark.parametrize("kind", [Store, Indexer])
+class TestPacking:
+    """What is kept is what ``pack`` gives, and nobody sees the difference but by looking for it."""
+
+    def test_whatever_the_way_in(self, kind: type[Store[Any]]) -> None:
+        store = kind(pack=compressed)
+        a, b, c = pod("a"), pod("b"), pod("c")
+        store.add(a)
+        store.replace([a, b], "5")
+        fresh = store.fresh()
+        fresh.put("ns/c", c, [])
+        store.take_over(fresh, "6", ["ns/b"])
+        assert store.list() == [a, c]
+        assert all(obj._packing is not None for obj in store.list())
+        assert store.get_by_key("ns/a") == a
+        assert store.last_store_sync_resource_version == "6"
+
+    def test_exchanging_forms(self, kind: type[Store[Any]]) -> None:
+        store = kind()
+        old, other = pod("a"), compressed(pod("a"))
+        store.add(old)
+        store.exchange("ns/a", pod("a"), pod("a", version="2"))
+        store.exchange("ns/b", old, other)
+        assert store.get_by_key("ns/a") is old
+        store.exchange("ns/a", old, other)
+        assert store.list() == [other]
+        assert store.get_by_key("ns/a") is other
+
+
+class TestParts:
+    """There is a dict for each namespace."""
+
+    def test_lists_go_by_them(self, store: Store[KubeObject]) -> None:
+        objects = [pod("a", "x"), pod("b", "y"), pod("c", "x"), pod("node", "")]
+        store.replace(objects)
+        assert [obj.key for obj in store.list()] == store.list_keys() == ["x/a", "x/c", "y/b", "node"]
+        assert list(store.list_keys_by_parts()) == [["x/a", "x/c"], ["y/b"], ["node"]]
+        assert len(store) == 4
+        store.delete(objects[1])
+        assert list(store.list_keys_by_parts()) == [["x/a", "x/c"], ["node"]]
+
+    def test_they_may_change_while_they_are_gone_through(self, store: Store[KubeObject]) -> None:
+        store.replace([pod("a", "x"), pod("b", "y")])
+        parts = store.list_keys_by_parts()
+        assert next(parts) == ["x/a"]
+        store.replace([pod("c", "z")])
+        assert list(parts) == [[]]
+
+
+class TestInTurns:
+    @virtual_time
+    async def test_a_replace_that_lets_others_run(self, store: Store[KubeObject]) -> None:
+        store.add(pod("old"))
+        seen: list[int] = []
+        objects = [pod(str(n), f"ns-{n % 9}") for n in range(20_000)]
+
+        async def look() -> None:
+            while True:
+                seen.append(len(store))
+                await asyncio.sleep(0)
+
+        async with running(look()):
+            await store.replace_in_turns(objects, "7")
+        assert len(seen) > 2
+        assert set(seen) == {1}
+        assert len(store) == 20_000
+        assert store.last_store_sync_resource_version == "7"
+
+    @virtual_time
+    async def test_it_takes_all_but_the_bad_ones(self, store: Store[Any]) -> None:
+        with pytest.raises(KeyFuncError) as caught:
+            await store.replace_in_turns([{}, pod("a"), None])
+        assert len(caught.value.all()) == 2
+        assert store.list_keys() == ["ns/a"]
+
+    @virtual_time
+    async def test_a_reflector_replaces_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        store: Store[KubeObject] = Store()
+        monkeypatch.delattr(Store, "replace")
+        server = Scripted([page(raw_pod("a"), version=10)], [[FOREVER]])
+        async with reflector(server, store=store):
+            await asyncio.sleep(1)
+        assert store.list_keys() == ["default/a"]

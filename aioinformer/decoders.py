@@ -1,0 +1,159 @@
+"""From bytes to the object types that are not this package's: dicts, Structs and models."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any, get_origin, is_typeddict
+
+import msgspec
+
+from .api import TypeMeta
+from .errors import ConfigError, DecodeError
+
+FromBytes = Callable[[bytes, TypeMeta | None], Any]
+"""Decodes one object, of this apiVersion and kind where the bytes do not say; raises nothing but DecodeError."""
+
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON, not of the wanted shape, or nested too deeply."""
+
+
+def class_of(object_type: Any) -> Any:
+    """The class that objects of a type are instances of: dict for ``dict[str, Any]`` and for a TypedDict."""
+    found = get_origin(object_type) or object_type
+    return dict if is_typeddict(found) else found
+
+
+def decoder_of(wanted: Any) -> FromBytes:
+    """The decoder of an object type.
+
+    Args:
+        wanted: dict, a ``msgspec.Struct`` with ``metadata``, or a kubernetes_asyncio (or ``kubernetes.aio``) or
+            pydantic model class.
+
+    Raises:
+        ConfigError: Objects of this type could not be cached, with the field that is missing.
+    """
+    if not isinstance(class_of(wanted), type):
+        raise ConfigError(f"an object type is a class, not {wanted!r}")
+    return _decoder_of(wanted)  # classes are hashable
+
+
+@lru_cache(maxsize=256)
+def _decoder_of(wanted: Any) -> FromBytes:
+    object_type = class_of(wanted)
+    if object_type is dict:
+        return _dict_from_bytes
+    if issubclass(object_type, msgspec.Struct):
+        return _guarded(_struct_decoder(wanted), object_type)
+    if hasattr(object_type, "model_validate"):  # asked first: kubernetes.aio's models have openapi_types too
+        return _guarded(_pydantic_decoder(object_type), object_type)
+    if hasattr(object_type, "openapi_types"):
+        return _guarded(_openapi_decoder(object_type), object_type)
+    raise ConfigError(
+        f"{object_type.__name__} is no object type: use KubeObject, dict, a msgspec.Struct or a model class"
+    )
+
+
+def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
+    """The decoder with whatever it raises as a DecodeError."""
+
+    def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        try:
+            return from_bytes(raw, type_meta)
+        except DecodeError:
+            raise
+        except Exception as error:  # models raise whatever their generator thought of
+            raise DecodeError(
+                f"not a {object_type.__name__}: {error!r:.200}; it begins {raw[:80]!r}"
+            ) from error
+
+    return decode
+
+
+_decode_any = msgspec.json.Decoder().decode
+
+
+def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
+    try:
+        fields = _decode_any(raw)
+    except DECODE_ERRORS as error:
+        raise DecodeError(f"not JSON: {error}; it begins {raw[:80]!r}") from error
+    if not isinstance(fields, dict) or not isinstance(fields.get("metadata"), dict):
+        raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+    if type_meta is not None and "kind" not in fields:
+        return {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
+    return fields
+
+
+_NEEDED_META = {"name": ("name",), "resourceVersion": ("resource_version", "resourceVersion")}
+"""The fields of metadata that a cache reads, and how their attributes may be called."""
+
+
+def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    if "metadata" not in fields:
+        raise ConfigError(f"{struct.__name__} needs a field metadata, with name and resourceVersion")
+    meta = fields["metadata"].type
+    if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
+        names = {field.encode_name: field.name for field in msgspec.structs.fields(meta)}
+        for field, attributes in _NEEDED_META.items():
+            if names.get(field) not in attributes:
+                raise ConfigError(
+                    f"{struct.__name__}.metadata ({meta.__name__}) needs {' or '.join(attributes)}"
+                )
+    decode = msgspec.json.Decoder(struct).decode
+    if not fields.keys() & {"apiVersion", "kind"}:
+        return lambda raw, _: decode(raw)
+    return lambda raw, type_meta: decode(_with_type_meta(raw, type_meta))
+
+
+def _openapi_decoder(model: Any) -> FromBytes:
+    # The class stands in its package's models; its ApiClient's deserialize() reads nothing of the instance.
+    package = model.__module__.partition(".models")[0]
+    try:
+        api_client = importlib.import_module(f"{package}.api_client").ApiClient
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{model.__qualname__} is not a model of kubernetes_asyncio: {error}") from error
+    deserialize = api_client.__new__(api_client).deserialize
+
+    def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        instance = deserialize(SimpleNamespace(data=_with_type_meta(raw, type_meta)), model)
+        if getattr(instance, "metadata", None) is None:
+            raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+        return instance
+
+    return decode
+
+
+def _pydantic_decoder(model: Any) -> FromBytes:
+    from_dict = getattr(model, "from_dict", None)
+
+    def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        if from_dict is not None:
+            # Generated models forbid fields that they do not know, which a newer server sends: this drops them.
+            instance = from_dict(_dict_from_bytes(raw, type_meta))
+        else:
+            instance = model.model_validate_json(_with_type_meta(raw, type_meta))
+        if getattr(instance, "metadata", None) is None:
+            raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+        return instance
+
+    return decode
+
+
+class _Kind(msgspec.Struct):
+    kind: str | None = None
+
+
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+def _with_type_meta(raw: bytes, type_meta: TypeMeta | None) -> bytes:
+    """The bytes with apiVersion and kind in front, where they have none."""
+    if type_meta is None or _decode_kind(raw).kind:
+        return raw
+    head = msgspec.json.encode({"apiVersion": type_meta.api_version, "kind": type_meta.kind})
+    return head[:-1] + b"," + raw[raw.index(b"{") + 1 :]

@@ -1,0 +1,227 @@
+"""Fields of objects by their path: ``field("spec.nodeName")`` reads that of any kind of object, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from .decoders import DECODE_ERRORS
+from .deltas import DeletedFinalStateUnknown
+from .errors import ConfigError
+from .objects import KubeObject, read_labels
+
+_STEP = re.compile(
+    r"""\.?(?P<name>[A-Za-z_$][A-Za-z0-9_$-]*)"""
+    r"""|\['(?P<quoted>[^']+)'\]"""
+    r"""|\["(?P<double>[^"]+)"\]"""
+    r"""|\[(?P<all>\*)\]"""
+    r"""|\[(?P<number>[0-9]{1,6})\]"""
+)
+
+_Step = str | int
+"""A field's name, an element's number, or _ALL."""
+
+_ALL = -1
+"""A step to every element of a list."""
+
+_AT_HAND: dict[str, Callable[[KubeObject], str]] = {
+    "metadata.name": lambda obj: obj.name,
+    "metadata.namespace": lambda obj: obj.namespace,
+    "metadata.uid": lambda obj: obj.uid,
+    "metadata.resourceVersion": lambda obj: obj.resource_version,
+}
+
+
+@lru_cache(maxsize=1024)
+def field(path: str) -> Field:
+    """The field of a path.
+
+    The path is that of the JSON: ``"spec.nodeName"``, ``"metadata.labels['app.kubernetes.io/name']"``,
+    ``"spec.containers[*].image"`` for one of each element, ``"spec.containers[0].image"`` for that of the first.
+
+    Raises:
+        ConfigError: It is no path.
+    """
+    return Field(path)
+
+
+class Field:
+    """Reads one field of objects, of whatever kind. Get one by ``field``.
+
+    Of a KubeObject nothing but the path is decoded. What is not there is None, or, with a ``[*]``, left out.
+
+    Attributes:
+        path: As given.
+    """
+
+    __slots__ = ("_decode", "_many", "_read", "_steps", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._steps = _parse(path)
+        self._many = _ALL in self._steps
+        self._decode = _decoder(self._steps)
+        self._read = self._reader()
+
+    def __call__(self, obj: Any) -> Any:
+        """The field's value, the caller's own if the object is a KubeObject; with a ``[*]`` a list of values.
+
+        Args:
+            obj: A KubeObject, dict, Struct or model, or a tombstone, of which the last state is read.
+
+        Raises:
+            DecodeError: The object cannot be read.
+        """
+        if isinstance(obj, DeletedFinalStateUnknown):
+            obj = obj.obj
+        return self._read(obj) if isinstance(obj, KubeObject) else _at(obj, self._steps, self._many, _member)
+
+    def values(self, obj: Any) -> list[str]:
+        """What an index lists an object under: the values as strings, numbers and true and false as in JSON.
+
+        Raises:
+            DecodeError: The object cannot be read.
+            TypeError: It has an object or a list there.
+        """
+        found = self(obj)
+        if found is None:
+            return []
+        if isinstance(found, str):
+            return [found]
+        return [self._text(value) for value in (found if self._many else [found])]
+
+    def equals(self, *wanted: Any) -> Callable[[Any], bool]:
+        """A predicate, for listers and filters: whether the field, or with a ``[*]`` any of them, is one of these."""
+        if self._many:
+            return lambda obj: any(value in wanted for value in self(obj))
+        return lambda obj: self(obj) in wanted
+
+    def __repr__(self) -> str:
+        return f"field({self.path!r})"
+
+    def _reader(self) -> Callable[[KubeObject], Any]:
+        """How a KubeObject is read."""
+        steps, many = self._steps, self._many
+        if (at_hand := _AT_HAND.get(self.path)) is not None:
+            return lambda obj: at_hand(obj) or None
+        if steps[:2] == ("metadata", "labels"):
+            return lambda obj: _at(read_labels(obj), steps[2:], many, _member)
+        if steps[0] in ("apiVersion", "kind"):  # which the bytes may leave to the collection
+            return lambda obj: _at(obj, steps, many, _member)
+        return self._decoded
+
+    def _decoded(self, obj: KubeObject) -> Any:
+        try:
+            found = None if self._decode is None else self._decode(obj.raw)
+        except DECODE_ERRORS:
+            found = None
+        if found is None:  # it is of another shape, or no JSON, which is for the whole field to say
+            return _at(obj, self._steps, self._many, _member)
+        return _at(found, self._steps, self._many, _value)
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (bool, int, float)):
+            return msgspec.json.encode(value).decode()
+        raise TypeError(f"{self.path} is {value!r:.80}, which is no value to list an object under")
+
+
+def _parse(path: str) -> tuple[_Step, ...]:
+    steps: list[_Step] = []
+    position = 0
+    while found := _STEP.match(path, position):
+        if found["all"]:
+            steps.append(_ALL)
+        elif found["number"]:
+            steps.append(int(found["number"]))
+        else:
+            steps.append(found["name"] or found["quoted"] or found["double"])
+        position = found.end()
+    if position < len(path) or not steps or not isinstance(steps[0], str):
+        raise ConfigError(
+            f"{path!r} is no path of a field, such as spec.nodeName, metadata.labels['app'] or "
+            "spec.containers[*].image"
+        )
+    return tuple(steps)
+
+
+def _decoder(steps: tuple[_Step, ...]) -> Callable[[bytes], Any] | None:
+    """Decodes this path and skips over all else; None for names that msgspec could not look for."""
+    shape: Any = Any
+    for step in reversed(steps):
+        if isinstance(step, str):
+            wanted = msgspec.field(name=step, default=None)
+            try:
+                shape = msgspec.defstruct("Path", [("value", shape | None, wanted)], gc=False)
+            except (TypeError, ValueError):
+                return None
+        else:
+            shape = list[shape]
+    return msgspec.json.Decoder(shape).decode
+
+
+_Member = Callable[[Any, str], Any]
+
+
+def _at(found: Any, steps: tuple[_Step, ...], many: bool, member: _Member) -> Any:
+    """What is at the end of the steps."""
+    if many:
+        return list(_each(found, steps, 0, member))
+    for step in steps:
+        if found is None:
+            return None
+        found = member(found, step) if isinstance(step, str) else _element(found, step)
+    return found
+
+
+def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Iterator[Any]:
+    """Everything that is at the end of the steps from this one on, which may part."""
+    for position in range(at, len(steps)):
+        step = steps[position]
+        if step == _ALL:
+            for element in found if isinstance(found, list) else ():
+                yield from _each(element, steps, position + 1, member)
+            return
+        found = member(found, step) if isinstance(step, str) else _element(found, step)
+        if found is None:
+            return
+    yield found
+
+
+def _element(found: Any, number: int) -> Any:
+    return found[number] if isinstance(found, list) and number < len(found) else None
+
+
+def _value(found: Any, name: str) -> Any:
+    """The field that was decoded."""
+    return found.value
+
+
+def _member(found: Any, name: str) -> Any:
+    """A field by its name in JSON, of whatever has fields."""
+    kind = type(found)
+    if kind is dict:
+        return found.get(name)
+    attributes = _attributes(kind)  # type: ignore[arg-type]  # classes are hashable
+    if attributes is None:
+        return found.get(name)
+    attribute = attributes.get(name)
+    return None if attribute is None else getattr(found, attribute, None)
+
+
+@lru_cache(maxsize=1024)
+def _attributes(kind: type[Any]) -> Mapping[str, str] | None:
+    """The attributes of a Struct or model by their names in JSON; none of what has no fields, None of mappings."""
+    if issubclass(kind, Mapping):
+        return None
+    if issubclass(kind, msgspec.Struct):
+        return {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
+    if hasattr(kind, "attribute_map"):
+        return {json: name for name, json in kind.attribute_map.items()}
+    fields = getattr(kind, "model_fields", {})
+    return {each.serialization_alias or each.alias or name: name for name, each in fields.items()}

@@ -1,0 +1,163 @@
+"""One index of an Indexer: which keys are listed under which value (client-go ``thread_safe_store.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import IndexFuncError, RejectedObjectError
+from ..keys import namespace_of
+
+IndexFunc = Callable[[Any], Iterable[str]]
+"""The values under which an object is listed in an index."""
+
+
+def meta_namespace_index_func(obj: Any) -> list[str]:
+    """Lists an object under its namespace (``MetaNamespaceIndexFunc``)."""
+    return [namespace_of(obj)]
+
+
+class Bucket(msgspec.Struct, gc=False):
+    """The keys listed under one value, in the order of their coming."""
+
+    value: str
+    keys: dict[str, None]
+
+
+class Index:
+    """The buckets of an index, and which of them each key is in.
+
+    A key that is listed once, as most are, costs two entries of dicts; the garbage collector sees neither.
+
+    Args:
+        name: For errors.
+        func: Gives an object's values.
+    """
+
+    def __init__(self, name: str, func: IndexFunc) -> None:
+        self.name = name
+        self.func = func
+        self._buckets: dict[str, Bucket] = {}
+        self._listed: dict[str, Bucket | tuple[Bucket, ...]] = {}
+
+    def keys(self, value: str) -> Iterable[str]:
+        """The keys listed under a value."""
+        bucket = self._buckets.get(value)
+        return () if bucket is None else bucket.keys
+
+    def values_of(self, key: str, obj: Any) -> tuple[str, ...]:
+        """An object's values, each once. Raises IndexFuncError."""
+        try:
+            values = self.func(obj)
+            if type(values) is list and len(values) == 1 and type(values[0]) is str:
+                return (values[0],)
+            if isinstance(values, str):
+                raise TypeError(f"it returned {values!r}; it must return a list of strings")
+            return tuple(dict.fromkeys(values))
+        except Exception as error:
+            raise IndexFuncError(self.name, key, error) from error
+
+    def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:
+        """List an object; under nothing, with an error, if its values cannot be had."""
+        values: tuple[str, ...] = ()
+        try:
+            values = self.values_of(key, obj)
+        except IndexFuncError as error:
+            rejected.append(error)
+        self._list(key, values)
+
+    def remove(self, key: str) -> None:
+        """List a key under nothing."""
+        self._list(key, ())
+
+    def values(self) -> list[str]:
+        """The values under which anything is listed."""
+        return list(self._buckets)
+
+    def fill(self, items: Iterable[tuple[str, Any]], rejected: list[RejectedObjectError]) -> None:
+        """List these objects."""
+        for key, obj in items:
+            self.put(key, obj, rejected)
+
+    def clear(self) -> None:
+        """List nothing."""
+        self._buckets = {}
+        self._listed = {}
+
+    def take_over(self, other: Index, keys: Iterable[str], instead_of: Iterable[str] | None) -> None:
+        """Have what another index of this kind has, for these keys; or all that it has, and nothing else."""
+        if instead_of is None:
+            self._buckets, self._listed = other._buckets, other._listed
+            return
+        for key in instead_of:
+            self.remove(key)
+        for key in keys:
+            self._list(key, other._values(key))
+
+    def _values(self, key: str) -> tuple[str, ...]:
+        listed = self._listed.get(key, ())
+        return (listed.value,) if isinstance(listed, Bucket) else tuple(bucket.value for bucket in listed)
+
+    def _list(self, key: str, values: tuple[str, ...]) -> None:
+        """List a key under these values and no other; where it was it keeps its place."""
+        listed = self._listed.get(key)
+        if listed is None and len(values) == 1:
+            self._listed[key] = self._put_in(key, values[0])
+            return
+        old = self._values(key)
+        if old == values:
+            return
+        for value in old:
+            if value not in values:
+                self._unlist(key, value)
+        buckets = tuple(self._put_in(key, value) for value in values)
+        if buckets:
+            self._listed[key] = buckets[0] if len(buckets) == 1 else buckets
+        else:
+            del self._listed[key]
+
+    def _put_in(self, key: str, value: str) -> Bucket:
+        bucket = self._buckets.get(value)
+        if bucket is None:
+            bucket = self._buckets[value] = Bucket(value, {})
+        bucket.keys[key] = None
+        return bucket
+
+    def _unlist(self, key: str, value: str) -> None:
+        bucket = self._buckets[value]
+        bucket.keys.pop(key, None)
+        if not bucket.keys:
+            del self._buckets[value]
+
+
+class NamespaceIndex(Index):
+    """The index of ``meta_namespace_index_func`` where keys begin with the namespace: a store is in such parts itself.
+
+    Args:
+        name: For errors.
+        parts: Gives the store's parts.
+    """
+
+    def __init__(self, name: str, parts: Callable[[], Mapping[str, Mapping[str, Any]]]) -> None:
+        super().__init__(name, meta_namespace_index_func)
+        self._parts = parts
+
+    def keys(self, value: str) -> Iterable[str]:
+        return self._parts().get(value, ())
+
+    def values(self) -> list[str]:
+        return list(self._parts())
+
+    def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:
+        """It is there."""
+
+    def remove(self, key: str) -> None:
+        """It is gone."""
+
+    def fill(self, items: Iterable[tuple[str, Any]], rejected: list[RejectedObjectError]) -> None:
+        """All are there."""
+
+    def take_over(self, other: Index, keys: Iterable[str], instead_of: Iterable[str] | None) -> None:
+        """The store has."""

@@ -1,0 +1,247 @@
+"""fields.py: one field of any kind of object, by its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kubernetes.aio.client import V1Pod as NewPod
+from kubernetes_asyncio.client import V1Pod
+
+from aioinformer import (
+    ConfigError,
+    DecodeError,
+    DeletedFinalStateUnknown,
+    FilteringResourceEventHandler,
+    Indexer,
+    IndexFuncError,
+    KubeObject,
+    Lister,
+    ResourceEventHandlerFuncs,
+    field,
+    meta_namespace_key_func,
+)
+from aioinformer.codec import codec_for
+
+from .samples import POD, LoosePod, compressed, pod, pod_dict
+from .test_objects import json_values
+
+WHOLE = pod_dict(
+    metadata={"labels": {"app": "x", "app.kubernetes.io/name": "y"}, "generation": 3},
+    spec={
+        "nodeName": "n",
+        "containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "j"}, {"name": "e"}],
+        "hostNetwork": True,
+        "tolerations": [],
+    },
+)
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str = ""
+    resource_version: str = ""
+    uid: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+
+
+class Container(msgspec.Struct):
+    name: str
+    image: str | None = None
+
+
+class Spec(msgspec.Struct, rename="camel", frozen=True):
+    node_name: str | None = None
+    containers: list[Container] = []
+    host_network: bool = False
+    tolerations: list[Any] = []
+
+
+class Typed(msgspec.Struct, rename="camel"):
+    metadata: Meta
+    spec: Spec = Spec()
+    api_version: str = ""
+    kind: str = ""
+
+
+def every_kind() -> list[Any]:
+    plain = KubeObject.from_dict(WHOLE)
+    obj = KubeObject.from_bytes(plain.raw, POD)
+    kinds: list[type[Any]] = [dict, Typed, LoosePod, V1Pod, NewPod]
+    return [obj, compressed(obj), *(codec_for(each).decode(plain.raw, POD) for each in kinds)]
+
+
+@pytest.mark.parametrize("obj", every_kind(), ids=lambda obj: type(obj).__module__ + type(obj).__name__)
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("metadata.name", "a"),
+        ("metadata.namespace", "ns"),
+        ("metadata.uid", "uid-a"),
+        ("metadata.resourceVersion", "1"),
+        ("metadata.generation", 3),
+        ("metadata.labels.app", "x"),
+        ("metadata.labels['app']", "x"),
+        ("metadata.labels['app.kubernetes.io/name']", "y"),
+        ('metadata.labels["app.kubernetes.io/name"]', "y"),
+        ("metadata.labels.none", None),
+        ("spec.nodeName", "n"),
+        ("spec.hostNetwork", True),
+        ("spec.containers[0].image", "i"),
+        ("spec.containers[2].image", None),
+        ("spec.containers[9].image", None),
+        ("spec.containers[*].name", ["c", "d", "e"]),
+        ("spec.containers[*].image", ["i", "j"]),
+        ("spec.tolerations[*].key", []),
+        ("spec.nodeName.more", None),
+        ("spec.nodeName[*]", []),
+        ("spec.nodeName[0]", None),
+        ("status.phase", None),
+        ("none[*].at.all", []),
+    ],
+)
+def test_every_kind_of_object(obj: Any, path: str, expected: Any) -> None:
+    if isinstance(obj, LoosePod) and not path.startswith("metadata"):
+        expected = [] if "[*]" in path else None
+    assert field(path)(obj) == expected
+    assert field(path)(DeletedFinalStateUnknown("ns/a", obj)) == expected
+    listed = [] if expected is None else expected if isinstance(expected, list) else [expected]
+    texts = {True: "true", 3: "3"}
+    assert field(path).values(obj) == [texts.get(value, value) for value in listed]
+
+
+def test_kind_and_api_version_may_be_the_collections() -> None:
+    listed = KubeObject.from_bytes(pod().raw, POD)
+    for obj in (listed, compressed(listed), codec_for(Typed).decode(pod().raw, POD)):
+        assert (field("kind")(obj), field("apiVersion")(obj)) == ("Pod", "v1")
+
+
+def test_a_tombstone_without_an_object_has_no_fields() -> None:
+    tombstone: Any = DeletedFinalStateUnknown("ns/a", None)
+    assert field("spec.nodeName")(tombstone) is None
+    assert field("spec.containers[*].image")(tombstone) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "",
+        ".",
+        "a..b",
+        "a.",
+        "[0]",
+        "[*].a",
+        "a[",
+        "a[]",
+        "a['']",
+        "a[-1]",
+        "a b",
+        "a['b",
+        "spec.node name",
+        "{.a}",
+        "1a",
+    ],
+)
+def test_what_is_no_path(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="is no path of a field"):
+        field(wrong)
+
+
+def test_names_of_any_kind() -> None:
+    for name in ("a.b/c", 'quo"te', "back\\slash", "tab\t", "ключ", " "):
+        obj = pod(spec={name: "x"})
+        assert field(f"spec['{name}']")(obj) == "x"
+        assert field(f"spec['{name}']")(compressed(obj)) == "x"
+
+
+def test_what_is_no_value_to_list_under() -> None:
+    indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func, {"spec": "spec"})
+    with pytest.raises(IndexFuncError, match="index 'spec' failed on ns/a") as caught:
+        indexer.add(pod(spec={"a": 1}))
+    assert isinstance(caught.value.__cause__, TypeError)
+    indexer.add(pod(spec="text"))
+    assert indexer.index_keys("spec", "text") == ["ns/a"]
+
+
+def test_an_object_that_cannot_be_read_says_so() -> None:
+    broken = KubeObject.from_bytes(b'{"metadata": {"name": "a"}, "spec": {"nodeName": "\xff"}}')
+    with pytest.raises(DecodeError, match="spec cannot be read"):
+        field("spec.nodeName")(broken)
+    odd = KubeObject.from_bytes(b'{"metadata": {"name": "a", "labels": 5}, "spec": null}')
+    assert field("spec.nodeName")(odd) is None
+    assert field("metadata.labels.app")(odd) is None
+
+
+class TestIndexesAndPredicates:
+    objects = (
+        pod("a", spec={"nodeName": "one", "containers": [{"image": "x"}, {"image": "y"}]}),
+        pod("b", spec={"nodeName": "two", "containers": [{"image": "x"}]}),
+        pod("c", metadata={"labels": {"app": "web"}}),
+    )
+
+    def indexer(self) -> Indexer[KubeObject]:
+        paths = {
+            "node": "spec.nodeName",
+            "image": "spec.containers[*].image",
+            "app": "metadata.labels['app']",
+        }
+        indexer: Indexer[KubeObject] = Indexer(meta_namespace_key_func, paths)
+        indexer.replace(self.objects)
+        return indexer
+
+    def test_an_index_by_path(self) -> None:
+        indexer = self.indexer()
+        assert indexer.index_keys("node", "one") == ["ns/a"]
+        assert indexer.index_keys("image", "x") == ["ns/a", "ns/b"]
+        assert indexer.index_keys("app", "web") == ["ns/c"]
+        assert sorted(indexer.list_index_func_values("node")) == ["one", "two"]
+        indexer.add_indexers({"name": "metadata.name"})
+        assert indexer.index_keys("name", "b") == ["ns/b"]
+
+    def test_a_path_that_cannot_be_read_adds_nothing(self) -> None:
+        indexer = self.indexer()
+        with pytest.raises(ConfigError):
+            indexer.add_indexers({"more": "spec.nodeName", "wrong": "spec..nodeName"})
+        assert set(indexer.indexers) == {"node", "image", "app"}
+
+    def test_predicates(self) -> None:
+        lister = Lister(self.indexer())
+        a, b, _ = self.objects
+        assert lister.list(field("spec.nodeName").equals("one")) == [a]
+        assert lister.list(field("spec.nodeName").equals("one", "two")) == [a, b]
+        assert lister.list(field("spec.containers[*].image").equals("y")) == [a]
+
+    def test_filters(self) -> None:
+        told: list[str] = []
+        handler = FilteringResourceEventHandler(
+            field("spec.nodeName").equals("one"),
+            ResourceEventHandlerFuncs[KubeObject](
+                on_add=lambda obj, _: told.append(obj.name), on_delete=lambda obj: told.append("gone")
+            ),
+        )
+        for obj in self.objects:
+            handler.on_add(obj, False)
+        handler.on_delete(DeletedFinalStateUnknown("ns/a", self.objects[0]))
+        handler.on_delete(DeletedFinalStateUnknown("ns/a", None))
+        assert told == ["a", "gone"]
+
+
+names = st.sampled_from(["a", "b", "c"])
+documents = st.recursive(
+    json_values,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=15,
+)
+steps = st.lists(names.map(lambda name: f".{name}") | st.sampled_from(["[*]", "[0]", "[1]"]), max_size=4)
+
+
+@given(documents, steps)
+def test_bytes_and_dicts_say_the_same(document: Any, path: list[str]) -> None:
+    fields = pod_dict(spec=document)
+    read = field("spec" + "".join(path))
+    obj = KubeObject.from_dict(fields)
+    assert read(obj) == read(obj.to_dict()) == read(compressed(obj))
