@@ -9,14 +9,14 @@ from typing import Any, Self
 import msgspec
 
 from ..errors import DecodeError
+from ..failures import asking
 from ..objects import DECODE_ERRORS
-from .failures import asking
 from .health import ServerHealth
 from .kubeconfig import KubeConfig
 from .libraries import KUBERNETES_ASYNCIO, library_named, library_of
 from .library_transport import LibraryTransport
 from .sources import InCluster, StaticURL, Wrapped, check_url
-from .transport import JSON, READ_TIMEOUT, ByteStream, Query, Transport
+from .transport import JSON, READ_TIMEOUT, ByteStream, Change, Query, Transport
 
 
 class Client:
@@ -145,11 +145,18 @@ class Client:
         with self._health.noting_answers():
             return await self._transport.get(path, query, timeout=timeout)
 
+    async def send(
+        self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
+    ) -> bytes:
+        """Ask for a change; see ``Transport.send``."""
+        with self._health.noting_answers():
+            return await self._transport.send(change, path, query, timeout=timeout)
+
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ByteStream:
         """The body of an answer as it arrives; see ``Transport.stream``."""
-        with self._health.noting_answers():
+        async with self._health.asking():
             return await self._transport.stream(path, query, idle_timeout=idle_timeout, accept=accept)
 
     async def get_json(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> Any:

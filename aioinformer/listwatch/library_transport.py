@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
-from .failures import ours
+from ..failures import ours
 from .libraries import Library
 from .response import ResponseStream, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
-from .transport import JSON, READ_TIMEOUT, Query
+from .transport import JSON, READ_TIMEOUT, Change, Query
 
 if TYPE_CHECKING:
     from .sessions import Sessions
@@ -37,9 +37,15 @@ class _Opened:
     renew_at: float
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
+    def credentials(self) -> object:
+        """What is shown; None for a wrapped ApiClient, whose own hook gives that with each request."""
+        if not self.identity:
+            return None
+        return self.identity, self.access.configuration.api_key.get("BearerToken")
+
 
 class LibraryTransport:
-    """GET requests by kubernetes_asyncio or kubernetes.aio: its configuration, authentication and session.
+    """Requests by kubernetes_asyncio or kubernetes.aio: its configuration, authentication and session.
 
     Args:
         source: Where the configuration comes from.
@@ -95,11 +101,16 @@ class LibraryTransport:
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The whole body of an answer; see ``Transport.get``."""
-        body = await self._ask(path, query, streaming=False, read_timeout=timeout)
-        try:
-            return b"".join([chunk async for chunk in body])
-        finally:
-            await body.aclose()
+        return await _read(await self._ask(path, query, streaming=False, read_timeout=timeout))
+
+    async def send(
+        self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
+    ) -> bytes:
+        """Ask for a change; see ``Transport.send``."""
+        async with _answer_within(timeout):
+            return await _read(
+                await self._ask(path, query, streaming=False, read_timeout=None, change=change)
+            )
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
@@ -108,12 +119,20 @@ class LibraryTransport:
         return await self._ask(path, query, streaming=True, read_timeout=idle_timeout, accept=accept)
 
     async def _ask(
-        self, path: str, query: Query, *, streaming: bool, read_timeout: float | None, accept: str = JSON
+        self,
+        path: str,
+        query: Query,
+        *,
+        streaming: bool,
+        read_timeout: float | None,
+        accept: str = JSON,
+        change: Change | None = None,
     ) -> ResponseStream:
-        """The answer, if it is 2xx. A 401 renews the credentials and asks once more."""
+        """The answer, if it is 2xx. A 401 renews the credentials, and asks once more if there are others."""
         opened = await self._ready()
+        shown = opened.credentials()
         try:
-            return await self._ask_once(opened, path, query, streaming, read_timeout, accept)
+            return await self._ask_once(opened, path, query, streaming, read_timeout, accept, change)
         except ApiError as refused:
             if refused.status != 401 or not self._source.is_renewable:
                 raise
@@ -122,7 +141,9 @@ class LibraryTransport:
             except ConfigError as error:
                 refused.message = f"{refused.message}; the credentials could not be renewed: {error}"
                 raise refused from error
-        return await self._ask_once(opened, path, query, streaming, read_timeout, accept)
+            if shown is not None and shown == opened.credentials():
+                raise
+        return await self._ask_once(opened, path, query, streaming, read_timeout, accept, change)
 
     async def _ask_once(
         self,
@@ -132,13 +153,19 @@ class LibraryTransport:
         streaming: bool,
         read_timeout: float | None,
         accept: str,
+        change: Change | None,
     ) -> ResponseStream:
         sessions = opened.sessions
         sessions.hold()
         try:
             async with _answer_within(READ_TIMEOUT if streaming else None):
-                response = await sessions.get(
-                    path, list(query), streaming=streaming, read_timeout=read_timeout, accept=accept
+                response = await sessions.ask(
+                    path,
+                    list(query),
+                    streaming=streaming,
+                    read_timeout=read_timeout,
+                    accept=accept,
+                    change=change,
                 )
         except BaseException as error:
             await sessions.release()
@@ -233,6 +260,13 @@ class LibraryTransport:
         if stale is not None:
             await stale.sessions.retire()
         return _Opened(access, identity, sessions, access.renew_at)
+
+
+async def _read(body: ResponseStream) -> bytes:
+    try:
+        return b"".join([chunk async for chunk in body])
+    finally:
+        await body.aclose()
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ from typing import Any, Self
 from ..api import ListOptions, ListResult, WatchEvent
 from ..checks import require_count
 from ..errors import DecodeError
+from ..failures import asking, ours
 from ..protocols import Health, WatchStream
-from .failures import asking, ours
 from .lines import LONGEST_OBJECT
 from .resource import Resource, asked
 

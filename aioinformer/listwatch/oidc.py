@@ -41,10 +41,12 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
     import aiohttp  # the library has imported it by now
 
     from .proxies import proxy_for
+    from .sockets import Sockets
 
     issuer = str(config["idp-issuer-url"]).rstrip("/")
     context = await asyncio.to_thread(_trust, config, directory)
-    connector = aiohttp.TCPConnector(ssl=context)
+    sockets = Sockets()
+    connector = aiohttp.TCPConnector(ssl=context, socket_factory=sockets)
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
     try:
         async with aiohttp.ClientSession(
@@ -58,6 +60,8 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
         new = {"id-token": str(said["id_token"])}
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"OIDC: {issuer} gave no new id-token: {error or type(error).__name__}") from error
+    finally:
+        await sockets.close()
     if said.get("refresh_token"):
         new["refresh-token"] = str(said["refresh_token"])
     return new

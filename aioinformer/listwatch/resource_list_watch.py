@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ..api import ListOptions, ListResult
+from ..failures import asking
 from ..protocols import WatchStream
 from ..turns import Turn
 from .body import ListBodySplitter
 from .client import Client
 from .events import EventStream
-from .failures import asking
 from .lines import LONGEST_OBJECT
 from .list_watch import ListWatch, NamedStream
 from .partial import ACCEPT_LIST, ACCEPT_WATCH, PartialStream, partial_list

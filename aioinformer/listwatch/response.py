@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Self
 
-from ..errors import ApiError, IdleTimeoutError, TransportError
-from .failures import api_error, network_error
+from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
+from ..failures import api_error, network_error
 from .transport import READ_TIMEOUT
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class ResponseStream:
             converted = network_error(error)
             if converted is None:
                 raise
-            raise TransportError(f"the answer broke off: {converted}") from error
+            kind = DamagedError if _is_damaged(self._response) else TransportError
+            raise kind(f"the answer broke off: {converted}") from error
         if chunk:
             return chunk
         await self.aclose()
@@ -53,6 +54,14 @@ class ResponseStream:
             if connection is not None and connection.transport is not None:
                 connection.transport.abort()  # not read out; TLS would wait for the server's goodbye
             await sessions.release(self._response)
+
+
+def _is_damaged(response: aiohttp.ClientResponse) -> bool:
+    """Whether TLS has ended the connection, as what arrived is not what was sent."""
+    connection = response.connection
+    protocol = None if connection is None else connection.protocol
+    lost = None if protocol is None else protocol.exception()
+    return str(getattr(lost, "strerror", "")).startswith("[SSL")
 
 
 async def error_of(response: aiohttp.ClientResponse, body: ResponseStream) -> ApiError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import io
 from collections import ChainMap
 from typing import Any
 
@@ -10,12 +10,14 @@ import aiohttp
 
 from ..errors import TransportError
 from .libraries import Library, user_agent
-from .transport import CONNECT_TIMEOUT
+from .sockets import Sockets
+from .transport import CONNECT_TIMEOUT, Change
 
 READ_BUFFER = 256 * 1024
 """Bytes that a connection reads ahead, twice over: what a chunk of a stream has at most."""
 
-_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+_LARGE = 1024 * 1024
+"""Bytes beyond which aiohttp wants to be given a body that it can write in pieces."""
 
 
 class Sessions:
@@ -46,8 +48,9 @@ class Sessions:
         self._responses: set[aiohttp.ClientResponse] = set()
         self._closed = False
         self._clients: dict[bool, Any] = {}
+        self._sockets = Sockets()
 
-    async def get(
+    async def ask(
         self,
         path: str,
         query: list[tuple[str, str]],
@@ -55,11 +58,15 @@ class Sessions:
         streaming: bool,
         read_timeout: float | None,
         accept: str,
+        change: Change | None,
     ) -> aiohttp.ClientResponse:
         """Ask; the answer, its body not yet read. To be called while holding."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout)
         headers = {"Accept": accept, "Accept-Encoding": "identity"}
-        response = await self._library.get(self._client(streaming), path, query, headers, timeout)
+        client = self._client(streaming)
+        if change is not None:
+            client = self._library.over(_Sending(client.rest_client.pool_manager, change), client)
+        response = await self._library.get(client, path, query, headers, timeout)
         assert isinstance(response, aiohttp.ClientResponse)
         self._responses.add(response)
         return response
@@ -95,6 +102,7 @@ class Sessions:
         self._clients.clear()
         for client in clients:
             await client.rest_client.pool_manager.close()
+        await self._sockets.close()
 
     def _client(self, streaming: bool) -> Any:
         """The ApiClient over one of the sessions."""
@@ -113,7 +121,7 @@ class Sessions:
         connector = aiohttp.TCPConnector(
             limit=0 if streaming else configuration.connection_pool_maxsize or 0,
             ssl=self._ssl_context or True,
-            socket_factory=_socket,
+            socket_factory=self._sockets,
         )
         return aiohttp.ClientSession(
             connector=connector,
@@ -124,13 +132,26 @@ class Sessions:
         )
 
 
-def _socket(address: Any) -> socket.socket:
-    """A socket whose peer's death is noticed."""
-    family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE:
-        option = getattr(socket, name, None)
-        if option is not None:
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made
+class _Sending:
+    """A session that sends a change as it is. The library takes it for a GET: it would write the body anew."""
+
+    def __init__(self, session: aiohttp.ClientSession, change: Change) -> None:
+        self._session = session
+        self._change = change
+
+    async def request(self, **asked: Any) -> aiohttp.ClientResponse:
+        method, body, content_type = self._change
+        asked["headers"]["Content-Type"] = content_type
+        asked["method"] = method
+        asked["data"] = io.BytesIO(body) if len(body) > _LARGE else body or None
+        return await self._session.request(**asked, middlewares=(_once,))
+
+
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keeps aiohttp from sending a PUT or DELETE again when its connection breaks: it may have been done."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise  # nothing was sent, and it is not sent again
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise aiohttp.ClientConnectionError(str(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 CONNECT_TIMEOUT = 10.0
 """Seconds in which a connection, with its TLS handshake, has to stand."""
@@ -15,6 +15,20 @@ JSON = "application/json"
 """The media type that is asked for where nothing else is said."""
 
 Query = Sequence[tuple[str, str]]
+
+
+class Change(NamedTuple):
+    """What a request sends.
+
+    Args:
+        method: ``"POST"``, ``"PUT"``, ``"PATCH"``, ``"DELETE"``.
+        body: Empty for none.
+        content_type: The body's media type.
+    """
+
+    method: str
+    body: bytes = b""
+    content_type: str = JSON
 
 
 class ByteStream(Protocol):
@@ -34,7 +48,7 @@ class ByteStream(Protocol):
 
 
 class Transport(Protocol):
-    """GET requests to one API server, authenticated.
+    """Requests to one API server, authenticated.
 
     Opens itself at its first use. Every coroutine may be cancelled at any point and then leaves no connection,
     task or lock behind.
@@ -73,6 +87,29 @@ class Transport(Protocol):
         Raises:
             ApiError: The server answered with anything but 2xx.
             TransportError: No usable answer came.
+            ConfigError: The configuration cannot work.
+        """
+        ...
+
+    async def send(
+        self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
+    ) -> bytes:
+        """Ask for a change; the whole body of the answer.
+
+        It is sent once. Only what was refused with 401, before anything was done, is sent again with renewed
+        credentials.
+
+        Cancellation: whether the change was made is not known.
+
+        Args:
+            change: Method and body.
+            path: From the root of the server.
+            query: Names and values, not yet quoted.
+            timeout: Seconds in which all of the answer has to be there.
+
+        Raises:
+            ApiError: The server answered with anything but 2xx.
+            TransportError: No usable answer came. Whether the change was made is not known.
             ConfigError: The configuration cannot work.
         """
         ...

@@ -25,18 +25,14 @@ class Backoff:
         self.tries = 0
         """How many delays were given since the last reset."""
 
-    @property
-    def shortest(self) -> float:
-        """Seconds that the next delay has at least."""
-        return self._delay
-
-    def next(self, at_least: float = 0.0) -> float:
+    def next(self, at_least: float = 0.0, longest: float = CAP) -> float:
         """Seconds to wait now.
 
         Args:
             at_least: What the server asked for (Retry-After), which also overrules the cap.
+            longest: The cap of this delay; the cap of all holds as well.
         """
-        delay = min(self._delay * (1.0 + self._random.random() * JITTER), CAP)
+        delay = min(self._delay * (1.0 + self._random.random() * JITTER), longest, CAP)
         self._delay = min(self._delay * FACTOR, CAP)
         self.tries += 1
         return max(delay, at_least)

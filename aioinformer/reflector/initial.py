@@ -19,6 +19,9 @@ UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
 """HTTP statuses by which a server says that it knows no ``sendInitialEvents``."""
 
 
+LISTED_OF = 3
+"""After the first refusal of a stream, and every third one, a list is tried: who may not watch may list."""
+
 FIRST_PAUSE = 300.0
 LONGEST_PAUSE = 86_400.0
 
@@ -42,12 +45,23 @@ class Streaming:
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
+        self._refusals = 0
+        self._list_first = False
         self._pause = 0.0
         self._not_before = float("-inf")
 
     def is_due(self, now: float) -> bool:
         """Whether to ask at this loop time."""
-        return self._wanted and now >= self._not_before
+        return self._wanted and now >= self._not_before and not self._list_first
+
+    def refused(self) -> None:
+        """Who asks may not, or there is nothing to ask for. A list may be another matter: now and then it is tried."""
+        self._list_first = self._refusals % LISTED_OF == 0
+        self._refusals += 1
+
+    def listed(self) -> None:
+        """A list was tried."""
+        self._list_first = False
 
     def failed(self, now: float) -> float:
         """The server did not do it; seconds for which not to ask."""
@@ -58,6 +72,7 @@ class Streaming:
     def succeeded(self) -> None:
         """The server did it."""
         self._pause = 0.0
+        self._refusals = 0
 
 
 def is_closing(bookmark: KubeObject) -> bool:

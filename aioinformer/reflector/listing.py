@@ -11,6 +11,7 @@ from typing import Any
 
 from ..api import ListOptions, ListResult
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
+from ..failures import network_error
 from ..protocols import ListerWatcher
 
 logger = logging.getLogger(__name__)
@@ -106,10 +107,12 @@ class Pager:
         try:
             async with timeout:
                 return await anext(pieces, None)
-        except TimeoutError as error:
-            if not timeout.expired():
-                raise
-            raise IdleTimeoutError(f"the list has not answered for {self._timeout:g} s") from error
+        except Exception as error:
+            if isinstance(error, TimeoutError) and timeout.expired():
+                raise IdleTimeoutError(f"the list has not answered for {self._timeout:g} s") from error
+            if (found := network_error(error)) is not None:
+                raise found from error
+            raise
 
 
 def refuses_version(error: ApiError, resource_version: str) -> bool:

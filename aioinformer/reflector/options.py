@@ -30,9 +30,14 @@ class ReflectorOptions(TypedDict, total=False):
             out by watching again instead of listing. 0.
         list_timeout: Seconds without any answer to a list, or to the opening of a watch, after which it is given
             up. 60.
+        max_silence: Seconds without any event that are believed of a watch whose server sends bookmarks: then the
+            connection counts as half-open. 0, the default, goes by their intervals: twice the longest one, and 60 s.
         initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
         should_resync: Asked each resync period whether to resync; None always does.
         watch_error_handler: Told of every error; None logs.
+        drop_managed_fields: Take objects without metadata.managedFields, which are a third of many. False.
+        pack: Gives an object of a list the form in which it waits for the rest of the list, such as compressed; an
+            informer has its own, see its ``compress``. None keeps it as it is.
         name: What logs call it.
         random: Source of jitter and watch timeouts.
     """
@@ -42,9 +47,12 @@ class ReflectorOptions(TypedDict, total=False):
     min_watch_timeout: float
     max_internal_error_retry_duration: float
     list_timeout: float
+    max_silence: float
     initial_events_timeout: float
     should_resync: Callable[[], bool] | None
     watch_error_handler: WatchErrorHandler | None
+    drop_managed_fields: bool
+    pack: Callable[[Any], Any] | None
     name: str
     random: Random
 
@@ -64,9 +72,12 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "min_watch_timeout": require_seconds,
     "max_internal_error_retry_duration": require_seconds,
     "list_timeout": require_seconds,
+    "max_silence": require_seconds,
     "initial_events_timeout": require_seconds,
     "should_resync": require_callable,
     "watch_error_handler": require_callable,
+    "drop_managed_fields": _require_switch,
+    "pack": require_callable,
     "name": require_text,
     "random": _require_random,
 }

@@ -7,7 +7,14 @@ from random import Random
 
 from ..errors import ApiError
 from ..protocols import Health
-from .backoff import Backoff
+from .backoff import CAP, Backoff
+
+REFUSALS = frozenset({401, 403, 404})
+"""HTTP statuses by which a server that is well refuses: only people can mend that, and it costs little to ask again."""
+
+REFUSED_PAUSE = 12.0
+REFUSED_SHARE = 0.2
+"""Seconds that a delay has at most after refusals: at first, and as a share of the time for which they have lasted."""
 
 PATIENCE = 60.0
 """Seconds, once to twice, for which the others' word is taken that the server does not answer."""
@@ -33,19 +40,37 @@ class Retry:
         self._health = health
         self._backoff = Backoff(random)
         self._at_least = 0.0
-        self._answer_missed = False
+        self._missed: Exception | None = None
+        self._refused_since: float | None = None
+        self._outlasted = False  # an outage, and nothing was answered since
         self.at: float | None = None
         self.waiting_for: str | None = None
 
-    def failed(self, error: Exception) -> bool:
-        """A try has failed of this; whether that is news to all who read from the server."""
+    def failed(self, error: Exception, *, asked: bool = True) -> bool:
+        """Something has failed of this; whether that is news to all who read from the server.
+
+        Args:
+            error: What.
+            asked: Whether it was a request: that a stream breaks off says less about the server.
+        """
+        refused = isinstance(error, ApiError) and error.status in REFUSALS
+        if not refused:
+            self._refused_since = None
+        elif self._refused_since is None:
+            self._refused_since = asyncio.get_running_loop().time()
         self._at_least = (error.retry_after if isinstance(error, ApiError) else None) or 0.0
-        self._answer_missed = self._health is not None and self._health.concerns(error)
-        return self._health is None or self._health.is_news(error)
+        if self._health is None:
+            return True
+        self._missed = error if asked and self._health.concerns(error) else None
+        return self._health.missed(error)
 
     def succeeded(self) -> None:
-        """What the last failure asked for is past."""
+        """A request was answered as it should be: what the last failure asked for is past."""
         self._at_least = 0.0
+        self._outlasted = False
+        if self._refused_since is not None and self._health is not None:
+            self._health.accepted()
+        self._refused_since = None
 
     def reset(self) -> None:
         """Things are well: the next delay is the shortest again."""
@@ -56,30 +81,66 @@ class Retry:
         now = asyncio.get_running_loop().time
         began = now()
         at_least, self._at_least = self._at_least, 0.0
-        answer_missed, self._answer_missed = self._answer_missed, False
-        if answer_missed and self._health is not None:
-            await self._outlast_outage(self._health)
+        missed, self._missed = self._missed, None
+        at_once = False
+        if missed is not None and self._health is not None:
+            at_once = await self._outlast(self._health, missed)
         waited = now() - began
-        if waited > self._backoff.shortest:  # an outage that was outlasted is no failed try of ours
-            delay = max(at_least - waited, self._random.random() * WAKE_WITHIN)
-        else:
-            delay = self._backoff.next(at_least) - waited
-        self.at = now() + delay
+        if at_once:
+            await self._sleep(max(at_least - waited, self._random.random() * WAKE_WITHIN))
+            return
+        delay = self._backoff.next(at_least, self._longest()) - waited
+        if self._refused_since is None or self._health is None:
+            await self._sleep(delay)
+        elif await self._sleep_unless_accepted(delay, self._health):
+            await self._sleep(self._random.random() * WAKE_WITHIN)
+
+    def _longest(self) -> float:
+        """Seconds that a delay has at most."""
+        if self._refused_since is None:
+            return CAP
+        lasted = asyncio.get_running_loop().time() - self._refused_since
+        return min(CAP, max(REFUSED_PAUSE, lasted * REFUSED_SHARE)) * (1.0 + self._random.random()) / 2.0
+
+    async def _sleep(self, delay: float) -> None:
+        self.at = asyncio.get_running_loop().time() + delay
         try:
             await asyncio.sleep(delay)
         finally:
             self.at = None
 
-    async def _outlast_outage(self, health: Health) -> None:
-        """Wait until the server answers somebody; not for ever, since whoever asks for all may be misled."""
+    async def _sleep_unless_accepted(self, delay: float, health: Health) -> bool:
+        """Sleep; whether somebody else was accepted meanwhile, which ends it."""
+        timeout = asyncio.timeout(delay)
+        try:
+            async with timeout:
+                self.at = timeout.when()
+                await health.until_accepted()
+        except TimeoutError:
+            if not timeout.expired():
+                raise
+            return False
+        finally:
+            self.at = None
+        return True
+
+    async def _outlast(self, health: Health, missed: Exception) -> bool:
+        """Wait until all is over; not for ever, since whoever asks for all may be misled.
+
+        Returns:
+            Whether to try at once: an outage is no failed try, unless it is one after another.
+        """
         timeout = asyncio.timeout(PATIENCE * (1.0 + self._random.random()))
         try:
             async with timeout:
                 self.at = timeout.when()
                 self.waiting_for = str(health)
-                await health.until_reachable()
+                outage = await health.until_reachable(missed)
         except TimeoutError:
             if not timeout.expired():
                 raise
+            return True
         finally:
             self.at = self.waiting_for = None
+        first, self._outlasted = not self._outlasted, outage
+        return outage and first

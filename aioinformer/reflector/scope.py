@@ -32,13 +32,15 @@ def lacks_namespace(object_type: Any) -> bool:
     )
 
 
-def codec_of_collection(object_type: type[T] | None, list_watch: Any, key_of: KeyFunc) -> Codec[T]:
+def codec_of_collection(
+    object_type: type[T] | None, list_watch: Any, key_of: KeyFunc, *, drop_managed_fields: bool = False
+) -> Codec[T]:
     """The codec of an object type, for objects that may be of several namespaces.
 
     Raises:
         ConfigError: As ``codec_for``.
     """
-    codec = codec_for(object_type)
+    codec = codec_for(object_type, drop_managed_fields=drop_managed_fields)
     confined = getattr(getattr(list_watch, "resource", None), "namespace", None) is not None
     return OneNamespaceCodec(codec, key_of) if lacks_namespace(object_type) and not confined else codec
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..errors import ApiError
+
 
 class Phase(StrEnum):
     """What a reflector is doing."""
@@ -28,8 +30,8 @@ class ReflectorState:
         idle_seconds: Seconds since anything arrived from the server; None if nothing ever has.
         last_error: What went wrong last; None after nothing has, and again once a watch is healthy.
         retry_seconds: Seconds until the next try, while backing off.
-        waiting_for: The server that does not answer, while backing off together with its other readers: then the
-            next try is as soon as it does.
+        waiting_for: The server that does not answer, or does not take the credentials, while backing off together
+            with its other readers: then the next try is as soon as it does.
         listed: Objects that the list under way has brought so far, or the last one in all.
         lists: Lists begun.
         watches: Watches opened.
@@ -56,7 +58,8 @@ class ReflectorState:
         if self.phase is Phase.LISTING and self.listed:
             text += f", {self.listed} objects so far"
         if self.waiting_for is not None:
-            text += f", until {self.waiting_for} answers"
+            refused = isinstance(self.last_error, ApiError) and self.last_error.status == 401
+            text += f", until {self.waiting_for} {'takes the credentials' if refused else 'answers'}"
         if self.retry_seconds is not None:
             text += f", next try in {self.retry_seconds:.1f} s"
         text += (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 
-from ..api import WatchEvent
-from ..errors import ApiError, IdleTimeoutError, TransportError
-from ..protocols import WatchStream
+from ..api import ListOptions, WatchEvent
+from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
+from ..failures import network_error
+from ..protocols import ListerWatcher, WatchStream
 
 VERY_SHORT = 1.0
 """Seconds: a watch that ends sooner without one event says that its version is no good."""
@@ -19,6 +21,37 @@ HEALTHY = 5.0
 IDLE_GRACE = 5.0
 """Seconds over the server's own timeout after which a silent watch counts as half-open."""
 
+SILENT_BOOKMARKS = 2.0
+SILENCE_GRACE = 60.0
+"""A server that sends bookmarks is silent for no longer than this many times the longest interval between two of them,
+and so many seconds more."""
+
+
+class Pulse:
+    """How regularly a server sends bookmarks, and so what its silence means. Nothing for one that sends none.
+
+    Args:
+        max_silence: Seconds of silence that are believed where there are bookmarks; 0 to go by their intervals.
+    """
+
+    def __init__(self, max_silence: float = 0.0) -> None:
+        self._max_silence = max_silence
+        self._interval: float | None = None
+
+    def bookmarks_came(self, apart: float) -> None:
+        """Two bookmarks of a watch came so many seconds apart."""
+        self._interval = max(self._interval or 0.0, apart)
+
+    def longest_silence(self) -> float:
+        """Seconds after which an open watch is half-open."""
+        if self._interval is None:
+            return math.inf
+        return self._max_silence or SILENT_BOOKMARKS * self._interval + SILENCE_GRACE
+
+    def was_silent(self) -> None:
+        """A watch was taken for half-open: perhaps its bookmarks are less regular than they were."""
+        self._interval = None
+
 
 class OpenWatch:
     """A watch stream with its deadline.
@@ -28,14 +61,24 @@ class OpenWatch:
         started: Loop time when the request was sent.
         timeout: Seconds after which the server was asked to end it.
         from_any: Whether it was opened at ``""`` or ``"0"``, so that its first ADDED events are the collection.
+        pulse: What is known of its server's bookmarks.
 
     Attributes:
         events: Events taken from it, bookmarks among them, those that were dropped not: counted by who takes them.
     """
 
-    def __init__(self, stream: WatchStream, started: float, timeout: float, from_any: bool = False) -> None:
+    def __init__(
+        self,
+        stream: WatchStream,
+        started: float,
+        timeout: float,
+        from_any: bool = False,
+        pulse: Pulse | None = None,
+    ) -> None:
         self._stream: WatchStream | None = stream
         self._idle_timeout = timeout + IDLE_GRACE
+        self._pulse = pulse or Pulse()
+        self._bookmarked: float | None = None
         self._healthy_after = min(HEALTHY, timeout)
         self.started = started
         self._returned: list[WatchEvent] = []
@@ -60,18 +103,28 @@ class OpenWatch:
         if self._returned:
             returned, self._returned = self._returned, []
             return returned
-        idle = asyncio.get_running_loop().time() + self._idle_timeout
+        patience = min(self._idle_timeout, self._pulse.longest_silence())
+        idle = asyncio.get_running_loop().time() + patience
         timeout = asyncio.timeout_at(idle if deadline is None else min(deadline, idle))
         try:
             async with timeout:
                 batch = await anext(self._stream)
         except StopAsyncIteration:
             return None
-        except TimeoutError as error:
-            if timeout.expired():
+        except Exception as error:
+            if isinstance(error, TimeoutError) and timeout.expired():
+                self._pulse.was_silent()
                 raise IdleTimeoutError("the watch is open but nothing arrives") from error
-            raise TransportError(f"the watch timed out: {error}") from error
+            if (found := network_error(error)) is not None:
+                raise found from error
+            raise
         return batch if isinstance(batch, list) else [batch]
+
+    def bookmark_came(self, now: float) -> None:
+        """A bookmark was taken at this loop time."""
+        if self._bookmarked is not None:
+            self._pulse.bookmarks_came(now - self._bookmarked)
+        self._bookmarked = now
 
     def give_back(self, events: list[WatchEvent]) -> None:
         """Let events that were taken be the next to arrive."""
@@ -83,6 +136,32 @@ class OpenWatch:
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:
             await close()
+
+
+async def open_watch(
+    list_watch: ListerWatcher, options: ListOptions, answer_timeout: float, pulse: Pulse | None = None
+) -> OpenWatch:
+    """Open a watch, by anybody's ListerWatcher: what the network raises is a TransportError.
+
+    Args:
+        list_watch: Opens it.
+        options: Which; they say when the server is to end it.
+        answer_timeout: Seconds without an answer after which it is given up.
+        pulse: What is known of the server's bookmarks.
+    """
+    started = asyncio.get_running_loop().time()
+    deadline = asyncio.timeout(answer_timeout)
+    try:
+        async with deadline:
+            stream = await list_watch.watch(options)
+    except Exception as error:
+        if isinstance(error, TimeoutError) and deadline.expired():
+            raise TransportError(f"no answer to a watch for {answer_timeout:g} s") from error
+        if (found := network_error(error)) is not None:
+            raise found from error
+        raise
+    from_any = not options.send_initial_events and options.resource_version in ("", "0")
+    return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)
 
 
 class Next(Enum):
@@ -99,8 +178,35 @@ def after_failed_start(error: Exception) -> Next:
     return Next.BACK_OFF_AND_REWATCH if overloaded or isinstance(error, TransportError) else Next.RELIST
 
 
+class Allowance:
+    """How often a watch that has had events is opened again at once, though it lived for a short time only.
+
+    As long as they live for a second each, on the average of the last few. So one cut, or a row of them, costs no
+    time, and a stream that ends again and again as soon as it is open does not make a hot loop.
+    """
+
+    LONGEST = 5.0
+
+    def __init__(self) -> None:
+        self._seconds = self.LONGEST
+
+    def take(self, lived: float) -> bool:
+        """A watch has lived for so many seconds; whether the next one may be opened at once."""
+        self._seconds = min(self._seconds + lived, self.LONGEST)
+        if self._seconds < VERY_SHORT:
+            return False
+        self._seconds -= VERY_SHORT
+        return True
+
+
 def after_end(
-    error: Exception | None, lived: float, events: int, *, healthy: bool, retry_internal_error: bool
+    error: Exception | None,
+    lived: float,
+    events: int,
+    *,
+    healthy: bool,
+    retry_internal_error: bool,
+    allowance: Allowance,
 ) -> Next:
     """An open watch has ended.
 
@@ -110,6 +216,7 @@ def after_end(
         events: Events taken from it, bookmarks among them.
         healthy: Whether that was long enough for an ordinary end.
         retry_internal_error: Whether internal errors of the server are still to be ridden out.
+        allowance: Of watches that end soon.
     """
     if isinstance(error, ApiError):
         if error.is_too_many_requests or (error.is_internal_error and retry_internal_error):
@@ -119,7 +226,8 @@ def after_end(
         return Next.RELIST
     if lived < VERY_SHORT and not events:
         return Next.RELIST
-    return Next.REWATCH if healthy else Next.BACK_OFF_AND_REWATCH
+    at_once = events and not isinstance(error, DamagedError) and allowance.take(lived)
+    return Next.REWATCH if at_once or healthy else Next.BACK_OFF_AND_REWATCH
 
 
 class InternalErrorRetries:

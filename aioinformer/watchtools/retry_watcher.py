@@ -17,7 +17,7 @@ from ..keys import resource_version_of
 from ..objects import KubeObject
 from ..protocols import ListerWatcher
 from ..reflector.initial import status_error
-from ..reflector.watch import OpenWatch
+from ..reflector.watch import OpenWatch, open_watch
 from ..versions import require_version
 
 logger = logging.getLogger(__name__)
@@ -207,15 +207,7 @@ class _Watches:
         options = ListOptions(
             resource_version=self.version, allow_watch_bookmarks=True, timeout_seconds=timeout
         )
-        started = asyncio.get_running_loop().time()
-        deadline = asyncio.timeout(ANSWER_TIMEOUT)
-        try:
-            async with deadline:
-                return OpenWatch(await self._list_watch.watch(options), started, timeout)
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            raise TransportError(f"no answer to a watch for {ANSWER_TIMEOUT:g} s") from error
+        return await open_watch(self._list_watch, options, ANSWER_TIMEOUT)
 
     def _take(self, event: WatchEvent) -> WatchEvent | None:
         """What to give for an event, or None. Moves the version on.

@@ -22,7 +22,7 @@ from aioinformer import (
     SharedIndexInformer,
     Transport,
 )
-from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Query
+from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
 from aioinformer.tasks import finish
 from tests.e2e.api import Resource
 from tests.e2e.witness import cached
@@ -179,6 +179,12 @@ class _Counted:
         with self._counting(path, query):
             return await self._transport.get(path, query, timeout=timeout)
 
+    async def send(
+        self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
+    ) -> bytes:
+        with self._counting(path, query, change.method):
+            return await self._transport.send(change, path, query, timeout=timeout)
+
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ByteStream:
@@ -186,7 +192,7 @@ class _Counted:
             return await self._transport.stream(path, query, idle_timeout=idle_timeout, accept=accept)
 
     @contextmanager
-    def _counting(self, path: str, query: Query) -> Iterator[None]:
+    def _counting(self, path: str, query: Query, method: str = "GET") -> Iterator[None]:
         status = 0
         try:
             yield
@@ -195,7 +201,7 @@ class _Counted:
             status = error.status
             raise
         finally:
-            self._subject.requested(f"GET {path}?{urlencode(query)}", status)
+            self._subject.requested(f"{method} {path}?{urlencode(query)}", status)
 
 
 class Theirs(Subject):

@@ -447,6 +447,9 @@ async def test_a_transport_of_ones_own() -> None:
         async def get(self, path: str, query: Any = (), *, timeout: float = 1) -> bytes:
             return b'{"path":"%s"}' % path.encode()
 
+        async def send(self, change: Any, path: str, query: Any = (), *, timeout: float = 1) -> bytes:
+            return bytes(change.body)
+
         async def stream(
             self, path: str, query: Any = (), *, idle_timeout: float | None = None, accept: str = ""
         ) -> Chunks:

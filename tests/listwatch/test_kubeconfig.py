@@ -124,9 +124,13 @@ async def test_a_second_401_is_an_api_error(library: str, tmp_path: Path) -> Non
     async with guarded("right") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": "token"})
         async with Client.from_kubeconfig(path=path, library=library) as client:
+            (tmp_path / "token").write_text("wrong again")
             with pytest.raises(ApiError, match=r"get /api: 401 Unauthorized: Unauthorized"):
                 await client.get_json("/api")
-            assert len(server.requests) == 2
+            assert server.tokens == ["Bearer wrong", "Bearer wrong again"]
+            with pytest.raises(ApiError, match=r"get /api: 401 Unauthorized: Unauthorized"):
+                await client.get_json("/api")
+            assert len(server.requests) == 3  # there is no other token to show
             (tmp_path / "token").unlink()
             with pytest.raises(ApiError, match=r"could not be renewed: kubeconfig .*token") as caught:
                 await client.get_json("/api")

@@ -65,6 +65,9 @@ class Server:
         assert answer is not None
         return answer
 
+    async def send(self, change: Any, path: str, query: Any = (), *, timeout: float = 1) -> bytes:
+        return await self.get(path, query, timeout=timeout)
+
     async def stream(
         self, path: str, query: Any = (), *, idle_timeout: float | None = None, accept: str = ""
     ) -> Chunks:

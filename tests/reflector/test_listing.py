@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import pytest
 
 from aioinformer.api import ListOptions, ListResult
@@ -155,10 +156,18 @@ class TestPager:
         assert len((await pager(Slow()).list("0", 500)).objects) == 10
 
     @virtual_time
-    async def test_a_timeout_of_the_lists_own_is_passed_on(self) -> None:
-        with pytest.raises(TimeoutError) as caught:
+    async def test_a_timeout_of_the_lists_own_is_a_transport_error(self) -> None:
+        with pytest.raises(TransportError, match="mine") as caught:
             await pager(Scripted([TimeoutError("mine")])).list("0", 500)
-        assert str(caught.value) == "mine"
+        assert not isinstance(caught.value, IdleTimeoutError)
+
+    @pytest.mark.parametrize("error", [OSError("of the network"), aiohttp.ClientError("of the network")])
+    @virtual_time
+    async def test_what_the_network_raises_is_a_transport_error(self, error: Exception) -> None:
+        """Whoever's ListerWatcher it is."""
+        with pytest.raises(TransportError, match="of the network") as caught:
+            await pager(Scripted([error])).list("0", 500)
+        assert caught.value.__cause__ is error
 
     @virtual_time
     async def test_a_list_without_any_answer_is_not_an_empty_collection(self) -> None:

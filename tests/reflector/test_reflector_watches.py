@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from aioinformer.errors import IdleTimeoutError, TransportError
+from aioinformer.errors import DamagedError, IdleTimeoutError, TransportError
 
 from ..virtual_time import virtual_time
 from .running import Errors, reflector, run_for
@@ -16,6 +16,7 @@ from .scripted import (
     Scripted,
     Step,
     added,
+    bookmark,
     error_event,
     expired,
     page,
@@ -48,7 +49,7 @@ class TestEndsOfWatches:
     @virtual_time
     async def test_retry_after_of_a_watch(self) -> None:
         """Once; the next wait is an ordinary one."""
-        server = Scripted([page(version=10)], [too_many_requests(retry_after=40), [added("a", 11)]])
+        server = Scripted([page(version=10)], [too_many_requests(retry_after=40), too_many_requests()])
         await run_for(reflector(server), 100)
         assert server.delays() == pytest.approx([0, 40, 1.6])
 
@@ -112,19 +113,38 @@ class TestEndsOfWatches:
     @virtual_time
     async def test_a_watch_that_closes_after_one_event_backs_off(self) -> None:
         """W3, C74: upstream asks 328,000 times a second."""
-        server = Scripted([page(version=10)], [[added("a", 11)]] * 100)
+        server = Scripted([page(version=10)], [[added("a", 11)]] * 200)
         await run_for(reflector(server), 3600)
         assert server.versions().count(("list", "0")) == len(server.lists) == 1
-        assert len(server.watches) < 130
-        assert server.delays()[1:5] == pytest.approx([0.8, 1.6, 3.2, 6.4])
+        assert len(server.watches) < 135
+        assert server.delays()[:10] == pytest.approx([0] * 6 + [0.8, 1.6, 3.2, 6.4])
+
+    @pytest.mark.parametrize("end", [TransportError("cut"), 0.0])
+    @virtual_time
+    async def test_watches_with_events_that_are_cut_each_second_are_opened_again_at_once(
+        self, end: Step
+    ) -> None:
+        """As upstream does."""
+        server = Scripted([page(version=10)], [[added("a", 11), 1.0, end]] * 50)
+        await run_for(reflector(server), 49)
+        assert server.delays() == pytest.approx([0] + [1.0] * 48, abs=1e-6)
+
+    @virtual_time
+    async def test_what_is_damaged_is_not_asked_for_again_at_once(self) -> None:
+        """It would be again: upstream backs off, too."""
+        watches: list[Sequence[Step]] = [[added("a", 11), 1.0, DamagedError("a bit was turned")]] * 5
+        server = Scripted([page(version=10)], watches)
+        await run_for(reflector(server), 10)
+        assert server.versions() == [("list", "0"), ("watch", "10"), *[("watch", "11")] * 3]
+        assert server.delays() == pytest.approx([0, 1.8, 2.6, 4.2])
 
     @virtual_time
     async def test_a_healthy_watch_resets_the_backoff(self) -> None:
-        short: list[Step] = [added("a", 11)]
+        short: list[Step] = [2.0]
         watches: list[Sequence[Step]] = [short, short, short, short, [added("a", 12), 6.0], short]
         server = Scripted([page(version=10)], watches)
         await run_for(reflector(server), 300)
-        assert server.delays() == pytest.approx([0, 0.8, 1.6, 3.2, 6.4, 6.0, 0.8])
+        assert server.delays() == pytest.approx([0, 2.8, 3.6, 5.2, 8.4, 6.0, 2.8])
 
     @virtual_time
     async def test_a_long_outage_does_not_reset_the_backoff(self) -> None:
@@ -175,6 +195,20 @@ class TestEndsOfWatches:
         await run_for(reflector(server, watch_error_handler=errors), 400)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "10")]
         assert server.delays() == pytest.approx([0, 305])
+        assert [type(error) for error in errors.errors] == [IdleTimeoutError]
+        server.assert_closed()
+
+    @pytest.mark.parametrize(("max_silence", "silence"), [(0, 180.0), (90, 90.0)])
+    @virtual_time
+    async def test_where_there_were_bookmarks_their_absence_is_noticed(
+        self, max_silence: float, silence: float
+    ) -> None:
+        """Of a later watch, too: upstream has the pings of HTTP/2."""
+        errors = Errors()
+        watches: list[Sequence[Step]] = [[60.0, bookmark(11), 60.0, bookmark(12), 30.0], [FOREVER]]
+        server = Scripted([page(version=10)], watches)
+        await run_for(reflector(server, watch_error_handler=errors, max_silence=max_silence), 400)
+        assert server.delays() == pytest.approx([0, 150, silence])
         assert [type(error) for error in errors.errors] == [IdleTimeoutError]
         server.assert_closed()
 

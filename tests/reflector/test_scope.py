@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from aioinformer import ConfigError, KubeObject, ListWatch, Reflector, SharedIndexInformer, WatchEvent
-from aioinformer.reflector.scope import lacks_namespace
+from aioinformer.codec import Codec
+from aioinformer.keys import meta_namespace_key_func
+from aioinformer.reflector.scope import OneNamespaceCodec, codec_of_collection, lacks_namespace
 from aioinformer.store import Store
 
 from ..virtual_time import virtual_time
@@ -151,10 +153,11 @@ async def test_a_collection_that_is_confined_needs_no_check() -> None:
     class Confined(Scripted):
         resource = ListWatch.for_resource(_client(), "v1", "pods", "red").resource
 
-    subject = Reflector(Confined(), Narrow, plain_store())
-    assert type(subject._codec).__name__ == "Codec"
-    subject = Reflector(Scripted(), Narrow, plain_store())
-    assert type(subject._codec).__name__ == "OneNamespaceCodec"
+    def codec_of(server: Scripted) -> Codec[Narrow]:
+        return codec_of_collection(Narrow, server, meta_namespace_key_func)
+
+    assert not isinstance(codec_of(Confined()), OneNamespaceCodec)
+    assert isinstance(codec_of(Scripted()), OneNamespaceCodec)
 
 
 def _client() -> Any:

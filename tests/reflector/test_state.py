@@ -132,11 +132,11 @@ class TestErrorHandlerAndLog:
 
     @virtual_time
     async def test_errors_without_words_are_told_apart(self, caplog: pytest.LogCaptureFixture) -> None:
-        await run_for(reflector(Scripted([TimeoutError(), ConnectionError()])), 10)
+        await run_for(reflector(Scripted([ValueError(), LookupError()])), 10)
         messages = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
         assert messages == [
-            "scripted pods at no version: TimeoutError()",
-            "scripted pods at no version: ConnectionError()",
+            "scripted pods at no version: ValueError()",
+            "scripted pods at no version: LookupError()",
         ]
 
 

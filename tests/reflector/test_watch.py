@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
+import aiohttp
 import pytest
 
-from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
-from aioinformer.reflector.watch import InternalErrorRetries, Next, OpenWatch, after_end, after_failed_start
+from aioinformer.api import ListOptions
+from aioinformer.errors import ApiError, DamagedError, IdleTimeoutError, TransportError
+from aioinformer.reflector.watch import (
+    Allowance,
+    InternalErrorRetries,
+    Next,
+    OpenWatch,
+    Pulse,
+    after_end,
+    after_failed_start,
+    open_watch,
+)
 
 from ..virtual_time import virtual_time
-from .scripted import FOREVER, Stream, added, expired, too_many_requests
+from .scripted import FOREVER, Scripted, Stream, added, bookmark, expired, too_many_requests
 
 INTERNAL = ApiError(500, "InternalError", "etcd is away")
 
@@ -39,8 +51,16 @@ class TestAfterEnd:
         events: int = 10,
         healthy: bool = True,
         retry_internal_error: bool = False,
+        allowance: Allowance | None = None,
     ) -> Next:
-        return after_end(error, lived, events, healthy=healthy, retry_internal_error=retry_internal_error)
+        return after_end(
+            error,
+            lived,
+            events,
+            healthy=healthy,
+            retry_internal_error=retry_internal_error,
+            allowance=allowance or Allowance(),
+        )
 
     def test_an_ordinary_end_watches_on_at_once(self) -> None:
         assert self.after(None) is Next.REWATCH
@@ -53,10 +73,24 @@ class TestAfterEnd:
         assert self.after(None, lived=0.99, events=0, healthy=False) is Next.RELIST
         assert self.after(TransportError("cut"), lived=0.5, events=0, healthy=False) is Next.RELIST
 
-    def test_a_short_watch_with_one_event_does_not_spin(self) -> None:
-        """W3: upstream re-watches 300,000 times a second against a server that closes after one event."""
-        assert self.after(None, lived=0.1, events=1, healthy=False) is Next.BACK_OFF_AND_REWATCH
+    def test_a_short_watch_with_events_is_opened_again_at_once(self) -> None:
+        assert self.after(None, lived=0.1, events=1, healthy=False) is Next.REWATCH
+        assert self.after(TransportError("cut"), lived=0.1, events=1, healthy=False) is Next.REWATCH
+
+    def test_not_one_without_events_or_of_damaged_bytes(self) -> None:
         assert self.after(None, lived=4.9, events=0, healthy=False) is Next.BACK_OFF_AND_REWATCH
+        damaged = DamagedError("a bit was turned")
+        assert self.after(damaged, lived=4.9, events=9, healthy=False) is Next.BACK_OFF_AND_REWATCH
+
+    def test_short_watches_do_not_spin(self) -> None:
+        """W3: upstream re-watches 300,000 times a second against a server that closes after one event."""
+        allowance = Allowance()
+        steps = [
+            self.after(None, lived=0.01, events=1, healthy=False, allowance=allowance) for _ in range(20)
+        ]
+        assert steps == [Next.REWATCH] * 5 + [Next.BACK_OFF_AND_REWATCH] * 15
+        assert self.after(None, lived=60, events=1, allowance=allowance) is Next.REWATCH
+        assert self.after(None, lived=0.01, events=1, healthy=False, allowance=allowance) is Next.REWATCH
 
     def test_expiry_lists_again(self) -> None:
         """C72."""
@@ -73,6 +107,13 @@ class TestAfterEnd:
 
     def test_a_store_that_fails_lists_again(self) -> None:
         assert self.after(ValueError("the store")) is Next.RELIST
+
+
+class TestAllowance:
+    def test_a_second_of_life_each(self) -> None:
+        allowance = Allowance()
+        assert all(allowance.take(1.0) for _ in range(100))
+        assert [allowance.take(0.5) for _ in range(14)] == [True] * 8 + [False, True] * 3
 
 
 class TestInternalErrorRetries:
@@ -160,3 +201,89 @@ class TestOpenWatch:
         assert not watch.is_healthy(104.9)
         assert watch.is_healthy(105.0)
         assert OpenWatch(Stream(), 100.0, 1).is_healthy(101.0)
+
+    @virtual_time
+    async def test_where_bookmarks_come_regularly_their_absence_is_a_half_open_connection(self) -> None:
+        loop, pulse = asyncio.get_running_loop(), Pulse()
+        started = loop.time()
+        watch = OpenWatch(Stream(60.0, bookmark(1), 50.0, bookmark(2), FOREVER), started, 600, pulse=pulse)
+        for _ in range(2):
+            assert await watch.next_batch()
+            watch.bookmark_came(loop.time())
+        with pytest.raises(IdleTimeoutError):
+            await watch.next_batch()
+        assert loop.time() - started == pytest.approx(60 + 50 + 2 * 50 + 60)
+        with pytest.raises(IdleTimeoutError):  # what was too little is learned anew
+            await OpenWatch(Stream(FOREVER), started, 600, pulse=pulse).next_batch()
+        assert loop.time() - started == pytest.approx(270 + 605)
+
+    @virtual_time
+    async def test_what_was_learned_is_known_to_the_watches_that_follow(self) -> None:
+        loop, pulse = asyncio.get_running_loop(), Pulse()
+        pulse.bookmarks_came(60)
+        started = loop.time()
+        with pytest.raises(IdleTimeoutError):
+            await OpenWatch(Stream(FOREVER), started, 600, pulse=pulse).next_batch()
+        assert loop.time() - started == pytest.approx(180)
+
+    @virtual_time
+    async def test_where_none_come_the_servers_timeout_alone_counts(self) -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        watch = OpenWatch(Stream(60.0, bookmark(1), FOREVER), started, 600, pulse=Pulse(90))
+        assert await watch.next_batch()
+        watch.bookmark_came(loop.time())
+        with pytest.raises(IdleTimeoutError):
+            await watch.next_batch()
+        assert loop.time() - started == pytest.approx(60 + 605)
+
+
+class TestPulse:
+    def test_the_longest_interval_counts(self) -> None:
+        pulse = Pulse()
+        assert pulse.longest_silence() == math.inf
+        for apart in (40, 60, 50):
+            pulse.bookmarks_came(apart)
+        assert pulse.longest_silence() == 180
+        pulse.was_silent()
+        assert pulse.longest_silence() == math.inf
+
+    def test_what_was_set_counts_once_there_are_bookmarks(self) -> None:
+        pulse = Pulse(90)
+        assert pulse.longest_silence() == math.inf
+        pulse.bookmarks_came(60)
+        assert pulse.longest_silence() == 90
+
+
+class TestOpening:
+    """By anybody's ListerWatcher: what the network raises is a TransportError."""
+
+    @pytest.mark.parametrize(
+        "error",
+        [OSError("of the network"), TimeoutError("of the network"), aiohttp.ClientError("of the network")],
+    )
+    @virtual_time
+    async def test_what_the_network_raises(self, error: Exception) -> None:
+        with pytest.raises(TransportError, match="of the network") as caught:
+            await open_watch(Scripted(watches=[error]), ListOptions(resource_version="1"), 60)
+        assert caught.value.__cause__ is error
+        watch = await open_watch(Scripted(watches=[[error]]), ListOptions(resource_version="1"), 60)
+        with pytest.raises(TransportError, match="of the network") as caught:
+            await watch.next_batch()
+        assert caught.value.__cause__ is error
+
+    @virtual_time
+    async def test_errors_of_others_are_passed_on(self) -> None:
+        with pytest.raises(ZeroDivisionError):
+            await open_watch(Scripted(watches=[ZeroDivisionError()]), ListOptions(), 60)
+
+    @virtual_time
+    async def test_what_is_never_answered_is_given_up(self) -> None:
+        with pytest.raises(TransportError, match="no answer to a watch for 20 s"):
+            await open_watch(Scripted(watches=[FOREVER]), ListOptions(), 20)
+
+    @pytest.mark.parametrize(("version", "from_any"), [("", True), ("0", True), ("7", False)])
+    @virtual_time
+    async def test_from_any_version(self, version: str, from_any: bool) -> None:
+        watch = await open_watch(Scripted(), ListOptions(resource_version=version), 60)
+        assert watch.from_any is from_any

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 
@@ -93,6 +94,10 @@ class TestGoingOn:
             ApiError(500, "InternalError"),
             ApiError(404, "NotFound"),
             [TransportError("cut")],
+            OSError("of a lister that is no ListWatch"),
+            TimeoutError("likewise"),
+            aiohttp.ClientError("likewise"),
+            [OSError("likewise, in the stream")],
             [error_event(500, "InternalError")],
             [error_event(504, "Timeout")],
             [error_event(418, "Teapot")],

@@ -1,0 +1,163 @@
+"""What a server sends, as objects and changes. One that cannot be read stops no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListResult, WatchEvent
+from ..codec import Codec, codec_for
+from ..deltas import BOOKMARK as BOOKMARK_DELTA
+from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
+from ..errors import ApiError, DecodeError, KeyFuncError
+from ..keys import ExplicitKey, KeyFunc, resource_version_of
+from ..objects import KubeObject
+from ..turns import Turn
+from .initial import no_event, status_error
+
+DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
+
+
+class Changes(NamedTuple):
+    """What a batch of events says.
+
+    Attributes:
+        deltas: The changes, for the store.
+        version: The version up to which they go; ``""`` where they say none.
+        taken: How many events were taken, bookmarks among them.
+        from_any: Whether the events that follow may still be the collection, in no order.
+        bookmarked: Whether a bookmark is among them.
+        failure: The ERROR that ends them.
+    """
+
+    deltas: list[Delta]
+    version: str
+    taken: int
+    from_any: bool
+    bookmarked: bool
+    failure: ApiError | None
+
+
+class Intake:
+    """Turns list items and events into objects and changes.
+
+    Args:
+        codec: Decodes objects.
+        key_of: Gives an object's key.
+        takes_bookmarks: Whether bookmarks are changes, too.
+        reject: Told of each object, event or line that is dropped.
+        pack: Gives an object of a list the form in which it waits for the rest of it.
+
+    Attributes:
+        missed: Whether something came that could not be read at all, so that nobody knows what the store lacks.
+    """
+
+    def __init__(
+        self,
+        codec: Codec[Any],
+        key_of: KeyFunc,
+        takes_bookmarks: bool,
+        reject: Callable[[DecodeError], None],
+        pack: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._codec = codec
+        self._key_of = key_of
+        self._takes_bookmarks = takes_bookmarks
+        self._reject = reject
+        self._pack = pack
+        self.missed = False
+
+    async def objects_of(self, piece: ListResult) -> list[Any]:
+        """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
+        objects: list[Any] = []
+        turn = Turn()
+        for item in piece.items:
+            try:
+                objects.append(self._packed(self._codec.decode(item, piece.type_meta)))
+            except DecodeError as error:
+                self._reject(error)
+                if (key := self._key_of_bad_item(item)) is not None:
+                    objects.append(key)
+            if turn.is_over():
+                await turn.pause()
+        return objects
+
+    def object_of(self, event: WatchEvent) -> Any:
+        """The object of an initial event; of one that cannot be decoded what is left of it."""
+        if event.type not in DELTA_TYPES:
+            self._reject_unknown(event)
+            return None
+        try:
+            return self._packed(self._codec.decode(event.object))
+        except DecodeError as error:
+            return self._what_is_left_of(event, error)
+
+    def changes_of(self, batch: list[WatchEvent], from_any: bool) -> Changes:
+        """The changes of a batch of events, up to its ERROR if it has one.
+
+        Args:
+            batch: The events.
+            from_any: Whether they are those of a watch from any version, of which the first ADDED are the collection.
+        """
+        deltas: list[Delta] = []
+        newest: Any = None
+        failure: ApiError | None = None
+        taken = 0
+        bookmarked = False
+        decode = self._codec.decode
+        obj: Any
+        for event in batch:
+            kind = event.type
+            delta_type = DELTA_TYPES.get(kind)
+            if delta_type is not None:
+                try:
+                    obj = decode(event.object)
+                except DecodeError as error:
+                    obj = self._what_is_left_of(event, error)
+                    if not isinstance(obj, DeletedFinalStateUnknown):
+                        continue
+                deltas.append(Delta(delta_type, obj))
+            elif kind == BOOKMARK:
+                try:
+                    obj = codec_for(KubeObject).decode(event.object)
+                except DecodeError as error:
+                    self._reject(error)
+                    continue
+                bookmarked = True
+                if self._takes_bookmarks and obj.resource_version:
+                    deltas.append(Delta(BOOKMARK_DELTA, BookmarkInfo(obj.resource_version)))
+            elif kind == ERROR:
+                failure = status_error(event.object)
+                break
+            else:
+                self._reject_unknown(event)
+                continue
+            taken += 1
+            if from_any and kind != ADDED:
+                from_any = False
+            if not from_any:
+                newest = obj
+        return Changes(deltas, resource_version_of(newest), taken, from_any, bookmarked, failure)
+
+    def _packed(self, obj: Any) -> Any:
+        return obj if self._pack is None else self._pack(obj)
+
+    def _what_is_left_of(self, event: WatchEvent, error: DecodeError) -> Any:
+        """The key of an event's object that cannot be decoded, as a tombstone if it was deleted, or None."""
+        self._reject(error)
+        key = self._key_of_bad_item(event.object)
+        self.missed = self.missed or key is None
+        return key if key is None or event.type != DELETED else DeletedFinalStateUnknown(str(key), None)
+
+    def _reject_unknown(self, event: WatchEvent) -> None:
+        if event.type == NO_EVENT:
+            self.missed = True
+            self._reject(no_event(event.object))
+        else:
+            self._reject(DecodeError(f"a watch event of unknown type {event.type!r:.80}"))
+
+    def _key_of_bad_item(self, item: Any) -> ExplicitKey | None:
+        try:
+            return ExplicitKey(self._key_of(codec_for(KubeObject).decode(item)))
+        except (DecodeError, KeyFuncError):
+            return None

@@ -1,0 +1,130 @@
+"""What a reflector has done, and what it has met with: for its state, and for the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+from ..errors import AioInformerError, ApiError, DecodeError, RejectedObjectError, said
+from .state import Phase, ReflectorState
+
+logger = logging.getLogger(__name__)
+
+REJECTIONS_LOGGED = 20
+"""Dropped objects that are logged from one list to the next: a wrong object type must not flood the log."""
+
+
+class Journal:
+    """Phase, counters and errors of one reflector. It decides nothing.
+
+    Args:
+        name: What logs call the reflector.
+
+    Attributes:
+        last_error: What went wrong last; None after nothing has, and again once things are well.
+        listed: Objects that the list under way has brought so far, or the last one in all.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._phase = Phase.NEW
+        self._phase_since: float | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop_ahead = 0.0  # of the monotonic clock, in seconds
+        self._last_activity: float | None = None
+        self._logged: set[tuple[Any, ...]] = set()  # kinds of errors since things were well
+        self._lists = self._watches = self._events = 0
+        self._rejected = self._rejected_since_list = 0
+        self.last_error: Exception | None = None
+        self.listed = 0
+
+    def enter(self, phase: Phase) -> None:
+        """It does this now."""
+        if phase is not self._phase:
+            self._phase = phase
+            self._loop = asyncio.get_running_loop()
+            self._phase_since = self._loop.time()
+            self._loop_ahead = self._phase_since - monotonic()
+
+    def list_begun(self) -> None:
+        """A list, or the stream that stands for one, is asked for."""
+        self._lists += 1
+        self.listed = self._rejected_since_list = 0
+
+    def watch_begun(self) -> None:
+        """A watch is asked for."""
+        self._watches += 1
+
+    def received(self, events: int = 0) -> None:
+        """Something came from the server, so many events among it."""
+        self._last_activity = asyncio.get_running_loop().time()
+        self._events += events
+
+    def failed(self, error: Exception) -> bool:
+        """Something went wrong; whether the first of its kind since things were well."""
+        self.last_error = error
+        kind = (type(error), error.status, error.reason) if isinstance(error, ApiError) else (type(error),)
+        is_first = kind not in self._logged
+        self._logged.add(kind)
+        return is_first
+
+    def log_failure(self, error: Exception, version: str, *, is_news: bool) -> None:
+        """Tell of what went wrong; at DEBUG what was told before."""
+        expected = isinstance(error, ApiError) and error.is_expired
+        level = logging.DEBUG if not is_news else logging.INFO if expected else logging.WARNING
+        unknown = not isinstance(error, AioInformerError)
+        logger.log(
+            level, "%s at %s: %s", self._name, version or "no version", said(error),
+            exc_info=error if unknown and is_news else None,
+        )  # fmt: skip
+
+    def well(self) -> None:
+        """Things are well again."""
+        self.last_error = None
+        self._logged.clear()
+
+    def rejected(self, error: RejectedObjectError | DecodeError, version: str) -> None:
+        """Objects were dropped."""
+        errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
+        self._rejected += len(errors)
+        for each in errors:
+            self._rejected_since_list += 1
+            if self._rejected_since_list <= REJECTIONS_LOGGED:
+                logger.error("%s at %s: dropped an object: %s", self._name, version or "no version", each)
+            elif self._rejected_since_list == REJECTIONS_LOGGED + 1:
+                logger.error("%s: further dropped objects are only counted, until the next list", self._name)
+
+    def state(self, version: str, retry_at: float | None, waiting_for: str | None) -> ReflectorState:
+        """A snapshot, for any thread.
+
+        Args:
+            version: The version up to which it has read.
+            retry_at: Loop time of the next try; None while none is waited for.
+            waiting_for: The server that has to answer before.
+        """
+        now = self._now_anywhere()
+        return ReflectorState(
+            name=self._name,
+            phase=self._phase,
+            phase_seconds=0.0 if self._phase_since is None else now - self._phase_since,
+            resource_version=version,
+            idle_seconds=None if self._last_activity is None else now - self._last_activity,
+            last_error=self.last_error,
+            retry_seconds=None if retry_at is None else max(0.0, retry_at - now),
+            waiting_for=waiting_for,
+            listed=self.listed,
+            lists=self._lists,
+            watches=self._watches,
+            events=self._events,
+            rejected=self._rejected,
+        )
+
+    def _now_anywhere(self) -> float:
+        """Loop time, also for who asks from another thread, or after the end."""
+        with suppress(RuntimeError):
+            if (loop := asyncio.get_running_loop()) is self._loop:
+                return loop.time()
+        return max(monotonic() + self._loop_ahead, self._phase_since or 0.0, self._last_activity or 0.0)
