@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all lint bench soak chaos fuzz simulate mutants clean
+.PHONY: help run test test-all lint bench bench-quick bench-full bench-operators soak chaos fuzz simulate mutants clean
 
 help:            ## Say what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -38,8 +39,21 @@ lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-bench: $(STAMP)  ## CPU per watch event, next to its peers.
-	$(BIN)/python -m benchmarks.watch_cpu
+$(BENCH_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
+	touch $@
+
+bench-quick: $(BENCH_STAMP) ## Clients side by side, in 4 minutes (BENCH_ARGS='--only REGEX' picks some, --help lists more).
+	$(BIN)/python -m benchmarks.harness quick $(BENCH_ARGS)
+
+bench: $(BENCH_STAMP) ## All goals of benchmarks/goals.toml, in 40 minutes; writes docs/benchmarks.md.
+	$(BIN)/python -m benchmarks.harness bench --publish $(BENCH_ARGS)
+
+bench-full: $(BENCH_STAMP) ## All of benchmarks/matrix.toml, in hours; begun again it goes on where it ended.
+	$(BIN)/python -m benchmarks.harness full --resume $(BENCH_ARGS)
+
+bench-operators: $(BENCH_STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
+	$(BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
 
 soak: $(STAMP)   ## Informers under load for MINUTES (30), with trouble: does anything grow? Draws .cache/soak.svg.
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30) --svg .cache/soak.svg
@@ -50,8 +64,9 @@ chaos: $(STAMP)  ## Every trouble with a real kube-apiserver, REPEAT (3) times, 
 fuzz: $(STAMP)   ## Random scripts through client-go and aioinformer, for MINUTES (1), made of SEED: is it the same?
 	$(BIN)/python -m tests.oracle.fuzz fuzz --minutes $(or $(MINUTES),1) $(if $(SEED),--seed '$(SEED)')
 
-simulate: $(STAMP) ## HISTORIES (10000) of an informer in simulated trouble, from their seeds; or that of SEED, told in full.
-	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000))
+simulate: $(STAMP) ## HISTORIES (10000) of an informer in simulated trouble, FROM a seed (0), JOBS (1) at once; or that of SEED, told in full.
+	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000) \
+	  --from $(or $(FROM),0) --jobs $(or $(JOBS),1) $(if $(STATE),--state $(STATE)))
 
 mutants: $(STAMP) ## Bugs planted in a copy of the package, and how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations

@@ -1,158 +1,501 @@
-"""Pods as real clusters have them: 6.6 KB of JSON, a third of it managedFields."""
+"""Pods as a real cluster has them: of 150 applications, no two alike, 4 to 13 KB, a third of it managedFields.
+
+Every pod is made from its number and a seed. ``write_templates`` writes them for the replay server, which gives each
+copy of a template its own name, uid and version, so that a million pods need no file of a million.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from random import Random
 from typing import Any
 
+import msgspec
 
-def pod(number: int, resource_version: int, node: str = "") -> dict[str, Any]:
-    """One pod, as a real API server writes a watch event's object."""
-    name = f"web-{number:06d}"
-    labels = {"app": "web", "tier": f"tier-{number % 7}", "pod-template-hash": f"{number % 97:010x}"}
-    return {
-        "kind": "Pod",
-        "apiVersion": "v1",
-        "metadata": {
-            "name": name,
-            "generateName": "web-",
-            "namespace": f"team-{number % 20}",
-            "uid": f"00000000-0000-4000-8000-{number:012d}",
-            "resourceVersion": str(resource_version),
-            "generation": 1,
-            "creationTimestamp": "2026-11-01T08:00:00Z",
-            "labels": labels,
-            "annotations": {f"example.com/annotation-{n}": f"{number}-{n}" for n in range(3)},
-            "ownerReferences": [
-                {
-                    "apiVersion": "apps/v1",
-                    "kind": "ReplicaSet",
-                    "name": "web",
-                    "uid": f"11111111-0000-4000-8000-{number % 97:012d}",
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
-            "managedFields": [
-                _managed("kube-controller-manager", "", _CONTROLLERS_FIELDS),
-                _managed("kubelet", "status", _KUBELETS_FIELDS),
-            ],
-        },
-        "spec": {
-            "volumes": [{"name": f"volume-{n}", "configMap": {"name": f"settings-{n}"}} for n in range(4)],
-            "containers": [_container(n) for n in range(3)],
-            "restartPolicy": "Always",
-            "terminationGracePeriodSeconds": 30,
-            "dnsPolicy": "ClusterFirst",
-            "serviceAccountName": "web",
-            "nodeName": node or f"node-{number % 50}",
-            "schedulerName": "default-scheduler",
-            "tolerations": [
-                {
-                    "key": f"node.kubernetes.io/{k}",
-                    "operator": "Exists",
-                    "effect": "NoExecute",
-                    "tolerationSeconds": 300,
-                }
-                for k in ("not-ready", "unreachable")
-            ],
-        },
-        "status": {
-            "phase": "Running",
-            "conditions": [
-                {
-                    "type": kind,
-                    "status": "True",
-                    "lastProbeTime": None,
-                    "lastTransitionTime": "2026-11-01T08:00:05Z",
-                }
-                for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
-            ],
-            "hostIP": "10.1.0.7",
-            "podIP": f"10.2.{number // 250 % 250}.{number % 250}",
-            "startTime": "2026-11-01T08:00:00Z",
-            "containerStatuses": [
-                {
-                    "name": f"container-{n}",
-                    "state": {"running": {"startedAt": "2026-11-01T08:00:03Z"}},
-                    "lastState": {},
-                    "ready": True,
-                    "restartCount": 0,
-                    "image": f"registry.example.com/web/container-{n}:1.2.3",
-                    "imageID": f"registry.example.com/web/container-{n}@sha256:{'a' * 64}",
-                    "containerID": f"containerd://{'b' * 64}",
-                    "started": True,
-                }
-                for n in range(3)
-            ],
-            "qosClass": "Burstable",
-        },
+NAMESPACES = 50
+NODES = 250
+SENT = "benchmark.example.com/sent"
+"""The annotation that says when an event was sent: CLOCK_MONOTONIC, nanoseconds, 19 digits."""
+
+FIRST_VERSION = 1_000_000_000
+"""Versions have ten digits, so that the server may write them over each other."""
+
+# What the replay server replaces in a template; nothing else in a pod is like it.
+NAME_MARK, UID_MARK, VERSION_MARK = "QQQQQ", "ffffffff-ffff-4fff-8fff-ffffffffffff", "9999999999"
+SENT_MARK = "0" * 19
+
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_HEX = "0123456789abcdef"
+_EPOCH = datetime(2026, 9, 1, tzinfo=UTC)
+_WORDS = (
+    "cart",
+    "order",
+    "stock",
+    "price",
+    "search",
+    "mail",
+    "image",
+    "report",
+    "audit",
+    "login",
+    "token",
+    "quota",
+    "batch",
+    "index",
+    "feed",
+    "chat",
+    "video",
+    "ledger",
+    "route",
+    "proxy",
+    "sync",
+    "crawl",
+    "score",
+    "rank",
+    "store",
+    "meter",
+    "alert",
+    "trace",
+)
+_ROLES = ("api", "worker", "cron", "gateway", "cache", "web", "consumer", "indexer")
+_NOUNS = (
+    "DATABASE",
+    "QUEUE",
+    "CACHE",
+    "BROKER",
+    "TRACING",
+    "LIMIT",
+    "TIMEOUT",
+    "REGION",
+    "BUCKET",
+    "TOPIC",
+    "FEATURE",
+    "LOG",
+    "POOL",
+)
+_FACETS = ("URL", "HOST", "PORT", "LEVEL", "NAME", "SIZE", "TTL", "ENABLED", "RETRIES")
+
+
+def name_suffix(number: int) -> str:
+    """The five characters that end the name of a pod; no two of 14 million numbers have the same."""
+    scrambled = number * 7_368_787 % 27**5
+    letters = []
+    for _ in range(5):
+        scrambled, digit = divmod(scrambled, 27)
+        letters.append(_ALPHABET[digit])
+    return "".join(letters)
+
+
+def uid(number: int) -> str:
+    """The uid of a pod."""
+    high, low = _mix(2 * number), _mix(2 * number + 1)
+    text = f"{high:016x}{low:016x}"
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
+
+
+def _mix(number: int) -> int:
+    """SplitMix64's output for a number: the replay server has the same."""
+    z = (number + 1) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
+    return z ^ z >> 31
+
+
+def pod(number: int, resource_version: int | None = None, *, seed: int = 0) -> dict[str, Any]:
+    """One pod, as a real API server writes a watch event's object.
+
+    Args:
+        number: Which.
+        resource_version: Ten digits; that of the initial list if None.
+        seed: Of the cluster.
+    """
+    version = FIRST_VERSION + number if resource_version is None else resource_version
+    fields = template(number, seed=seed)
+    metadata = fields["metadata"]
+    metadata["name"] = metadata["name"].replace(NAME_MARK, name_suffix(number))
+    metadata["uid"] = uid(number)
+    metadata["resourceVersion"] = str(version)
+    return {"kind": "Pod", "apiVersion": "v1", **fields}
+
+
+def write_templates(path: Path, count: int, *, seed: int = 0) -> None:
+    """A line of JSON for each pod, marks in the place of name, uid and version."""
+    encode = msgspec.json.Encoder().encode
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        file.writelines(encode(template(number, seed=seed)) + b"\n" for number in range(count))
+    partial.rename(path)
+
+
+@dataclass(frozen=True)
+class _Application:
+    """What its pods have in common."""
+
+    name: str
+    namespace: str
+    hash: str
+    owner_uid: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    containers: list[dict[str, Any]]
+    volumes: list[dict[str, Any]]
+    images: list[str]
+    priority: str
+    bare: bool
+    """Without a service account's token, and not applied by field: the small pods of a cluster."""
+
+
+def _hex(random: Random, length: int) -> str:
+    return "".join(random.choices(_HEX, k=length))
+
+
+def _application(index: int, random: Random) -> _Application:
+    word, role = random.choice(_WORDS), random.choice(_ROLES)
+    name = f"{word}-{role}" if random.random() < 0.7 else f"{word}-{role}-v{random.randint(2, 9)}"
+    version = f"{random.randint(0, 9)}.{random.randint(0, 40)}.{random.randint(0, 20)}"
+    template_hash = _hex(random, 10)
+    labels = {"app": f"{name}-{index}", "pod-template-hash": template_hash}
+    if random.random() < 0.6:
+        labels |= {
+            "app.kubernetes.io/instance": name,
+            "app.kubernetes.io/managed-by": random.choice(["Helm", "argocd"]),
+            "app.kubernetes.io/name": word,
+            "app.kubernetes.io/version": version,
+        }
+    if random.random() < 0.5:
+        labels["tier"] = random.choice(["frontend", "backend", "data"])
+    annotations: dict[str, str] = {}
+    if random.random() < 0.5:
+        annotations |= {"prometheus.io/port": "9090", "prometheus.io/scrape": "true"}
+    if random.random() < 0.5:
+        annotations["checksum/config"] = _hex(random, 64)
+    containers = [
+        _container(word if n == 0 else random.choice(["proxy", "agent", "logger"]) + f"-{n}", version, random)
+        for n in range(random.choices([1, 2, 3], [65, 27, 8])[0])
+    ]
+    volumes: list[dict[str, Any]] = [
+        {"name": "config", "configMap": {"name": f"{name}-config", "defaultMode": 420}}
+    ]
+    if random.random() < 0.5:
+        volumes.append({"name": "tls", "secret": {"secretName": f"{name}-tls", "defaultMode": 420}})
+    if random.random() < 0.4:
+        volumes.append({"name": "data", "emptyDir": {"sizeLimit": "1Gi"}})
+    return _Application(
+        name,
+        f"team-{index % NAMESPACES}",
+        template_hash,
+        uid(10**9 + index),
+        dict(sorted(labels.items())),
+        annotations,
+        containers,
+        volumes,
+        [f"{each['image'].partition(':')[0]}@sha256:{_hex(random, 64)}" for each in containers],
+        random.choice(["", "", "", "high", "low"]),
+        bare=random.random() < 0.25,
+    )
+
+
+def _container(name: str, version: str, random: Random) -> dict[str, Any]:
+    registry = random.choice(["registry.example.com", "mirror.example.net/hub", "images.example.org"])
+    container: dict[str, Any] = {
+        "name": name,
+        "image": f"{registry}/{random.choice(['platform', 'shop', 'infra'])}/{name}:{version}-{_hex(random, 7)}",
     }
-
-
-def _container(n: int) -> dict[str, Any]:
-    return {
-        "name": f"container-{n}",
-        "image": f"registry.example.com/web/container-{n}:1.2.3",
-        "ports": [{"name": "http", "containerPort": 8080 + n, "protocol": "TCP"}],
-        "env": [{"name": f"SETTING_{e}", "value": f"value-{e}"} for e in range(5)],
-        "resources": {"limits": {"memory": "256Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
-        "volumeMounts": [{"name": f"volume-{n}", "readOnly": True, "mountPath": f"/etc/settings-{n}"}],
+    if random.random() < 0.3:
+        container["args"] = [
+            f"--{random.choice(_WORDS)}={random.randint(1, 999)}" for _ in range(random.randint(1, 5))
+        ]
+    container["ports"] = [
+        {"name": each, "containerPort": random.randint(3000, 9999), "protocol": "TCP"}
+        for each in random.sample(["http", "metrics", "grpc"], random.randint(1, 2))
+    ]
+    variables = {
+        f"{random.choice(_NOUNS)}_{random.choice(_FACETS)}"
+        for _ in range(random.choice([0, 0, 1, 2, 3, 5, 8, 12]))
+    }
+    if variables:
+        container["env"] = [
+            {"name": "POD_IP", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}}},
+            *({"name": each, "value": _value(random)} for each in sorted(variables)),
+        ]
+    memory = random.choice([64, 128, 256, 512, 1024, 4096])
+    container["resources"] = {
+        "limits": {"memory": f"{2 * memory}Mi"},
+        "requests": {"cpu": f"{random.choice([10, 50, 100, 250, 1000])}m", "memory": f"{memory}Mi"},
+    }
+    container["volumeMounts"] = [{"name": "config", "readOnly": True, "mountPath": f"/etc/{name}"}]
+    if random.random() < 0.6:
+        port = container["ports"][0]["name"]
+        probe = {"httpGet": {"path": f"/{random.choice(_WORDS)}/healthz", "port": port, "scheme": "HTTP"}}
+        timing = {
+            "timeoutSeconds": random.randint(1, 9),
+            "periodSeconds": 10,
+            "successThreshold": 1,
+            "failureThreshold": 3,
+        }
+        container["livenessProbe"] = probe | {"initialDelaySeconds": random.randint(5, 60)} | timing
+        container["readinessProbe"] = probe | timing
+    return container | {
         "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
         "imagePullPolicy": "IfNotPresent",
     }
 
 
-def _managed(manager: str, subresource: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _value(random: Random) -> str:
+    kind = random.randrange(4)
+    if kind == 0:
+        return str(random.randint(1, 65535))
+    if kind == 1:
+        return random.choice(["true", "false", "info", "debug", "eu-west-1", "us-east-2"])
+    if kind == 2:
+        return f"{random.choice(_WORDS)}-{_hex(random, 8)}"
+    return f"https://{random.choice(_WORDS)}.{random.choice(_WORDS)}.svc.cluster.local:{random.randint(80, 9999)}/v1"
+
+
+@lru_cache(maxsize=4)
+def _applications(seed: int) -> list[_Application]:
+    random = Random(f"applications {seed}")
+    return [_application(index, random) for index in range(3 * NAMESPACES)]
+
+
+def template(number: int, *, seed: int = 0) -> dict[str, Any]:
+    """A pod without kind, as in a list, with marks where the replay server writes."""
+    random = Random(f"{seed} {number}")
+    applications = _applications(seed)
+    # Every application has some pods, and some have many.
+    spread = random.random() ** 2 if number >= len(applications) else number / len(applications)
+    application = applications[int(spread * len(applications))]
+    created = _EPOCH + timedelta(seconds=random.randrange(8_000_000))
+    name = f"{application.name}-{application.hash}-{NAME_MARK}"
+    token = "kube-api-access-" + "".join(random.choices(_ALPHABET, k=5))
+    address = f"10.{random.randint(64, 127)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
+    node = random.randrange(NODES)
+    annotations = {SENT: SENT_MARK, **application.annotations}
+    if random.random() < 0.3:
+        annotations["kubectl.kubernetes.io/restartedAt"] = _time(created)
+    pending = random.random() < 0.04
+    return {
+        "metadata": {
+            "name": name,
+            "generateName": f"{application.name}-{application.hash}-",
+            "namespace": application.namespace,
+            "uid": UID_MARK,
+            "resourceVersion": VERSION_MARK,
+            "generation": 1,
+            "creationTimestamp": _time(created),
+            "labels": application.labels,
+            "annotations": dict(sorted(annotations.items())),
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": f"{application.name}-{application.hash}",
+                    "uid": application.owner_uid,
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+            "managedFields": _managed_fields(application, created, pending, address),
+        },
+        "spec": _spec(application, token, node),
+        "status": _status(application, created, pending, address, node, random),
+    }
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _spec(application: _Application, token: str, node: int) -> dict[str, Any]:
+    mount = {"name": token, "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
+    sources = [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [
+                    {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+                ]
+            }
+        },
+    ]
+    token_volume = {"name": token, "projected": {"sources": sources, "defaultMode": 420}}
+    spec: dict[str, Any] = {
+        "volumes": [
+            *application.volumes,
+            *([] if application.bare else [token_volume]),
+        ],
+        "containers": [
+            each if application.bare else each | {"volumeMounts": [*each["volumeMounts"], mount]}
+            for each in application.containers
+        ],
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "serviceAccountName": application.name,
+        "serviceAccount": application.name,
+        "nodeName": f"ip-10-0-{node // 100}-{node % 100}.example.internal",
+        "securityContext": {},
+        "schedulerName": "default-scheduler",
+        "tolerations": [
+            {
+                "key": f"node.kubernetes.io/{each}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 300,
+            }
+            for each in ("not-ready", "unreachable")
+        ],
+    }
+    if application.priority:
+        spec["priorityClassName"] = application.priority
+    return spec | {"priority": 0, "enableServiceLinks": True, "preemptionPolicy": "PreemptLowerPriority"}
+
+
+def _status(
+    application: _Application, created: datetime, pending: bool, address: str, node: int, random: Random
+) -> dict[str, Any]:
+    host = f"10.0.{node // 100}.{node % 100 + 1}"
+    started = created + timedelta(seconds=random.randint(1, 90))
+
+    def condition(kind: str, moment: datetime, true: bool = True) -> dict[str, Any]:
+        given: dict[str, Any] = {
+            "type": kind,
+            "status": "True" if true else "False",
+            "lastProbeTime": None,
+            "lastTransitionTime": _time(moment),
+        }
+        if not true:
+            names = " ".join(each["name"] for each in application.containers)
+            given |= {"reason": "ContainersNotReady", "message": f"containers with unready status: [{names}]"}
+        return given
+
+    conditions = [
+        condition("PodReadyToStartContainers", started, not pending),
+        condition("Initialized", created),
+        condition("Ready", started, not pending),
+        condition("ContainersReady", started, not pending),
+        condition("PodScheduled", created),
+    ]
+    statuses = []
+    for container, image in zip(application.containers, application.images, strict=True):
+        state: dict[str, Any] = {"running": {"startedAt": _time(started)}}
+        last: dict[str, Any] = {}
+        restarts = random.choices([0, random.randint(1, 40)], [85, 15])[0]
+        if pending:
+            state = {"waiting": {"reason": "ContainerCreating"}}
+        elif restarts:
+            ended = created + timedelta(seconds=random.randrange(500_000))
+            last = {
+                "terminated": {
+                    "exitCode": random.choice([1, 137, 255]),
+                    "reason": "OOMKilled" if restarts % 2 else "Error",
+                    "startedAt": _time(started),
+                    "finishedAt": _time(ended),
+                    "containerID": f"containerd://{_hex(random, 64)}",
+                }
+            }
+        statuses.append(
+            {
+                "name": container["name"],
+                "state": state,
+                "lastState": last,
+                "ready": not pending,
+                "restartCount": restarts,
+            }
+            | {"image": container["image"], "imageID": "" if pending else image}
+            | ({} if pending else {"containerID": f"containerd://{_hex(random, 64)}"})
+            | {"started": not pending}
+        )
+    addresses = {} if pending else {"podIP": address, "podIPs": [{"ip": address}]}
+    return {
+        "phase": "Pending" if pending else "Running",
+        "conditions": conditions,
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
+        **addresses,
+        "startTime": _time(created),
+        "containerStatuses": statuses,
+        "qosClass": "Burstable",
+    }
+
+
+def _each(names: Any) -> dict[str, Any]:
+    return {".": {}} | {f"f:{name}": {} for name in sorted(names)}
+
+
+def _managed_fields(
+    application: _Application, created: datetime, pending: bool, address: str
+) -> list[dict[str, Any]]:
+    containers = {}
+    for container in application.containers:
+        fields = _each(container.keys() - {"env", "ports"})
+        if "env" in container:
+            fields["f:env"] = {".": {}} | {
+                f'k:{{"name":"{variable["name"]}"}}': _each(variable) for variable in container["env"]
+            }
+        fields["f:ports"] = {".": {}} | {
+            f'k:{{"containerPort":{port["containerPort"]},"protocol":"TCP"}}': _each(port)
+            for port in container["ports"]
+        }
+        containers[f'k:{{"name":"{container["name"]}"}}'] = fields
+    controller = {
+        "f:metadata": {
+            "f:annotations": _each(application.annotations),
+            "f:generateName": {},
+            "f:labels": _each(application.labels),
+            "f:ownerReferences": {".": {}, f'k:{{"uid":"{application.owner_uid}"}}': {}},
+        },
+        "f:spec": {
+            "f:containers": containers,
+            "f:dnsPolicy": {},
+            "f:enableServiceLinks": {},
+            "f:restartPolicy": {},
+            "f:schedulerName": {},
+            "f:securityContext": {},
+            "f:serviceAccount": {},
+            "f:serviceAccountName": {},
+            "f:terminationGracePeriodSeconds": {},
+            "f:volumes": {".": {}}
+            | {f'k:{{"name":"{each["name"]}"}}': {".": {}, "f:name": {}} for each in application.volumes},
+        },
+    }
+    conditions = ("ContainersReady", "Initialized", "PodReadyToStartContainers", "Ready")
+    kubelet = {
+        "f:status": {
+            "f:conditions": {
+                f'k:{{"type":"{kind}"}}': _each(("lastProbeTime", "lastTransitionTime", "status", "type"))
+                for kind in conditions
+            },
+            "f:containerStatuses": {},
+            "f:hostIP": {},
+            "f:hostIPs": {},
+            **(
+                {}
+                if pending
+                else {"f:podIP": {}, "f:podIPs": {".": {}, f'k:{{"ip":"{address}"}}': _each(["ip"])}}
+            ),
+            "f:phase": {},
+            "f:startTime": {},
+        }
+    }
+    by_kubelet = _managed("kubelet", created + timedelta(seconds=61), kubelet) | {"subresource": "status"}
+    if application.bare:
+        return [by_kubelet]
+    return [_managed("kube-controller-manager", created, controller), by_kubelet]
+
+
+def _managed(manager: str, moment: datetime, fields: dict[str, Any]) -> dict[str, Any]:
     return {
         "manager": manager,
         "operation": "Update",
         "apiVersion": "v1",
-        "time": "2026-11-01T08:00:05Z",
+        "time": _time(moment),
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
-        "subresource": subresource,
     }
-
-
-def _each(*names: str) -> dict[str, Any]:
-    return {".": {}} | {f"f:{name}": {} for name in names}
-
-
-_CONTROLLERS_FIELDS = {
-    "f:metadata": {
-        "f:generateName": {},
-        "f:labels": _each("app", "tier", "pod-template-hash"),
-        "f:ownerReferences": {".": {}, 'k:{"uid":"11111111-0000-4000-8000-000000000000"}': {}},
-    },
-    "f:spec": {
-        "f:containers": {
-            f'k:{{"name":"container-{n}"}}': _each(
-                "image", "imagePullPolicy", "name", "terminationMessagePath"
-            )
-            | {
-                "f:ports": {
-                    ".": {},
-                    'k:{"containerPort":8080,"protocol":"TCP"}': _each("containerPort", "protocol"),
-                }
-            }
-            for n in range(3)
-        },
-        "f:dnsPolicy": {},
-        "f:restartPolicy": {},
-        "f:schedulerName": {},
-    },
-}
-
-_KUBELETS_FIELDS = {
-    "f:status": {
-        "f:conditions": {
-            f'k:{{"type":"{kind}"}}': _each("lastProbeTime", "lastTransitionTime", "status", "type")
-            for kind in ("ContainersReady", "Initialized", "Ready")
-        },
-        "f:containerStatuses": {},
-        "f:hostIP": {},
-        "f:phase": {},
-        "f:podIP": {},
-        "f:startTime": {},
-    },
-}

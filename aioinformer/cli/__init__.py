@@ -1,4 +1,4 @@
-"""The command line: ``aioinformer watch`` and ``aioinformer demo``."""
+"""The command line: ``aioinformer watch``, ``aioinformer demo`` and ``aioinformer bench``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands and their options. What they do is in ``watching`` and ``demo``."""
+"""Commands and their options. What they do is in ``watching``, ``demo`` and ``bench``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -31,6 +31,11 @@ class Output(StrEnum):
     TABLE = "table"
     WIDE = "wide"
     JSONL = "jsonl"
+
+
+class Loop(StrEnum):
+    ASYNCIO = "asyncio"
+    UVLOOP = "uvloop"
 
 
 @app.callback(invoke_without_command=True)
@@ -109,7 +114,48 @@ def demo(
     _run(run_demo(seconds, objects, seed))
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
+@app.command()
+def bench(
+    server: Annotated[
+        str | None,
+        typer.Option("--server", help="A URL, such as kubectl proxy's. ConfigMaps are made there."),
+    ] = None,
+    embedded: Annotated[
+        bool, typer.Option("--embedded", help="An embedded API server, as without --server.")
+    ] = False,
+    namespace: Annotated[str, typer.Option("-n", "--namespace", help="Where.")] = "default",
+    objects: Annotated[int, typer.Option("--objects", min=1, max=100_000, help="How many.")] = 1000,
+    rate: Annotated[float, typer.Option("--rate", min=1.0, max=100_000.0, help="Changes a second.")] = 300.0,
+    seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="For how long.")] = 10.0,
+    loop: Annotated[Loop, typer.Option("--loop", help="What the informer runs on.")] = Loop.ASYNCIO,
+) -> None:
+    """Measure how long changes take to reach a handler, and where on their way they are."""
+    if server is not None and embedded:
+        raise typer.BadParameter("--server and --embedded exclude each other")
+    try:
+        from .bench import Benchmark, run_benchmark
+    except ModuleNotFoundError as error:
+        _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
+    _run(
+        run_benchmark(Benchmark(server or "embedded", namespace, objects, rate, seconds, loop.value)),
+        _loop_factory(loop),
+    )
+
+
+def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if loop is Loop.ASYNCIO:
+        return None
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        _fail("there is no uvloop here")
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def _run(
+    work: Coroutine[Any, Any, None], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+) -> None:
     """Run to the end, or to Ctrl-C or SIGTERM, which are ordinary ends."""
 
     async def until_stopped() -> None:
@@ -119,7 +165,8 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         await work
 
     try:
-        asyncio.run(until_stopped())
+        with asyncio.Runner(loop_factory=loop_factory) as runner:
+            runner.run(until_stopped())
     except (KeyboardInterrupt, asyncio.CancelledError):
         return
     except AioInformerError as error:

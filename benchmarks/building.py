@@ -1,0 +1,175 @@
+"""Builds what the benchmarks need that is not Python: the clients in Go and in Rust, and the server.
+
+    python -m benchmarks.building
+
+A build of the same sources is found again by a hash in its folder's name, as in ``tests/go_build.py``. A program that
+cannot be built is no error here: it is missing, and the report says why.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.go_build import CACHE, BuildError, GoBuild, Report, ToolchainMissingError, report_to_stderr
+
+FOLDER = Path(__file__).resolve().parent
+BUILDS = CACHE / "benchmarks"
+
+
+def _go(program: str, module: str, package: str, *sources: str) -> GoBuild:
+    return GoBuild(
+        program,
+        FOLDER / module,
+        {program: ("build", package)},
+        cache=BUILDS / program,
+        flags=("-trimpath",),
+        sources=sources or (".",),
+        purpose="run the benchmarks again",
+        expectation="a minute or two the first time",
+    )
+
+
+@dataclass(frozen=True)
+class CargoBuild:
+    """Programs of one package in Rust, built together.
+
+    The sources are copied before: cargo writes its lock file beside them.
+
+    Attributes:
+        package: The folder of Cargo.toml.
+        programs: The names of its binaries.
+        cache: Where the builds lie; it is this one's own.
+    """
+
+    package: Path
+    programs: tuple[str, ...]
+    cache: Path
+
+    def ensure(self, *, report: Report = report_to_stderr) -> Path:
+        """The folder that holds all programs; builds what it lacks.
+
+        Raises:
+            ToolchainMissingError: something is to be built and cargo is not there.
+            BuildError: cargo could not build it.
+        """
+        folder = self.cache / self._fingerprint()
+        if not self._complete(folder):
+            cargo = shutil.which("cargo")
+            if cargo is None:
+                raise ToolchainMissingError("no cargo on PATH: install Rust (https://rustup.rs)")
+            self.cache.mkdir(parents=True, exist_ok=True)
+            with (self.cache / "lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not self._complete(folder):
+                    self._build(cargo, folder, report)
+        return folder
+
+    def _complete(self, folder: Path) -> bool:
+        return all((folder / program).exists() for program in self.programs)
+
+    def _sources(self) -> list[Path]:
+        return sorted([self.package / "Cargo.toml", *(self.package / "src").rglob("*.rs")])
+
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256(repr((self.programs, sys.platform, os.uname().machine)).encode())
+        for source in self._sources():
+            digest.update(f"\0{source.relative_to(self.package)}\0".encode())
+            digest.update(source.read_bytes())
+        return digest.hexdigest()[:16]
+
+    def _build(self, cargo: str, folder: Path, report: Report) -> None:
+        names = ", ".join(self.programs)
+        report(f"cargo: building {names} (five minutes the first time)")
+        began = time.monotonic()
+        copy = self.cache / "source"
+        shutil.rmtree(copy / "src", ignore_errors=True)
+        for source in self._sources():
+            target = copy / source.relative_to(self.package)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)  # with its time, by which cargo knows what to build again
+        built = subprocess.run(
+            [cargo, "build", "--release", "--target-dir", str(self.cache / "target")],
+            cwd=copy,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if built.returncode:
+            raise BuildError(f"cargo build failed:\n{built.stdout[-4000:]}")
+        for former in self.cache.iterdir():
+            if former.is_dir() and former.name not in ("source", "target"):
+                shutil.rmtree(former)
+        folder.mkdir(exist_ok=True)
+        for program in self.programs:
+            shutil.copy2(self.cache / "target" / "release" / program, folder / program)
+        report(f"cargo: built {names} in {time.monotonic() - began:.0f} s")
+
+
+BUILDERS: Mapping[str, GoBuild | CargoBuild] = {
+    **{
+        build.name: build
+        for build in (
+            _go("replay-server", "replay_server", "."),
+            _go("client-go", "peers_go", "./clientgo", "clientgo", "internal"),
+            _go("controller-runtime", "peers_go", "./operator", "operator", "internal"),
+            _go("go-queues", "peers_go", "./queue", "queue"),
+        )
+    },
+    **dict.fromkeys(
+        ("kube-rs", "kube-rs-operator"),
+        CargoBuild(FOLDER / "peers_rust", ("kube-rs", "kube-rs-operator"), BUILDS / "kube-rs"),
+    ),
+}
+"""By the name of the program that is wanted."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What there is.
+
+    Attributes:
+        programs: The paths of what could be built.
+        missing: Why the others could not.
+    """
+
+    programs: dict[str, Path] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def build(names: Iterable[str] = tuple(BUILDERS), *, report: Report = report_to_stderr) -> Built:
+    """Build programs, or find them built.
+
+    Args:
+        names: Of ``BUILDERS``.
+        report: Is told what takes minutes.
+    """
+    built = Built()
+    for name in names:
+        try:
+            built.programs[name] = BUILDERS[name].ensure(report=report) / name
+        except (ToolchainMissingError, BuildError) as error:
+            said = str(error).strip().splitlines()
+            built.missing[name] = said[-1]
+            report(f"{name} is missing: {error}")
+    return built
+
+
+if __name__ == "__main__":
+    found = build()
+    for program, path in found.programs.items():
+        print(f"{program}: {path}")
+    for program, reason in found.missing.items():
+        print(f"{program}: missing: {reason}")
+    sys.exit(bool(found.missing))

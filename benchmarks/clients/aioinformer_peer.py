@@ -1,0 +1,149 @@
+"""aioinformer itself: list, watch, queue, indexer with the namespace index, and handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+import aioinformer
+from aioinformer import (
+    NAMESPACE_INDEX,
+    Client,
+    KubeObject,
+    LabelSelector,
+    Lister,
+    ListWatch,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+    meta_namespace_index_func,
+)
+
+from .peer import Handler, Options, Peer, Reads, UnsupportedError, kubeconfig_of
+
+
+class Labels(msgspec.Struct, gc=False):
+    app: str
+
+
+class Meta(msgspec.Struct, gc=False):
+    name: str
+    namespace: str
+    resourceVersion: str  # noqa: N815
+    labels: Labels
+
+
+class Spec(msgspec.Struct, gc=False):
+    nodeName: str  # noqa: N815
+
+
+class Pod(msgspec.Struct, gc=False):
+    """A projection of five fields."""
+
+    metadata: Meta
+    spec: Spec
+
+
+class Annotations(msgspec.Struct, gc=False):
+    sent: str = msgspec.field(name="benchmark.example.com/sent")
+
+
+class StampedMeta(Meta, gc=False):
+    annotations: Annotations
+
+
+class StampedPod(msgspec.Struct, gc=False):
+    """The projection with the time at which it was sent, for measuring latency."""
+
+    metadata: StampedMeta
+    spec: Spec
+
+
+def object_type(form: str) -> tuple[type[Any], str]:
+    """The object type of a form, and how its instances are read."""
+    if form == "model":
+        from kubernetes_asyncio.client import V1Pod
+
+        return V1Pod, "model"
+    types: dict[str, tuple[type[Any], str]] = {
+        "kubeobject": (KubeObject, "kubeobject"),
+        "struct": (Pod, "struct"),
+        "stamped-struct": (StampedPod, "struct"),
+        "compressed": (KubeObject, "kubeobject"),
+        "unmanaged": (KubeObject, "kubeobject"),
+        "dict": (dict, "dict"),
+    }
+    if form not in types:
+        raise UnsupportedError(f"aioinformer has no form {form}")
+    return types[form]
+
+
+class AioInformer(Peer):
+    """Informers of all namespaces, or of some."""
+
+    version = f"aioinformer {aioinformer.__version__}"
+
+    def __init__(self, options: Options, handlers: list[Handler]) -> None:
+        super().__init__(options, handlers)
+        self.require(encoding="json")
+        self._type, self.shape = object_type(options.form)
+        self._stack = AsyncExitStack()
+        self._informers: list[SharedIndexInformer[Any]] = []
+
+    async def open(self) -> None:
+        options = self.options
+        folder = Path(self._stack.enter_context(TemporaryDirectory()))
+        (folder / "config").write_text(json.dumps(kubeconfig_of(options.server, options.ca)))
+        self._client = await self._stack.enter_async_context(Client.from_kubeconfig(path=folder / "config"))
+        await self._client.get_json("/version")
+
+    async def sync(self) -> None:
+        options = self.options
+        namespaces = [None] if options.informers == 1 else [f"team-{n}" for n in range(options.informers)]
+        for namespace in namespaces:
+            informer: SharedIndexInformer[Any] = SharedIndexInformer(
+                ListWatch.for_resource(self._client, "v1", "pods", namespace=namespace),
+                self._type,
+                indexers={NAMESPACE_INDEX: meta_namespace_index_func},
+                compress=options.form == "compressed",
+                drop_managed_fields=options.form == "unmanaged",
+                use_watch_list=options.initial == "watchlist",
+            )
+            for handler in self.handlers:
+                informer.add_event_handler(_functions(handler))
+            self.spawn(informer.run())
+            self._informers.append(informer)
+        await asyncio.gather(*(informer.wait_synced() for informer in self._informers))
+
+    def reads(self) -> Reads:
+        self.require(informers=1)
+        if self._type is not KubeObject:
+            raise UnsupportedError(f"reads are for KubeObjects, not for {self.options.form}")
+        indexer = self._informers[0].indexer
+        first = indexer.list()[0]
+        key, namespace = indexer.key_of(first), first.metadata.namespace
+        selector = LabelSelector.parse(f"app={first.metadata.labels['app']}")
+        lister = Lister(indexer)
+        return Reads(
+            get=lambda: _names([indexer.get_by_key(key)]),
+            by_index=lambda: _names(indexer.by_index(NAMESPACE_INDEX, namespace)),
+            label=lambda: _names(lister.list(selector)),
+        )
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+
+def _functions(handler: Handler) -> ResourceEventHandlerFuncs[Any]:
+    return ResourceEventHandlerFuncs(
+        on_add=lambda obj, is_in_initial_list: handler(obj), on_update=lambda old, new: handler(new)
+    )
+
+
+def _names(objects: list[Any]) -> int:
+    return sum(len(obj.metadata.name) for obj in objects)

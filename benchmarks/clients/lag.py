@@ -1,0 +1,43 @@
+"""How long an event loop is held: a task that sleeps for a millisecond, over and over, and notes how late it wakes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from array import array
+from contextlib import suppress
+
+from .tally import percentiles
+
+PERIOD = 0.001
+
+
+class LagProbe:
+    """Begins when it is made. ``end`` gives the percentiles, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._lags = array("d")
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        clock = time.perf_counter
+        while True:
+            due = clock() + PERIOD
+            await asyncio.sleep(PERIOD)
+            self._lags.append(clock() - due)
+
+    async def end(self) -> dict[str, float]:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        return percentiles(_uncoordinated(self._lags) or [0.0], unit=1e-3)
+
+
+def _uncoordinated(lags: array[float]) -> list[float]:
+    """The lags, and those of the samples that each hid: what events meet that come at any time."""
+    samples = []
+    for lag in lags:
+        while lag > 0:
+            samples.append(lag)
+            lag -= PERIOD
+    return samples

@@ -1,0 +1,126 @@
+"""aioinformer cut off behind a stage: what one stage more costs is what it costs.
+
+All read the same bytes through the same connection; what is behind the stage is not there. The whole, with a handler,
+is the client ``aioinformer``; the least that reading these bytes can cost is ``floor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import aioinformer
+from aioinformer import (
+    NAMESPACE_INDEX,
+    Client,
+    Config,
+    Controller,
+    Delta,
+    DeltaFIFO,
+    Indexer,
+    KubeObject,
+    ListOptions,
+    ListWatch,
+    Reflector,
+    meta_namespace_index_func,
+)
+from aioinformer.controller import apply_deltas
+
+from .peer import Options, Peer, UnsupportedError
+from .tally import Tally
+
+STAGES = ("read", "lines", "decoded", "queued", "stored")
+CHANGES = ("ADDED", "MODIFIED")
+SIGN_OF_A_CHANGE = b'{"type":"MODIFIED"'
+
+
+class Stages(Peer):
+    """The pipeline up to the stage that ``--form`` names, without a handler."""
+
+    version = f"aioinformer {aioinformer.__version__}"
+
+    def __init__(self, options: Options, tally: Tally) -> None:
+        super().__init__(options, [])
+        self.require(
+            encoding="json", initial="list", informers=1, handlers=1, handler="metadata", probe=False
+        )
+        if options.form not in STAGES:
+            raise UnsupportedError(f"there is no stage {options.form}")
+        self._count = tally.count
+
+    async def open(self) -> None:
+        self._client = Client.from_url(self.options.server)
+        await self._client.get_json("/version")
+        self._pods = ListWatch.for_resource(self._client, "v1", "pods")
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def sync(self) -> None:
+        indexer: Indexer[Any] = Indexer(indexers={NAMESPACE_INDEX: meta_namespace_index_func})
+        match self.options.form:
+            case "read":
+                self.spawn(self._read(await self._list()))
+            case "lines":
+                self.spawn(self._read_lines(await self._list()))
+            case "decoded":
+                self.spawn(Reflector(self._pods, KubeObject, _Counter(self), use_watch_list=False).run())
+            case "queued":
+                self.spawn(self._controller(DeltaFIFO(known_objects=indexer), self._drop).run())
+            case "stored":
+                self._indexer = indexer
+                self.spawn(self._controller(DeltaFIFO(known_objects=indexer), self._store).run())
+
+    def count(self, changes: int) -> None:
+        """So many came through."""
+        if changes:
+            self._count(changes)
+
+    async def _list(self) -> str:
+        """Drop the list; its version."""
+        async for piece in self._pods.list_chunks(ListOptions()):
+            self.count(len(piece.items))
+        return piece.resource_version
+
+    async def _read(self, version: str) -> None:
+        query = [("watch", "true"), ("resourceVersion", version)]
+        async for chunk in await self._client.stream("/api/v1/pods", query):
+            self.count(chunk.count(SIGN_OF_A_CHANGE))
+
+    async def _read_lines(self, version: str) -> None:
+        async for events in await self._pods.watch(ListOptions(resource_version=version)):
+            changes = events if isinstance(events, list) else [events]
+            self.count(sum(event.type in CHANGES for event in changes))
+
+    def _controller(self, queue: DeltaFIFO, process: Any) -> Controller:
+        options: Any = {"use_watch_list": False}
+        return Controller(
+            Config(queue, self._pods, process, KubeObject, process_batch=process, reflector_options=options)
+        )
+
+    def _drop(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
+        self.count(len(deltas))
+
+    def _store(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
+        self.count(len(list(apply_deltas(self._indexer, deltas, is_in_initial_list))))
+
+
+class _Counter:
+    """A store that keeps nothing."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+
+    async def apply(self, deltas: Sequence[Delta]) -> None:
+        self._stages.count(len(deltas))
+
+    def replace(self, objects: Sequence[Any], resource_version: str) -> None:
+        self._stages.count(len(objects))
+
+    def add(self, obj: Any) -> None:
+        self._stages.count(1)
+
+    update = delete = add
+
+    def resync(self) -> None:
+        """Nothing is kept."""

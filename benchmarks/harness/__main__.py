@@ -1,0 +1,90 @@
+"""``python -m benchmarks.harness quick|bench|full``: measure, and write the report.
+
+A run's cells are kept in ``.cache/benchmarks/runs/TIER.jsonl`` as they come; ``--resume`` goes on where it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.markdown import Markdown
+
+from benchmarks.building import BUILDS, FOLDER
+
+from .goals import judge, load_goals
+from .matrix import Matrix, load
+from .plots import draw
+from .report import goals_table, render
+from .results import Results, Summary, summarize
+from .run import ROUNDS, MissingServerError, machine, run
+
+DOCS = FOLDER.parent / "docs"
+BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Every client in the same run on the same bytes, in turns")
+    parser.add_argument("tier", choices=list(ROUNDS))
+    parser.add_argument("--rounds", type=int, help="instead of the tier's")
+    parser.add_argument("--only", default="", help="regular expression of SCENARIO/CLIENT")
+    parser.add_argument("--resume", action="store_true", help="go on with the run that was begun")
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the report again")
+    parser.add_argument(
+        "--publish", action="store_true", help="write docs/benchmarks.md and its pictures too"
+    )
+    options = parser.parse_args()
+    console = Console()
+    path = BUILDS / "runs" / f"{options.tier}.jsonl"
+    going_on = (options.resume or options.report) and path.exists()
+    results = Results.load(path) if going_on else Results.begin(path, machine(options.tier))
+    matrix = load()
+    if not options.report:
+        try:
+            run(matrix, options.tier, options.rounds or ROUNDS[options.tier], results, console, options.only)
+        except MissingServerError as error:
+            raise SystemExit(f"the replay server cannot be built: {error}") from None
+        except KeyboardInterrupt:
+            raise SystemExit(f"interrupted after {len(results.cells)} cells; --resume goes on") from None
+    write_report(results, matrix, path.with_suffix(""), console)
+    if options.publish:
+        publish(results, matrix, DOCS)
+
+
+def write_report(results: Results, matrix: Matrix, folder: Path, console: Console) -> None:
+    """Write results.json, report.md and the pictures into a folder, and show the goals."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.md").write_text(_text(results, matrix, folder, ""))
+    summary = summarize(results)
+    (folder / "results.json").write_bytes(_json(summary))
+    outcomes = [judge(goal, summary, results) for goal in load_goals()]
+    console.print(Markdown(goals_table([each for each in outcomes if each.verdict != "not measured"])))
+    console.print(f"report: {folder / 'report.md'}", markup=False)
+
+
+def publish(results: Results, matrix: Matrix, docs: Path) -> None:
+    """Put the report between the marks of docs/benchmarks.md, pictures and figures into the folder beside it."""
+    page = docs / "benchmarks.md"
+    before, _, rest = page.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    text = _text(results, matrix, docs / "benchmarks", "benchmarks/")
+    text += "\nAll figures: [results.json](benchmarks/results.json).\n"
+    (docs / "benchmarks" / "results.json").write_bytes(_json(summarize(results)))
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def _json(summary: Summary) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(summary)) + b"\n"
+
+
+def _text(results: Results, matrix: Matrix, folder: Path, prefix: str) -> str:
+    summary = summarize(results)
+    outcomes = [judge(goal, summary, results) for goal in load_goals()]
+    plots = {title: prefix + name for title, name in draw(summary, folder).items()}
+    return render(summary, matrix, outcomes, plots)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""One client's life in one scenario, and what is measured of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from .matrix import Client, Phase, Scenario
+from .processes import (
+    ClientFailedError,
+    ClientProcess,
+    ClientUnsupportedError,
+    Server,
+    python_client,
+)
+
+SERVERS_CORE, CLIENTS_CORE = 0, 1
+LATE = 0.05
+"""Share by which a phase may last longer than its rate says, before the client counts as saturated."""
+BEHIND = 50_000.0
+"""Microseconds of the median latency from which the events wait in the socket: the client is saturated, too."""
+LITTLE = 2**20
+"""Bytes of growth below which its peak says nothing."""
+
+Status = Literal["ok", "saturated", "unsupported", "missing", "failed"]
+
+
+class Measured(msgspec.Struct):
+    """A cell of the matrix in one round.
+
+    Attributes:
+        values: Figures by name. ``sync.cpu_us`` and memory are per object, ``PHASE.cpu_us`` per event.
+        detail: Why there are none, or fewer.
+    """
+
+    scenario: str
+    client: str
+    round: int
+    status: Status
+    values: dict[str, float] = {}
+    detail: str = ""
+    version: str = ""
+
+
+def run_cell(
+    server: Server, client: Client, scenario: Scenario, number: int, binaries: dict[str, Path]
+) -> Measured:
+    """Run it; what goes wrong is in the result."""
+    scenario = scenario.of(client)
+    measured = Measured(scenario.name, client.name, number, "ok")
+    try:
+        _run(server, client, scenario, binaries, measured)
+    except ClientUnsupportedError as error:
+        measured.status, measured.detail = "unsupported", str(error)
+    except ClientFailedError as error:
+        measured.status, measured.detail = "failed", str(error)
+    return measured
+
+
+def command_of(client: Client, scenario: Scenario, server: Server, binaries: dict[str, Path]) -> list[str]:
+    """The command line of CONTRACT.md."""
+    begin = [str(binaries[client.run])] if client.program else python_client(client.run)
+    stamped = any(phase.stamped for phase in scenario.phases)
+    form = "stamped-struct" if client.form == "struct" and stamped else client.form
+    arguments = {
+        "server": server.https if scenario.tls else server.http,
+        "ca": str(server.ca) if scenario.tls else "",
+        "encoding": client.encoding,
+        "initial": scenario.initial,
+        "objects": scenario.objects,
+        "handlers": scenario.handlers,
+        "handler": scenario.handler,
+        "informers": scenario.informers,
+        "form": form,
+        "loop": client.loop,
+        "probe": int(scenario.probe),
+    }
+    return begin + [str(word) for name, value in arguments.items() for word in (f"--{name}", value)]
+
+
+def _run(
+    server: Server, client: Client, scenario: Scenario, binaries: dict[str, Path], measured: Measured
+) -> None:
+    server.configure(scenario.objects)
+    cores = [CLIENTS_CORE] if scenario.one_core else [SERVERS_CORE, CLIENTS_CORE]
+    with ClientProcess(command_of(client, scenario, server, binaries), cores) as process:
+        measured.version = process.answer("ready")["version"]
+        before = process.resident
+        process.forget_peak()
+        process.tell("sync")
+        synced = process.answer("synced")
+        settled, peak = process.resident, process.peak
+        values = measured.values
+        values["sync.wall_s"], values["sync.cpu_s"] = synced["wall"], synced["cpu"]
+        values["sync.cpu_us"] = synced["cpu"] / scenario.objects * 1e6
+        values["sync.bytes"] = (settled - before) / scenario.objects
+        values["sync.resident_mb"] = settled / 2**20
+        if settled - before > LITTLE:
+            values["sync.peak_ratio"] = (peak - before) / (settled - before)
+        _note_lag(values, "sync", synced)
+        for phase in scenario.phases:
+            _run_phase(server, process, scenario, phase, measured)
+
+
+def _run_phase(
+    server: Server, process: ClientProcess, scenario: Scenario, phase: Phase, measured: Measured
+) -> None:
+    if phase.reads:
+        process.tell(f"reads {phase.events / phase.rate:g}")
+    else:
+        process.tell(f"watch {phase.events} {'stamped' if phase.stamped else 'plain'}")
+    process.answer("watching")
+    if phase.relist:
+        server.expire()
+    flowed = server.flow(phase.events, phase.rate, scenario.informers)
+    watched = process.answer("watched")
+    if phase.name.startswith("_"):
+        return
+    values = measured.values
+    told = scenario.objects if phase.relist else phase.events
+    values[f"{phase.name}.cpu_us"] = watched["cpu"] / told * 1e6
+    if not phase.reads and not phase.relist:
+        values[f"{phase.name}.events_s"] = phase.events / (watched["ended"] - flowed["first"]) * 1e9
+    for name, value in watched.get("latency_us", {}).items():
+        values[f"{phase.name}.{name}"] = value
+    for kind, times in watched.get("read_us", {}).items():
+        for name, value in times.items():
+            values[f"{phase.name}.{kind}.{name}"] = value
+    _note_lag(values, phase.name, watched)
+    is_late = bool(phase.rate) and _seconds(flowed) > (1 + LATE) * phase.events / phase.rate + LATE
+    if is_late or values.get(f"{phase.name}.p50", 0.0) > BEHIND:
+        measured.status, measured.detail = "saturated", f"cannot follow {phase.rate:g} events a second"
+
+
+def _seconds(flowed: dict[str, Any]) -> float:
+    return float(flowed["last"] - flowed["first"]) / 1e9
+
+
+def _note_lag(values: dict[str, float], phase: str, answer: dict[str, Any]) -> None:
+    for name, value in answer.get("lag_ms", {}).items():
+        values[f"{phase}.lag_{name}"] = value

@@ -1,0 +1,126 @@
+"""Which client runs which scenario: matrix.toml, read and checked."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+MATRIX = Path(__file__).parents[1] / "matrix.toml"
+
+Tier = Literal["quick", "bench", "full"]
+
+
+class Client(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A column of the report.
+
+    Attributes:
+        name: What the report calls it.
+        run: A program of the builds, or the name of a client of ``benchmarks.clients``.
+        program: Whether it is a program of the builds.
+        slow: Whether it gets the small versions of scenarios only.
+    """
+
+    name: str
+    run: str
+    program: bool = False
+    encoding: Literal["json", "protobuf"] = "json"
+    form: str = "kubeobject"
+    loop: Literal["asyncio", "uvloop"] = "asyncio"
+    slow: bool = False
+
+
+class Phase(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What happens once a client has synced.
+
+    Attributes:
+        name: What its figures are called: ``"name.cpu_us"``. An underscore in front: not reported.
+        events: Changes that the server sends.
+        rate: How many a second; 0 for as fast as the client takes them.
+        stamped: Whether latency is measured.
+        relist: The watches end with 410 Gone before.
+        reads: Whether the client reads its cache meanwhile.
+    """
+
+    name: str
+    events: int = 1
+    rate: float = 0.0
+    stamped: bool = False
+    relist: bool = False
+    reads: bool = False
+
+
+class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A client's life: it syncs, and then there are phases.
+
+    Attributes:
+        name: What its figures are called.
+        title: What the report calls it.
+        tiers: In which runs it is.
+        clients: Who takes part, in the order of the report.
+        objects: Pods in the beginning.
+        slow_objects: The same for slow clients; 0 leaves them out.
+        slow_events: Changes in a phase at most, for slow clients.
+        one_core: Whether the client has a core for itself, and the server the other; else it may use both.
+        rounds: How often at most; 0 for as often as the run says.
+        group: Scenarios of one group that follow each other take turns too.
+    """
+
+    name: str
+    title: str
+    tiers: list[Tier]
+    clients: list[str]
+    objects: int
+    slow_objects: int = 1_000
+    slow_events: int = 1_000
+    initial: Literal["list", "watchlist"] = "list"
+    handler: Literal["metadata", "field", "whole"] = "metadata"
+    handlers: int = 1
+    informers: int = 1
+    probe: bool = False
+    tls: bool = False
+    one_core: bool = True
+    rounds: int = 0
+    group: str = ""
+    phases: list[Phase] = []
+
+    def of(self, client: Client) -> Scenario:
+        """The scenario as that client runs it."""
+        if not client.slow:
+            return self
+        phases = [
+            msgspec.structs.replace(phase, events=min(phase.events, self.slow_events))
+            for phase in self.phases
+        ]
+        return msgspec.structs.replace(self, objects=min(self.objects, self.slow_objects), phases=phases)
+
+
+class Matrix(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """matrix.toml."""
+
+    clients: list[Client]
+    scenarios: list[Scenario]
+
+    def client(self, name: str) -> Client:
+        return next(client for client in self.clients if client.name == name)
+
+
+def load(path: Path = MATRIX) -> Matrix:
+    """The matrix.
+
+    Raises:
+        msgspec.ValidationError: It is not one.
+        ValueError: A scenario names a client that there is not, or a name is there twice.
+    """
+    fields: dict[str, Any] = tomllib.loads(path.read_text())
+    matrix = msgspec.convert(fields, Matrix)
+    clients = [client.name for client in matrix.clients]
+    for names in (clients, [scenario.name for scenario in matrix.scenarios]):
+        if len(set(names)) != len(names):
+            raise ValueError(f"a name is there twice: {sorted(names)}")
+    for scenario in matrix.scenarios:
+        if unknown := set(scenario.clients) - set(clients):
+            raise ValueError(f"scenario {scenario.name} has clients that there are not: {sorted(unknown)}")
+    return matrix

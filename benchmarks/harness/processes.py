@@ -1,0 +1,230 @@
+"""The processes of a run: the replay server, and a client by the contract."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+PATIENCE = 600.0
+"""Seconds for an answer."""
+GOODBYE = 5.0
+UNSUPPORTED = 3
+"""The exit status of a client that cannot do what a scenario wants."""
+ROOT = Path(__file__).parents[2]
+
+
+class ClientFailedError(Exception):
+    """A client did not answer as it should."""
+
+
+class ClientUnsupportedError(Exception):
+    """A client cannot do what the scenario wants; it says why."""
+
+
+def start(command: Sequence[str], cores: Iterable[int], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process on some cores; one that does not exist here is left out."""
+    here = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, here.intersection(cores) or here)
+    try:
+        return subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, **options
+        )
+    finally:
+        os.sched_setaffinity(0, here)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Close its standard input, and kill it if that is no hint to it."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(GOODBYE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+class Server(Protocol):
+    """What the clients of a cell are served by, and what it is told."""
+
+    @property
+    def http(self) -> str: ...
+    @property
+    def https(self) -> str: ...
+    @property
+    def ca(self) -> Path: ...
+    def configure(self, objects: int) -> None: ...
+    def expire(self) -> None: ...
+    def flow(self, events: int, rate: float, watchers: int) -> dict[str, Any]: ...
+
+
+class ReplayServer:
+    """The server, a context manager.
+
+    Args:
+        binary: The program.
+        pods: The file of templates.
+        ca: Where it is to write its certificate authority.
+        cores: Where it runs.
+    """
+
+    def __init__(self, binary: Path, pods: Path, ca: Path, cores: Iterable[int]) -> None:
+        self._command = [str(binary), "-pods", str(pods), "-ca", str(ca)]
+        self._cores = list(cores)
+        self.ca = ca
+        self.http = self.https = ""
+
+    def __enter__(self) -> Self:
+        self._process = start(self._command, self._cores)
+        assert self._process.stdout is not None
+        addresses = json.loads(self._process.stdout.readline())
+        self.http, self.https = addresses["http"], addresses["https"]
+        self._control = addresses["control"]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        end(self._process)
+
+    def configure(self, objects: int) -> None:
+        """Begin anew with so many objects, and no watches."""
+        self._ask("configure", objects=objects)
+
+    def expire(self) -> None:
+        """End all watches with 410 Gone."""
+        self._ask("expire")
+
+    def flow(self, events: int, rate: float, watchers: int) -> dict[str, Any]:
+        """Send changes, and wait until they are sent."""
+        return self._ask("flow", events=events, rate=rate, watchers=watchers)
+
+    def counts(self) -> dict[str, Any]:
+        """Lists and watches since ``configure``."""
+        return self._ask("counts")
+
+    def _ask(self, path: str, **query: float) -> dict[str, Any]:
+        url = f"{self._control}/{path}?{urllib.parse.urlencode(query)}"
+        try:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as response:
+                answer: dict[str, Any] = json.load(response)
+        except urllib.error.HTTPError as error:
+            raise ClientFailedError(error.read().decode().strip()) from None
+        return answer
+
+
+class ClientProcess:
+    """A client, a context manager.
+
+    Args:
+        command: How it is started.
+        cores: Where it runs.
+    """
+
+    def __init__(self, command: Sequence[str], cores: Iterable[int]) -> None:
+        self._command = list(command)
+        self._cores = list(cores)
+        self._pending = b""
+
+    def __enter__(self) -> Self:
+        self._errors = tempfile.TemporaryFile()
+        self._process = start(self._command, self._cores, stderr=self._errors)
+        self._readable = selectors.DefaultSelector()
+        assert self._process.stdout is not None
+        self._readable.register(self._process.stdout, selectors.EVENT_READ)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._process.kill()
+        end(self._process)
+        self._readable.close()
+        self._errors.close()
+
+    def tell(self, line: str) -> None:
+        """Give a command."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # the answer that does not come says why
+            self._process.stdin.write(f"{line}\n".encode())
+
+    def answer(self, phase: str, patience: float = PATIENCE) -> dict[str, Any]:
+        """Wait for the line of a phase.
+
+        Raises:
+            ClientFailedError: Something else came, or nothing.
+            ClientUnsupportedError: The client left because this is not for it.
+        """
+        line = self._line(time.monotonic() + patience)
+        if not line:
+            self._process.wait()
+            self._fail(f"left with status {self._process.returncode}")
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            self._fail(f"said {line[:200]!r}")
+        if answer.get("phase") != phase:
+            self._fail(f"said {line[:200]!r} instead of {phase}")
+        return answer
+
+    def _line(self, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        while b"\n" not in self._pending:
+            if not self._readable.select(max(0.0, deadline - time.monotonic())):
+                self._fail("gave no answer")
+            if not (more := os.read(self._process.stdout.fileno(), 65536)):
+                return b""
+            self._pending += more
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line
+
+    def _fail(self, what: str) -> Any:
+        self._errors.seek(0)
+        said = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
+        last = said[-1].strip()[:300] if said else ""
+        if self._process.poll() == UNSUPPORTED:
+            raise ClientUnsupportedError(last.removeprefix("not supported: "))
+        raise ClientFailedError(f"{what}; {last}" if last else what)
+
+    @property
+    def resident(self) -> int:
+        """Bytes."""
+        text = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text()
+        return _kilobytes(text, "Rss") * 1024
+
+    @property
+    def peak(self) -> int:
+        """Bytes resident at most since the last ``forget_peak``."""
+        return _kilobytes(Path(f"/proc/{self._process.pid}/status").read_text(), "VmHWM") * 1024
+
+    def forget_peak(self) -> None:
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+
+
+def _kilobytes(text: str, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+def python_client(name: str) -> list[str]:
+    """The command of a client of ``benchmarks.clients``."""
+    return [sys.executable, "-m", "benchmarks.clients", name]

@@ -1,0 +1,139 @@
+"""What a run has measured: written a line a cell as it comes, read again to go on, and summed up as medians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from .cell import Measured
+
+Key = tuple[str, str]
+"""A scenario and a client."""
+
+
+class Machine(msgspec.Struct):
+    """What a run was made on."""
+
+    tier: str
+    began: str
+    processor: str
+    cores: int
+    memory_gib: float
+    kernel: str
+    python: str
+
+
+class Results:
+    """The cells of a run in a file.
+
+    Args:
+        path: A line of JSON first for the machine, then one a cell.
+    """
+
+    def __init__(self, path: Path, machine: Machine) -> None:
+        self._path = path
+        self.machine = machine
+        self.cells: list[Measured] = []
+
+    @classmethod
+    def begin(cls, path: Path, machine: Machine) -> Results:
+        """Begin anew."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        results = cls(path, machine)
+        path.write_bytes(msgspec.json.encode(machine) + b"\n")
+        return results
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        """Read what there is. A last line that was cut short is forgotten."""
+        complete = path.read_bytes().rpartition(b"\n")[0]
+        path.write_bytes(complete + b"\n")
+        first, *lines = complete.splitlines()
+        results = cls(path, msgspec.json.decode(first, type=Machine))
+        decode = msgspec.json.Decoder(Measured).decode
+        results.cells = [decode(line) for line in lines]
+        return results
+
+    def add(self, measured: Measured) -> None:
+        self.cells.append(measured)
+        with self._path.open("ab") as file:
+            file.write(msgspec.json.encode(measured) + b"\n")
+
+    def has(self, scenario: str, client: str, number: int) -> bool:
+        """Whether that cell needs no measuring any more."""
+        return any(
+            cell.scenario == scenario and cell.client == client and cell.round == number
+            for cell in self.cells
+        )
+
+    def of(self, scenario: str, client: str) -> list[Measured]:
+        """The rounds of a cell."""
+        return [cell for cell in self.cells if (cell.scenario, cell.client) == (scenario, client)]
+
+    def __iter__(self) -> Iterator[Key]:
+        """Every cell once, in the order of its first round."""
+        return iter(dict.fromkeys((cell.scenario, cell.client) for cell in self.cells))
+
+
+class Figure(msgspec.Struct):
+    """A figure over the rounds."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+def figures_of(rounds: list[Measured]) -> dict[str, Figure]:
+    """The figures of a cell by name, over those rounds that have them."""
+    names = dict.fromkeys(name for measured in rounds for name in measured.values)
+    return {name: _figure([each.values[name] for each in rounds if name in each.values]) for name in names}
+
+
+def _figure(values: list[float]) -> Figure:
+    return Figure(median(values), min(values), max(values), len(values))
+
+
+class Cell(msgspec.Struct):
+    """A cell over its rounds, as the JSON file of a run has it."""
+
+    scenario: str
+    client: str
+    version: str
+    status: str
+    detail: str
+    figures: dict[str, Figure]
+
+
+class Summary(msgspec.Struct):
+    """A run."""
+
+    machine: Machine
+    cells: list[Cell]
+
+    def cell(self, scenario: str, client: str) -> Cell | None:
+        found = (cell for cell in self.cells if (cell.scenario, cell.client) == (scenario, client))
+        return next(found, None)
+
+    def median(self, scenario: str, client: str, figure: str) -> float | None:
+        """The median of a figure, or None where it was not measured."""
+        cell = self.cell(scenario, client)
+        found = None if cell is None else cell.figures.get(figure)
+        return None if found is None else found.median
+
+
+_WORST = ("missing", "failed", "unsupported", "saturated", "ok")
+
+
+def summarize(results: Results) -> Summary:
+    """The medians and spread of every cell; its status is the worst of its rounds."""
+    cells = []
+    for scenario, client in results:
+        rounds = results.of(scenario, client)
+        worst = min(rounds, key=lambda each: _WORST.index(each.status))
+        version = next((each.version for each in rounds if each.version), "")
+        cells.append(Cell(scenario, client, version, worst.status, worst.detail, figures_of(rounds)))
+    return Summary(results.machine, cells)

@@ -1,0 +1,45 @@
+"""aioinformer's Manager and Controller as a client of the benchmarks: see CONTRACT.md, "Operators"."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import aioinformer
+from aioinformer import Client, KubeObject
+from aioinformer.operator import Controller, Manager, Request
+
+from .clients.peer import Handler, Options, Peer, kubeconfig_of
+
+
+class AioInformerOperator(Peer):
+    """One controller of pods, with the settings that it has by itself."""
+
+    version = f"aioinformer {aioinformer.__version__}"
+    shape = "kubeobject"
+
+    def __init__(self, options: Options, handlers: list[Handler]) -> None:
+        super().__init__(options, handlers)
+        self.require(encoding="json", informers=1, handlers=1, form="kubeobject")
+        self._stack = AsyncExitStack()
+
+    async def open(self) -> None:
+        options = self.options
+        folder = Path(self._stack.enter_context(TemporaryDirectory()))
+        (folder / "config").write_text(json.dumps(kubeconfig_of(options.server, options.ca)))
+        client = await self._stack.enter_async_context(Client.from_kubeconfig(path=folder / "config"))
+        await client.get_json("/version")
+        self._manager = Manager(client, use_watch_list=options.initial == "watchlist")
+        self._manager.add(Controller("pods", self._reconcile, self._manager.for_resource("v1", "pods")))
+
+    async def _reconcile(self, request: Request[KubeObject]) -> None:
+        if request.object is not None:
+            self.tell(request.object)
+
+    async def sync(self) -> None:
+        self.spawn(self._manager.run())
+
+    async def close(self) -> None:
+        await self._stack.aclose()

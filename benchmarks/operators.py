@@ -1,0 +1,194 @@
+"""Operators next to each other: ``python -m benchmarks.operators quick|bench|full``.
+
+aioinformer's controller, controller-runtime's, kube-rs's and kopf's handlers do the same job, on the replay server and
+on the real kube-apiserver, by the harness of the other benchmarks; then the work queues, see ``workqueue.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from statistics import median
+
+import msgspec
+from rich.console import Console
+from rich.markdown import Markdown
+
+from . import workqueue
+from .building import BUILDS, FOLDER, build
+from .harness.cell import SERVERS_CORE, Measured, run_cell
+from .harness.goals import judge, load_goals
+from .harness.matrix import Matrix, load
+from .harness.plots import Plot, draw
+from .harness.report import goals_table, render
+from .harness.results import Results, summarize
+from .harness.run import ROUNDS, MissingServerError, machine, plan, run
+from .real_server import RealServer
+
+DOCS = FOLDER.parent / "docs"
+PAGE = DOCS / "benchmarks-operators.md"
+BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
+REAL = "real"
+"""How the names of scenarios begin that are for the real server."""
+ITEMS = {"quick": 20_000, "bench": 100_000, "full": 100_000}
+
+PLOTS = (
+    Plot("cpu", "CPU per reconcile, 1,000 changes a second", "operator", "1000.cpu_us", "µs"),
+    Plot("cpu-full", "CPU per reconcile, changes at full speed", "operator", "full.cpu_us", "µs"),
+    Plot("cpu-slow", "CPU per reconcile, 100 changes a second", "operator-slow", "100.cpu_us", "µs"),
+    Plot("latency", "Change to reconcile, p99 at 1,000 changes a second", "operator", "1000.p99", "µs"),
+    Plot("start", "Time until 10,000 objects are reconciled", "operator", "sync.wall_s", "s"),
+    Plot("memory", "Memory of the operator with 10,000 objects", "operator", "sync.resident_mb", "MiB"),
+)
+
+
+class QueueFigure(msgspec.Struct):
+    """Cycles of add, get and done a second, and microseconds of CPU for each: medians."""
+
+    queue: str
+    use: str
+    metrics: bool
+    cycles_s: float
+    cpu_us: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Operators that do the same job, in turns")
+    parser.add_argument("tier", choices=list(ROUNDS))
+    parser.add_argument("--rounds", type=int, help="instead of the tier's")
+    parser.add_argument("--only", default="", help="regular expression of SCENARIO/CLIENT")
+    parser.add_argument("--no-real", action="store_true", help="leave the real kube-apiserver out")
+    parser.add_argument("--no-queues", action="store_true", help="leave the work queues out")
+    parser.add_argument("--resume", action="store_true", help="go on with the run that was begun")
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the report again")
+    parser.add_argument("--publish", action="store_true", help=f"write docs/{PAGE.name} and its pictures too")
+    options = parser.parse_args()
+    console = Console()
+    path = BUILDS / "runs" / f"operators-{options.tier}.jsonl"
+    going_on = (options.resume or options.report) and path.exists()
+    results = Results.load(path) if going_on else Results.begin(path, machine(options.tier))
+    rounds = options.rounds or ROUNDS[options.tier]
+    matrix = load(FOLDER / "operators.toml")
+    replayed, real = split(matrix)
+    if not options.report:
+        try:
+            run(replayed, options.tier, rounds, results, console, options.only)
+        except MissingServerError as error:
+            raise SystemExit(f"the replay server cannot be built: {error}") from None
+        if not options.no_real:
+            run_real(real, options, rounds, results, console)
+        if not options.no_queues:
+            write_queues(path, measure_queues(ITEMS[options.tier], rounds))
+    queues = read_queues(path)
+    folder = path.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.md").write_text(text(results, matrix, queues, folder, ""))
+    (folder / "results.json").write_bytes(
+        msgspec.json.format(msgspec.json.encode(summarize(results))) + b"\n"
+    )
+    console.print(Markdown(goals(results)))
+    console.print(f"report: {folder / 'report.md'}", markup=False)
+    if options.publish:
+        publish(text(results, matrix, queues, DOCS / PAGE.stem, f"{PAGE.stem}/"))
+
+
+def split(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    """What is for the replay server, and what for the real one."""
+    real = [scenario for scenario in matrix.scenarios if scenario.name.startswith(REAL)]
+    replayed = [scenario for scenario in matrix.scenarios if scenario not in real]
+    return Matrix(matrix.clients, replayed), Matrix(matrix.clients, real)
+
+
+def run_real(
+    matrix: Matrix, options: argparse.Namespace, rounds: int, results: Results, console: Console
+) -> None:
+    """Measure on the real server what the results do not have yet."""
+    cells = [
+        each
+        for each in plan(matrix, options.tier, rounds, options.only)
+        if not results.has(each.scenario.name, each.client.name, each.round)
+    ]
+    if not cells:
+        return
+    programs = {client.run for client in matrix.clients if client.program}
+    built = build(sorted(programs))
+    with RealServer([SERVERS_CORE]) as server:
+        for scenario, client, number in cells:
+            if client.program and (reason := built.missing.get(client.run)):
+                measured = Measured(scenario.name, client.name, number, "missing", detail=reason)
+            else:
+                measured = run_cell(server, client, scenario, number, built.programs)
+            if measured.status == "saturated":
+                measured.detail = "the server, not the client, took fewer changes a second than were wanted"
+            results.add(measured)
+            console.print(
+                f"{scenario.name}  {client.name}  {measured.status} {measured.detail}", markup=False
+            )
+
+
+def measure_queues(items: int, rounds: int) -> list[QueueFigure]:
+    """The work queues in turn, round after round."""
+    go = build(["go-queues"]).programs.get("go-queues")
+    keys = [f"team-{number % 20}/web-{number:06d}" for number in range(items)]
+    figures: workqueue.Figures = {}
+    for _ in range(rounds):
+        workqueue.run_round(keys, figures, None if go is None else str(go))
+    order = list(workqueue.USES)
+    return [
+        QueueFigure(*which, *(median(each) for each in zip(*values, strict=True)))
+        for which, values in sorted(figures.items(), key=lambda item: order.index(item[0][1]))
+    ]
+
+
+def write_queues(path: Path, figures: list[QueueFigure]) -> None:
+    path.with_suffix(".queues.json").write_bytes(msgspec.json.encode(figures))
+
+
+def read_queues(path: Path) -> list[QueueFigure]:
+    file = path.with_suffix(".queues.json")
+    return msgspec.json.decode(file.read_bytes(), type=list[QueueFigure]) if file.exists() else []
+
+
+def goals(results: Results) -> str:
+    """The goals and what was measured, as a table."""
+    summary = summarize(results)
+    return goals_table(
+        [judge(goal, summary, results) for goal in load_goals(FOLDER / "operators_goals.toml")]
+    )
+
+
+def text(results: Results, matrix: Matrix, queues: list[QueueFigure], folder: Path, prefix: str) -> str:
+    """The report; its pictures are drawn into a folder."""
+    summary = summarize(results)
+    outcomes = [judge(goal, summary, results) for goal in load_goals(FOLDER / "operators_goals.toml")]
+    plots = {title: prefix + name for title, name in draw(summary, folder, PLOTS).items()}
+    return render(summary, matrix, outcomes, plots) + queue_table(queues)
+
+
+def queue_table(figures: list[QueueFigure]) -> str:
+    if not figures:
+        return ""
+    rows = [
+        "### Work queues: cycles of add, get and done\n",
+        "| use | queue | metrics | cycles/s | CPU µs/cycle | goal |",
+        "| --- | --- | --- | ---: | ---: | --- |",
+    ]
+    for each in figures:
+        goal = workqueue.GOALS.get((each.use, each.metrics), 0) if each.queue.startswith("aioinformer") else 0
+        verdict = f"≥ {goal:,}: {'met' if 1e6 / each.cpu_us >= goal else 'missed'}" if goal else ""
+        rows.append(
+            f"| {each.use} | {each.queue} | {'on' if each.metrics else 'off'} | {each.cycles_s:,.0f} "
+            f"| {each.cpu_us:.2f} | {verdict} |"
+        )
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def publish(report: str) -> None:
+    """Put the report between the marks of the page."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n{report}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+// Command operator is controller-runtime as a client of the benchmarks: its one controller reconciles pods, which is to
+// read the object from the cache and do nothing else. See ../../CONTRACT.md, "Operators".
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"aioinformer.dev/benchmarks/peers_go/internal/contract"
+)
+
+type subject struct{ manager ctrl.Manager }
+
+func (s subject) Start() {
+	go func() {
+		if err := s.manager.Start(context.Background()); err != nil {
+			contract.Fail(err)
+		}
+	}()
+}
+
+func (s subject) WaitSynced() {
+	if !s.manager.GetCache().WaitForCacheSync(context.Background()) {
+		panic("a cache that synced is not synced")
+	}
+}
+
+func (s subject) Reads() map[string]func() { return nil }
+
+func reconciler(cache client.Reader, read func(*corev1.Pod)) reconcile.Func {
+	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		entered := contract.Entered()
+		var pod corev1.Pod
+		if err := cache.Get(ctx, request.NamespacedName, &pod); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		read(&pod)
+		contract.Told(entered, pod.Annotations)
+		return reconcile.Result{}, nil
+	}
+}
+
+// mapper knows pods: discovery is no part of what is measured.
+func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	known := meta.NewDefaultRESTMapper(nil)
+	known.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	return known, nil
+}
+
+func newManager(given contract.Arguments) (ctrl.Manager, error) {
+	read, err := contract.Reader(given.Handler)
+	if err != nil {
+		return nil, err
+	}
+	ctrl.SetLogger(logr.Discard())
+	config := given.Config()
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:         scheme.Scheme,
+		MapperProvider: mapper,
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	asking, err := discovery.NewDiscoveryClientForConfigAndClient(config, manager.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := asking.ServerVersion(); err != nil {
+		return nil, err
+	}
+	err = ctrl.NewControllerManagedBy(manager).
+		For(&corev1.Pod{}).
+		Complete(reconciler(manager.GetClient(), read))
+	return manager, err
+}
+
+func main() {
+	given := contract.Parse()
+	manager, err := newManager(given)
+	if err != nil {
+		contract.Fail(err)
+	}
+	contract.Serve(contract.Version("sigs.k8s.io/controller-runtime"), given, subject{manager})
+}

@@ -1,0 +1,174 @@
+"""The real kube-apiserver in the place of the replay server: pods are created, and changed by patches."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+
+from tests.kubernetes.controlplane import ControlPlane
+
+from .pods import NAMESPACES, SENT, pod
+
+AT_ONCE = 8
+"""Requests under way at the same time."""
+TURN = 7919
+"""Each change is of the object so many numbers after the last one's: of every object once in a round."""
+
+_ANYBODY = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "anybody"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:anonymous"}],
+}
+"""Clients of the benchmarks have no credentials."""
+
+_encode = msgspec.json.encode
+
+
+class RealServer:
+    """A control plane with pods, a context manager; it answers the harness as ``ReplayServer`` does.
+
+    Args:
+        cores: Where its servers run, and whoever changes the pods.
+    """
+
+    def __init__(self, cores: Iterable[int]) -> None:
+        self._cores = set(cores)
+        self._plane = ControlPlane()
+        self._paths: list[str] = []
+        self._cursor = 0
+
+    def __enter__(self) -> Self:
+        here = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, here & self._cores or here)
+        try:
+            self._plane.start()
+        finally:
+            os.sched_setaffinity(0, here)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._plane.stop()
+
+    @property
+    def http(self) -> str:
+        raise NotImplementedError("the kube-apiserver speaks TLS only")
+
+    @property
+    def https(self) -> str:
+        return self._plane.url
+
+    @property
+    def ca(self) -> Path:
+        return self._plane.ca_file
+
+    def configure(self, objects: int) -> None:
+        """Have so many pods. They stay, so there are never fewer than before.
+
+        Raises:
+            ValueError: There are more.
+        """
+        if objects < len(self._paths):
+            raise ValueError(f"there are {len(self._paths)} pods already, more than {objects}")
+        asyncio.run(self._create(objects))
+
+    def flow(self, events: int, rate: float, watchers: int) -> dict[str, Any]:
+        """Change pods, each stamped with the time at which its patch is sent.
+
+        Args:
+            events: How many changes.
+            rate: How many a second; 0 for as fast as the server takes them.
+            watchers: Is of no use: watches begin where the list was, whenever they do.
+        """
+        return asyncio.run(self._change(events, rate))
+
+    def expire(self) -> None:
+        raise NotImplementedError("the real server forgets when it wants to")
+
+    async def _create(self, objects: int) -> None:
+        async with self._session() as session:
+            if not self._paths:
+                await self._post(session, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", _ANYBODY)
+                for number in range(NAMESPACES):
+                    namespace = {"metadata": {"name": f"team-{number}"}}
+                    await self._post(session, "/api/v1/namespaces", namespace)
+            numbers = iter(range(len(self._paths), objects))
+
+            async def work() -> None:
+                for number in numbers:
+                    wanted = acceptable(pod(number))
+                    collection = f"/api/v1/namespaces/{wanted['metadata']['namespace']}/pods"
+                    await self._post(session, collection, wanted)
+                    self._paths.append(f"{collection}/{wanted['metadata']['name']}")
+
+            async with asyncio.TaskGroup() as group:
+                for _ in range(AT_ONCE):
+                    group.create_task(work())
+
+    async def _change(self, events: int, rate: float) -> dict[str, Any]:
+        numbers = iter(range(events))
+        first = last = late = 0
+        async with self._session() as session:
+            start = time.monotonic_ns()
+
+            async def work() -> None:
+                nonlocal first, last, late
+                for number in numbers:
+                    if rate:
+                        due = start + int(number / rate * 1e9)
+                        await asyncio.sleep((due - time.monotonic_ns()) / 1e9)
+                        late = time.monotonic_ns() - due
+                    last = time.monotonic_ns()
+                    first = first or last
+                    path = self._paths[(self._cursor + number) * TURN % len(self._paths)]
+                    await self._patch(session, path, last)
+
+            async with asyncio.TaskGroup() as group:
+                for _ in range(AT_ONCE):
+                    group.create_task(work())
+        self._cursor += events
+        return {"events": events, "first": first, "last": last, "late_us": late / 1e3}
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
+        headers = {"Authorization": f"Bearer {self._plane.token}"}
+        connector = aiohttp.TCPConnector(ssl=self._plane.ssl_context(), limit=AT_ONCE)
+        async with aiohttp.ClientSession(self.https, connector=connector, headers=headers) as session:
+            yield session
+
+    async def _post(self, session: aiohttp.ClientSession, path: str, wanted: dict[str, Any]) -> None:
+        headers = {"Content-Type": "application/json"}
+        async with session.post(path, data=_encode(wanted), headers=headers) as response:
+            await _accepted(response)
+
+    async def _patch(self, session: aiohttp.ClientSession, path: str, sent: int) -> None:
+        patch = {"metadata": {"annotations": {SENT: f"{sent:019}"}}}
+        headers = {"Content-Type": "application/merge-patch+json"}
+        async with session.patch(path, data=_encode(patch), headers=headers) as response:
+            await _accepted(response)
+
+
+async def _accepted(response: aiohttp.ClientResponse) -> None:
+    said = await response.read()
+    if response.status >= 300:
+        raise RuntimeError(f"{response.method} {response.url.path}: {response.status} {said[:500].decode()}")
+
+
+def acceptable(wanted: dict[str, Any]) -> dict[str, Any]:
+    """A pod as one may create it: without what the server gives, and priority classes that it does not have."""
+    given = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+    metadata = {name: value for name, value in wanted["metadata"].items() if name not in given}
+    spec = {name: value for name, value in wanted["spec"].items() if not name.startswith("priority")}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const writeSize = 1 << 18
+
+// list answers a LIST, or a page of one. The continue token is where to go on, and the list's version.
+func (s *server) list(response http.ResponseWriter, request *http.Request, namespace string) {
+	query := request.URL.Query()
+	limit, _ := strconv.Atoi(query.Get("limit"))
+	c := s.collection
+	c.mu.Lock()
+	start, version := 0, c.version
+	if token := query.Get("continue"); token != "" {
+		if _, err := fmt.Sscanf(token, "%d.%d", &start, &version); err != nil {
+			c.mu.Unlock()
+			http.Error(response, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	versions, sent := c.versions, c.sent
+	c.mu.Unlock()
+	s.lists.Add(1)
+
+	enc := encodingFor(request.Header.Get("Accept"))
+	var objects []int
+	size, next := 0, start
+	for ; next < len(versions) && (limit <= 0 || len(objects) < limit); next++ {
+		if t := c.templateOf(next); namespace == "" || namespace == t.namespace {
+			objects = append(objects, next)
+			size += enc.itemSize(t)
+		}
+	}
+	meta := metav1.ListMeta{ResourceVersion: fmt.Sprint(version)}
+	if remaining := int64(len(versions) - next); remaining > 0 {
+		meta.Continue = fmt.Sprintf("%d.%d", next, version)
+		meta.RemainingItemCount = &remaining
+	}
+	response.Header().Set("Content-Type", enc.listType())
+	out := enc.appendListHead(make([]byte, 0, writeSize+1<<16), meta, size)
+	for i, object := range objects {
+		c.mu.Lock()
+		itsVersion, itsSent := versions[object], sent[object]
+		c.mu.Unlock()
+		out = enc.appendItem(out, c.templateOf(object), object, itsVersion, itsSent, i == 0)
+		if len(out) >= writeSize {
+			if _, err := response.Write(out); err != nil {
+				return
+			}
+			out = out[:0]
+		}
+	}
+	_, _ = response.Write(enc.appendListTail(out)) // who has left needs no answer
+}

@@ -1,0 +1,151 @@
+"""benchmarks/operators.py: that the operators do the same job, and that the matrix and its goals fit together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import operators
+from benchmarks.building import BUILDERS, FOLDER
+from benchmarks.harness.cell import Measured, run_cell
+from benchmarks.harness.goals import load_goals
+from benchmarks.harness.matrix import Client, Matrix, Phase, Scenario, load
+from benchmarks.harness.processes import ReplayServer, Server
+from benchmarks.harness.results import Machine, Results
+from benchmarks.operators import QueueFigure, queue_table, split
+from benchmarks.pods import write_templates
+from benchmarks.real_server import TURN, RealServer
+from tests.go_build import ensured
+
+MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
+PHASES = [Phase("fast", events=250), Phase("paced", events=100, rate=500.0, stamped=True)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayServer]:
+    folder = tmp_path_factory.mktemp("replay")
+    write_templates(folder / "pods.jsonl", 150)
+    binary = ensured(lambda: BUILDERS["replay-server"].ensure() / "replay-server", None)
+    with ReplayServer(binary, folder / "pods.jsonl", folder / "ca.pem", [0]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def matrix() -> Matrix:
+    return load(FOLDER / "operators.toml")
+
+
+def run(
+    server: Server, client: Client, *, tls: bool = False, binaries: dict[str, Path] | None = None
+) -> Measured:
+    scenario = Scenario(
+        "smoke", "", ["quick"], [client.name], objects=300, slow_objects=300, tls=tls, phases=PHASES
+    )
+    return run_cell(server, client, scenario, 0, binaries or {})
+
+
+def assert_complete(measured: Measured) -> None:
+    assert measured.status in ("ok", "saturated"), measured.detail  # a busy machine cannot keep a rate
+    assert measured.values["paced.count"] == 100
+    assert 0 < measured.values["paced.p50"] <= measured.values["paced.p99"]
+    assert measured.values["sync.cpu_us"] > 0
+    assert measured.values["fast.cpu_us"] > 0
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_ours_reconciles_every_object_and_every_change(server: ReplayServer, tls: bool) -> None:
+    measured = run(server, Client("ours", "operator-aioinformer"), tls=tls)
+    assert_complete(measured)
+    assert measured.version.startswith("aioinformer")
+
+
+@pytest.mark.parametrize("form", ["handlers", "events"])
+def test_kopf_does_the_same_job(server: ReplayServer, form: str) -> None:
+    pytest.importorskip("kopf")
+    measured = run(server, Client("kopf", "operator-kopf", form=form))
+    assert_complete(measured)
+    assert measured.version.startswith("kopf")
+
+
+@pytest.mark.timeout(600)  # a cold build
+@pytest.mark.parametrize("name", ["client-go", "controller-runtime"])
+@pytest.mark.parametrize("encoding", ["json", "protobuf"])
+def test_the_peers_in_go_take_part(server: ReplayServer, name: str, encoding: str) -> None:
+    binary = ensured(lambda: BUILDERS[name].ensure() / name, None)
+    client = Client("peer", name, program=True, encoding=encoding)  # type: ignore[arg-type]
+    measured = run(server, client, tls=True, binaries={name: binary})
+    assert_complete(measured)
+    assert measured.version.startswith(name)
+
+
+def test_every_goal_is_of_a_cell_that_is_measured(matrix: Matrix) -> None:
+    scenarios = {scenario.name: scenario for scenario in matrix.scenarios}
+    goals = load_goals(FOLDER / "operators_goals.toml")
+    assert goals
+    for goal in goals:
+        for where in filter(None, (goal.ours, goal.theirs)):
+            scenario = scenarios[where.scenario]
+            assert where.client in scenario.clients
+            assert where.figure.partition(".")[0] in {"sync", *(phase.name for phase in scenario.phases)}
+
+
+def test_no_phase_changes_an_object_twice(matrix: Matrix) -> None:
+    for scenario in matrix.scenarios:
+        for name in scenario.clients:
+            as_run = scenario.of(matrix.client(name))
+            assert math.gcd(TURN, as_run.objects) == 1
+            assert all(phase.events <= as_run.objects for phase in as_run.phases)
+
+
+def test_the_real_server_has_scenarios_of_its_own(matrix: Matrix) -> None:
+    replayed, real = split(matrix)
+    assert {scenario.name for scenario in real.scenarios} == {"real"}
+    assert all(scenario.tls for scenario in real.scenarios)
+    assert len(replayed.scenarios) + len(real.scenarios) == len(matrix.scenarios)
+
+
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+@pytest.mark.timeout(300)
+def test_the_real_server_serves_the_same_job(kubernetes_binaries: Path) -> None:
+    with RealServer([0]) as server:
+        assert_complete(run(server, Client("ours", "operator-aioinformer"), tls=True))
+        with pytest.raises(ValueError, match="300 pods already"):
+            server.configure(10)
+
+
+def test_queues_are_judged_by_their_goals() -> None:
+    ours = QueueFigure("aioinformer, asyncio", "bulk", False, 900_000, 1.5)
+    slow = QueueFigure("aioinformer, asyncio", "priority", True, 100_000, 10.0)
+    theirs = QueueFigure("client-go", "bulk", False, 1_000, 1_000.0)
+    table = queue_table([ours, slow, theirs]).splitlines()
+    assert "≥ 500,000: met" in table[-3]
+    assert "≥ 200,000: missed" in table[-2]
+    assert table[-1].endswith("|  |")
+    assert queue_table([]) == ""
+
+
+def test_publishing_replaces_the_last_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{operators.BEGIN}the former run\n{operators.END}after\n")
+    monkeypatch.setattr(operators, "PAGE", page)
+    operators.publish("a new run")
+    assert page.read_text() == f"before\n{operators.BEGIN}\na new run\n{operators.END}after\n"
+
+
+def test_the_report_names_what_is_missing(tmp_path: Path, matrix: Matrix) -> None:
+    results = Results(tmp_path / "run.jsonl", MACHINE)
+    results.add(Measured("operator", "aioinformer", 0, "ok", {"1000.cpu_us": 100.0, "sync.wall_s": 1.0}))
+    results.add(
+        Measured(
+            "operator", "controller-runtime-protobuf", 0, "ok", {"1000.cpu_us": 200.0, "sync.wall_s": 2.0}
+        )
+    )
+    results.add(Measured("operator", "kube-rs", 0, "missing", detail="no cargo on PATH"))
+    report = operators.text(results, matrix, [], tmp_path / "pictures", "pictures/")
+    assert "- kube-rs: missing, no cargo on PATH" in report
+    assert "| 0.500 \N{MULTIPLICATION SIGN} |" in report
+    assert (tmp_path / "pictures" / "cpu.svg").exists()

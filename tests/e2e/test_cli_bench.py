@@ -1,0 +1,56 @@
+"""``aioinformer bench`` as a program: what it prints, and what it leaves behind."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from aioinformer.cli.bench import histogram
+from aioinformer.testing import APIServer
+from aioinformer.tracing import STAGES
+
+from .processes import Ended, running
+
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
+
+
+async def bench(*args: str) -> Ended:
+    environment = {"COLUMNS": "200", "NO_COLOR": "1"}
+    async with running(
+        sys.executable, "-m", "aioinformer", "bench", *args, environment=environment
+    ) as program:
+        return await program.end()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+async def test_it_prints_each_stage_and_a_histogram(loop: str) -> None:
+    ended = await bench("--embedded", "--objects", "20", "--rate", "100", "--seconds", "1", "--loop", loop)
+    assert ended.code == 0, ended.errors
+    assert f"100 changes of 20 objects, 100 a second, {loop}" in ended.output
+    for stage in ("received", *STAGES, "end to end"):
+        assert stage in ended.output
+    assert "█" in ended.output
+
+
+async def test_at_a_server_it_leaves_nothing_behind() -> None:
+    async with APIServer() as server:
+        ended = await bench("--server", server.url, "--objects", "30", "--rate", "50", "--seconds", "1")
+        assert ended.code == 0, ended.errors
+        assert "50 changes of 30 objects" in ended.output
+        assert server.count("patch", "configmaps") == 100, "the warm-up's, too"
+        assert server.snapshot("v1", "configmaps") == {}
+
+
+async def test_a_server_that_is_not_there_is_an_error_in_a_line() -> None:
+    ended = await bench("--server", "http://127.0.0.1:1", "--objects", "1")
+    assert ended.code == 1
+    assert ended.errors.startswith("aioinformer: ")
+    assert "Traceback" not in ended.errors
+
+
+async def test_a_histogram_shows_every_value_once() -> None:
+    lines = histogram([100_000, 101_000, 900_000])
+    assert lines[0].endswith("█ 2")
+    assert lines[-1].endswith("█ 1")
+    assert len(lines) == 7

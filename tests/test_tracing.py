@@ -1,0 +1,133 @@
+"""Tracer: what it stamps, what it forgets, and that nothing of it is there when it is off."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    ConfigError,
+    KubeObject,
+    ResourceEventHandler,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+    StageTimes,
+    Trace,
+    Tracer,
+)
+from aioinformer.processor import Processor
+from aioinformer.tracing import STAGES
+from tests.informer.handlers import Follower
+from tests.reflector.running import NoJitter
+from tests.reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, modified, page, pod
+from tests.virtual_time import virtual_time
+
+
+def live() -> Scripted:
+    changes: Any = [
+        [added("a", 11), modified("a", 12), added("b", 13)],
+        bookmark(14),
+        deleted("b", 15),
+        FOREVER,
+    ]
+    return Scripted([page(pod("old", 1), version=10)], [changes])
+
+
+def traced(server: Scripted, tracer: Tracer | None, **options: Any) -> SharedIndexInformer[KubeObject]:
+    return SharedIndexInformer(server, KubeObject, random=NoJitter(), tracer=tracer, **options)
+
+
+@pytest.mark.parametrize("queue", ["delta", "real"])
+@virtual_time
+async def test_every_event_is_stamped_on_its_way_to_every_handler(queue: Any) -> None:
+    traces: list[Trace] = []
+    tracer = Tracer(traces.append)
+    subject = traced(live(), tracer, queue=queue)
+    plain: ResourceEventHandlerFuncs[KubeObject] = ResourceEventHandlerFuncs()
+    subject.add_event_handler(slow := Follower(seconds=1.0))
+    subject.add_event_handler(plain)
+    async with subject:
+        await asyncio.sleep(30)
+    assert len(slow.calls) == 5
+    told = [(trace.key, trace.resource_version) for trace in traces if trace.handler == "a follower"]
+    events = [("default/a", "11"), ("default/a", "12"), ("default/b", "13"), ("default/b", "15")]
+    assert told == events, "the pod of the list is no event"
+    assert len(traces) == 2 * len(events)
+    for trace in traces:
+        stamps = [trace.received, *(getattr(trace, stage) for stage in STAGES)]
+        assert stamps[0] > 0
+        assert stamps == sorted(stamps)
+        assert sum(trace.stages) == trace.finished - trace.received
+    assert len(tracer) == 0
+    assert tracer.forgotten == 0
+
+
+@virtual_time
+async def test_a_handler_that_raises_has_finished_too() -> None:
+    class Failing(ResourceEventHandler[KubeObject]):
+        def on_update(self, old: KubeObject, new: KubeObject) -> None:
+            raise ValueError("plain")
+
+        async def on_delete(self, obj: Any) -> None:
+            raise ValueError("async")
+
+    traces: list[Trace] = []
+    subject = traced(live(), tracer := Tracer(traces.append))
+    registration = subject.add_event_handler(Failing())
+    async with subject:
+        await asyncio.sleep(5)
+        assert "Failing" in repr(registration)
+        assert subject.state.handlers[0].failed == 2
+    assert [trace.resource_version for trace in traces] == ["11", "12", "13", "15"]
+    assert len(tracer) == 0
+
+
+@virtual_time
+async def test_of_events_that_never_arrive_only_so_many_are_kept() -> None:
+    tracer = Tracer(lambda trace: None, limit=2)
+    subject = traced(live(), tracer)
+    subject.add_event_handler(Follower(seconds=100.0))
+    async with subject:
+        await asyncio.sleep(5)
+        assert len(tracer) == 2
+        assert tracer.forgotten == 2
+
+
+@virtual_time
+async def test_without_handlers_nothing_is_kept() -> None:
+    subject = traced(live(), tracer := Tracer(lambda trace: None))
+    async with subject:
+        await asyncio.sleep(5)
+        assert len(subject.store) == 2
+        assert len(tracer) == 0
+
+
+def test_without_a_tracer_nothing_of_it_is_there() -> None:
+    subject = traced(live(), None)
+    subject.add_event_handler(handler := Follower())
+    assert type(subject._processor) is Processor
+    assert subject._processor.listeners[0].handler is handler
+
+
+def test_what_cannot_work_is_refused() -> None:
+    with pytest.raises(ConfigError):
+        Tracer(None)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError):
+        Tracer(print).handler(object())  # type: ignore[arg-type]
+
+
+def test_stage_times_are_percentiles_of_the_last_traces() -> None:
+    times = StageTimes(traces=100)
+    assert times.percentiles(0.5) == {}
+    assert times.means() == {}
+    for number in range(200):
+        times(Trace("k", "1", "h", 0, 1000, 2000, 3000, 4000, 5000, 6000, 6000 + number * 1000))
+    assert len(times) == 100
+    found = times.percentiles(0.0, 0.5, 0.99)
+    assert list(found) == [*STAGES, "total"]
+    assert found["decoded"] == (1e-6, 1e-6, 1e-6)
+    assert found["finished"] == (100e-6, 150e-6, 199e-6)
+    assert found["total"] == (106e-6, 156e-6, 205e-6)
+    assert sum(times.means().values()) == pytest.approx(155.5e-6)
