@@ -2,8 +2,16 @@
 
 AioInformerError
 ├── ApiError                    the API server answered with a failure Status
+│   └── RefusedError            it refused what was asked of an object, which this names
+│       ├── ForbiddenError      who asks may not (403)
+│       ├── ObjectNotFoundError there is no such object (404); a NotFoundError too
+│       ├── ConflictError       it was changed meanwhile, or belongs to another field manager (409)
+│       ├── AlreadyExistsError  there is one of this name (409)
+│       ├── InvalidError        fields that it cannot have (422)
+│       └── TooManyRequestsError    not now (429); an eviction that a budget forbids
 ├── TransportError              no usable answer: refused, reset, cut, timed out
-│   └── IdleTimeoutError        a connection that stayed open and silent for too long
+│   ├── IdleTimeoutError        a connection that stayed open and silent for too long
+│   └── DamagedError            what arrived is not what was sent
 ├── ConfigError                 kubeconfig, in-cluster files or arguments that cannot work
 │   └── ClientClosedError       a request through a client that was closed
 ├── SelectorError               a label selector that cannot be parsed
@@ -17,10 +25,17 @@ AioInformerError
 ├── RequeueError                raised *by* a process function: put the item back
 ├── UnknownIndexError           reading an index that was never added
 ├── IndexerConflictError        adding an index whose name is taken
-├── NotFoundError               a Lister has no such object
+├── NotFoundError               there is no such object: in a cache, or on the server
+├── WorkQueueError              done() for what a work queue has not handed out
+│   └── QueueShutDownError      get on a work queue that is shut down and empty
+├── ReconcileError              a reconciler has failed
+│   ├── TerminalError           raised *by* a reconciler: trying again would not help
+│   ├── InvalidResultError      it returned what is no Result
+│   └── ReconcileTimeout        it took longer than it may
 ├── UntilError                  what until() waited for has not come
 │   ├── WatchClosedError        the events ended before
 │   └── UntilTimeout            not in the given time
+├── LeadershipLostError         another one may lead by now
 ├── CacheMutatedError           somebody changed an object of the cache in place
 ├── WrongEventLoopError         used from another event loop or thread than the one that it runs in
 └── InformerError               lifecycle
@@ -33,29 +48,43 @@ AioInformerError
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "AioInformerError",
+    "AlreadyExistsError",
     "AlreadyStartedError",
     "ApiError",
     "CacheMutatedError",
     "ClientClosedError",
     "ConfigError",
+    "ConflictError",
+    "DamagedError",
     "DecodeError",
     "FIFOClosedError",
+    "ForbiddenError",
     "IdleTimeoutError",
     "IndexFuncError",
     "IndexerConflictError",
     "InformerError",
+    "InvalidError",
+    "InvalidResultError",
     "KeyFuncError",
+    "LeadershipLostError",
     "NotFoundError",
+    "ObjectNotFoundError",
     "QueueHeldError",
+    "QueueShutDownError",
+    "ReconcileError",
+    "ReconcileTimeout",
+    "RefusedError",
     "RejectedObjectError",
     "RequeueError",
     "SelectorError",
     "StoppedError",
     "SyncTimeout",
+    "TerminalError",
+    "TooManyRequestsError",
     "TransformError",
     "TransportError",
     "UnknownIndexError",
@@ -63,6 +92,7 @@ __all__ = [
     "UntilTimeout",
     "VersionTimeout",
     "WatchClosedError",
+    "WorkQueueError",
     "WrongEventLoopError",
 ]
 
@@ -96,6 +126,20 @@ class AioInformerError(Exception):
     """Root of every error raised here."""
 
 
+class StatusCause(NamedTuple):
+    """One of the reasons that a Status gives.
+
+    Attributes:
+        field: Which field it is about, such as ``"spec.containers[0].image"``; ``""`` for none.
+        reason: For machines, such as ``"FieldValueRequired"``.
+        message: For people.
+    """
+
+    field: str
+    reason: str
+    message: str
+
+
 class ApiError(AioInformerError):
     """The API server answered with a failure Status (k8s.io/apimachinery, ``metav1.Status``).
 
@@ -109,7 +153,7 @@ class ApiError(AioInformerError):
     def __init__(
         self, status: int, reason: str = "", message: str = "", details: Mapping[str, Any] | None = None
     ) -> None:
-        super().__init__(status, reason, message, details)
+        AioInformerError.__init__(self, status, reason, message, details)
         self.status = status
         self.reason = reason
         self.message = message
@@ -132,6 +176,16 @@ class ApiError(AioInformerError):
             str(status.get("reason") or ""),
             str(status.get("message") or ""),
             details if isinstance(details, Mapping) else None,
+        )
+
+    @property
+    def causes(self) -> tuple[StatusCause, ...]:
+        """The reasons that the server gives, one for each field."""
+        given = self.details.get("causes")
+        return tuple(
+            StatusCause(*(str(cause.get(name) or "") for name in ("field", "reason", "message")))
+            for cause in (given if isinstance(given, list) else ())
+            if isinstance(cause, Mapping)
         )
 
     @property
@@ -178,12 +232,61 @@ class ApiError(AioInformerError):
         return self.reason == reason or (self.status == status and self.reason not in KNOWN_REASONS)
 
 
+class RefusedError(ApiError):
+    """The API server refused what was asked of one object: any answer of 4xx but 401.
+
+    Attributes:
+        key: The object's key.
+        resource: The name of its collection, such as ``"deployments.apps"``.
+    """
+
+    key = ""
+    resource = ""
+
+    def __str__(self) -> str:
+        unsaid = [
+            f"{cause.field}: {cause.message or cause.reason}" if cause.field else cause.message
+            for cause in self.causes
+            if (cause.field not in self.message if cause.field else cause.message not in self.message)
+        ]
+        fields = f" ({'; '.join(unsaid)})" if unsaid else ""
+        again = f"; again in {self.retry_after:g} s" if self.retry_after is not None else ""
+        return f"{super().__str__()}{fields}{again}"
+
+
+class ForbiddenError(RefusedError):
+    """Who asks may not, or nobody may now (403): no right, a quota, a namespace that is going."""
+
+
+class ConflictError(RefusedError):
+    """The object is no longer what was written or deleted, or a field belongs to another manager (409).
+
+    Read it again, and decide again.
+    """
+
+
+class AlreadyExistsError(RefusedError):
+    """There is an object of this name (409)."""
+
+
+class InvalidError(RefusedError):
+    """The object would have fields that it cannot have (422); or a ``test`` of a JSON patch failed."""
+
+
+class TooManyRequestsError(RefusedError):
+    """Not now (429), but perhaps after ``retry_after``; or an eviction that a disruption budget forbids."""
+
+
 class TransportError(AioInformerError):
     """No usable answer came: the connection was refused, reset, cut in the middle, or timed out."""
 
 
 class IdleTimeoutError(TransportError):
     """A connection stayed open and silent past its deadline (half-open connections end here)."""
+
+
+class DamagedError(TransportError):
+    """What arrived on a connection is not what was sent: TLS has found bytes that were changed on their way."""
 
 
 class ConfigError(AioInformerError):
@@ -295,7 +398,7 @@ class IndexerConflictError(AioInformerError):
 
 
 class NotFoundError(AioInformerError):
-    """The cache has no such object."""
+    """There is no such object: in the cache, or (ObjectNotFoundError) on the server."""
 
     def __init__(self, key: str, resource: str = "object") -> None:
         super().__init__(key, resource)
@@ -304,6 +407,34 @@ class NotFoundError(AioInformerError):
 
     def __str__(self) -> str:
         return f"{self.resource} {self.key!r} not found"
+
+
+class ObjectNotFoundError(RefusedError, NotFoundError):
+    """The server has no such object, or no such resource or namespace (404); the message says which."""
+
+
+class WorkQueueError(AioInformerError):
+    """Something was said to be done that the work queue has not handed out."""
+
+
+class QueueShutDownError(WorkQueueError):
+    """The work queue is shut down, and all that was in it has been handed out."""
+
+
+class ReconcileError(AioInformerError):
+    """A reconciler has failed."""
+
+
+class TerminalError(ReconcileError):
+    """Raised by a reconciler: trying again would not help, before something has changed (controller-runtime)."""
+
+
+class InvalidResultError(ReconcileError):
+    """A reconciler returned what is no Result."""
+
+
+class ReconcileTimeout(ReconcileError, TimeoutError):  # noqa: N818 - as SyncTimeout
+    """A reconciler took longer than it may, and was cancelled."""
 
 
 class UntilError(AioInformerError):
@@ -329,6 +460,25 @@ class WatchClosedError(UntilError):
 
 class UntilTimeout(UntilError, TimeoutError):  # noqa: N818 - as SyncTimeout
     """It has not come in the given time."""
+
+
+class LeadershipLostError(AioInformerError):
+    """Another one may lead by now, so that what was done under a leadership was cancelled.
+
+    Args:
+        lease: The Lease's key.
+        identity: Who led.
+        why: What happened.
+    """
+
+    def __init__(self, lease: str, identity: str, why: str) -> None:
+        super().__init__(lease, identity, why)
+        self.lease = lease
+        self.identity = identity
+        self.why = why
+
+    def __str__(self) -> str:
+        return f"{self.identity} has no leadership by the lease {self.lease}: {self.why}"
 
 
 class CacheMutatedError(AioInformerError):
@@ -372,7 +522,7 @@ class VersionTimeout(SyncTimeout):
 
     Args:
         name: The informer's.
-        wanted: The version.
+        wanted: The version; ``""`` for the object's deletion.
         reached: The version that was read so far.
         key: The object that was waited for; None for the collection as a whole.
         timeout: Seconds.
@@ -391,7 +541,8 @@ class VersionTimeout(SyncTimeout):
         self.state = state
 
     def __str__(self) -> str:
-        what = f"the collection at {self.wanted}" if self.key is None else f"{self.key} at {self.wanted}"
+        what = "the collection" if self.key is None else self.key
+        what = f"{what} at {self.wanted}" if self.wanted else f"without {what}"
         return (
             f"{self.name}: not {what} after {self.timeout:g} s: reached {self.reached}; {self.state}. Where nothing "
             "changes, a server says only every minute or two which version that is"

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 def contains_finalizer(obj: Any, name: str) -> bool:
     """Whether an object has a finalizer."""
-    return name in _finalizers(obj)
+    return name in finalizers_of(obj)
 
 
 def add_finalizer(obj: T, name: str) -> tuple[T, bool]:
@@ -25,7 +25,7 @@ def add_finalizer(obj: T, name: str) -> tuple[T, bool]:
     Raises:
         ConfigError: The object's type has no finalizers.
     """
-    finalizers = _finalizers(obj)
+    finalizers = finalizers_of(obj)
     return (obj, False) if name in finalizers else (_with_finalizers(obj, [*finalizers, name]), True)
 
 
@@ -35,13 +35,18 @@ def remove_finalizer(obj: T, name: str) -> tuple[T, bool]:
     Raises:
         ConfigError: The object's type has no finalizers.
     """
-    finalizers = _finalizers(obj)
+    finalizers = finalizers_of(obj)
     if name not in finalizers:
         return obj, False
     return _with_finalizers(obj, [each for each in finalizers if each != name]), True
 
 
-def _finalizers(obj: Any) -> list[str]:
+def finalizers_of(obj: Any) -> list[str]:
+    """The finalizers in an object's metadata; a list of the caller's own.
+
+    Raises:
+        ConfigError: The object's type has no finalizers.
+    """
     if isinstance(obj, KubeObject):
         return obj.metadata.finalizers
     metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)

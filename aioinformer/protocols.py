@@ -31,7 +31,7 @@ class Health(Protocol):
         ...
 
     def missed(self, error: Exception) -> bool:
-        """Somebody has met with an error; whether it is to be told: of those that all have at once only the first is."""
+        """Somebody has met with an error; whether to tell of it: of those that all have at once only the first."""
         ...
 
     async def until_reachable(self, error: Exception) -> bool:
@@ -84,7 +84,8 @@ class KnownObjects(Protocol[T_co]):
 class ReflectorStore(Protocol):
     """What a Reflector writes to: a Store or a Queue (client-go ``ReflectorStore``). Verbs may be plain or async.
 
-    A store with a batch verb ``apply(events)`` gets a watch's events by it.
+    A store with a batch verb ``apply(events)`` gets a watch's events by it, and one with a coroutine
+    ``replace_in_turns`` gets lists by that.
     """
 
     def add(self, obj: Any, /) -> Awaitable[None] | None: ...

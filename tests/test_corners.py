@@ -14,8 +14,8 @@ import pytest
 TESTS = Path(__file__).parent
 DOCS = TESTS.parent / "docs"
 
-CORNERS = [f"C{number}" for number in range(1, 84)]
-WEAK_POINTS = [f"W{number}" for number in range(1, 25)]
+CORNERS = [f"C{number}" for number in range(1, 92)]
+WEAK_POINTS = [f"W{number}" for number in range(1, 28)]
 
 NOT_ABOUT_US = {
     "W12": "readers that starve the writer: there are no locks, as one event loop runs both",

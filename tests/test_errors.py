@@ -16,7 +16,9 @@ from aioinformer.errors import (
     CacheMutatedError,
     IndexFuncError,
     KeyFuncError,
+    LeadershipLostError,
     NotFoundError,
+    ObjectNotFoundError,
     RejectedObjectError,
     RequeueError,
     SyncTimeout,
@@ -29,6 +31,8 @@ CAUSE = ValueError("why")
 
 SAMPLES: list[AioInformerError] = [
     ApiError(410, "Expired", "too old", {"kind": "pods"}),
+    ObjectNotFoundError(404, "NotFound", "no such pod", {"name": "a"}),
+    LeadershipLostError("ns/lease", "me", "somebody else holds it"),
     KeyFuncError({"no": "name"}, None),
     TransformError("ns/a", "5", CAUSE),
     IndexFuncError("by-node", "ns/a", CAUSE),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar, Unpack
 
-from ..checks import require_callable, require_seconds
+from ..checks import require_callable
 from ..codec import codec_for
 from ..compression import Compression, Compressor
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
@@ -18,24 +17,20 @@ from ..handlers import ResourceEventHandler, handler_name, require_plain
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
 from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
-from ..processor.processor import determine_resync_period
 from ..protocols import ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
 from ..reflector.options import WatchErrorHandler, check_options
 from ..reflector.scope import lacks_namespace
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
 from ..tasks import Running, finish, first_of
+from ..tracing import Tracer
 from .distributor import Distributor
 from .registration import Registration
+from .resyncs import Resyncs
 from .state import InformerState
 from .version_waits import VersionWaits
 
-logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
-
-MINIMUM_RESYNC_PERIOD = 1.0
-"""Seconds: a handler that asks for less gets this."""
 
 EVERYWHERE = ""
 
@@ -92,6 +87,7 @@ class SharedIndexInformer(Running, Generic[T]):
         queue: "delta" for a DeltaFIFO, "real" for a RealFIFO.
         key_func: Gives an object's key.
         mutation_detector: Finds handlers that change cached objects; ``run`` then raises CacheMutatedError.
+        tracer: Stamps every watch event on its way to the handlers. One is for one informer.
         **options: See ReflectorOptions.
 
     Guarantees:
@@ -112,6 +108,7 @@ class SharedIndexInformer(Running, Generic[T]):
         queue: QueueName = "delta",
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
         mutation_detector: CacheMutationDetector | None = None,
+        tracer: Tracer | None = None,
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_queue(queue)
@@ -128,11 +125,9 @@ class SharedIndexInformer(Running, Generic[T]):
             )
         self._queue: QueueName = queue
         self._object_type = object_type
-        self._default_resync_period = self._resync_check_period = default_resync_period
         self._key_func = key_func
         self._mutation_detector = mutation_detector
         check_options(options)
-        require_seconds("default_resync_period", default_resync_period)
         self._options = options
         self._watch_error_handler: WatchErrorHandler | None = options.get("watch_error_handler")
         self._transform: Transformer | None = None
@@ -144,7 +139,9 @@ class SharedIndexInformer(Running, Generic[T]):
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=pack)
         if len(self._list_watches) > 1 and NAMESPACE_INDEX not in self._indexer.indexers:
             self._indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func})
-        self._processor = Processor()
+        self._tracer = tracer
+        self._processor = Processor() if tracer is None else tracer.processor()
+        self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
         self._distributor = Distributor(self._indexer, self._processor, mutation_detector)
         self._queues: list[Queue] = []
         self._controllers: list[Controller] = []
@@ -189,13 +186,9 @@ class SharedIndexInformer(Running, Generic[T]):
                 f"{handler_name(handler)} was not added to shared informer because it has stopped already: {self.name}"
             )
         self._require_own_loop_once_started()
-        requested = self._default_resync_period if resync_period is None else resync_period
-        require_seconds("resync_period", requested)
-        requested = self._negotiate_resync_period(requested)
         listener = ProcessorListener(
-            handler,
-            requested,
-            determine_resync_period(requested, self._resync_check_period),
+            handler if self._tracer is None else self._tracer.handler(handler),
+            *self._resyncs.agree_on(resync_period, started=self._started.is_set()),
             upstream_synced=self.has_synced,
             backlog=backlog,
             backlog_limit=backlog_limit,
@@ -302,8 +295,8 @@ class SharedIndexInformer(Running, Generic[T]):
                 parts.append(self._mutation_detector.run())
             if self._compressor is not None:
                 parts.append(self._compressor.run(self._indexer, self._wait_controllers))
-            if self._resync_check_period > 0:
-                parts.append(self._resync_periodically())
+            if self._resyncs.are_wanted:
+                parts.append(self._resyncs.run(self._queues))
             await first_of(_outcome(processor), *parts)
         except Exception:
             self._note_end()
@@ -487,36 +480,9 @@ class SharedIndexInformer(Running, Generic[T]):
             config.process_batch = distributor.once_there_is_room(distributor.handle_batch)
         else:
             config.room = self._processor.room
+        if self._tracer is not None:
+            self._tracer.attach(config)
         return Controller(config)
-
-    async def _resync_periodically(self) -> None:
-        """Resync all queues whenever a handler's resync is due: asked once for all, and never put off by a list."""
-        while True:
-            await asyncio.sleep(self._resync_check_period)
-            if self._processor.should_resync():
-                for queue in self._queues:
-                    await queue.resync()
-
-    def _negotiate_resync_period(self, requested: float) -> float:
-        if requested <= 0:
-            return 0.0
-        if requested < MINIMUM_RESYNC_PERIOD:
-            logger.warning(
-                "%s: resync period %g s raised to %g s", self.name, requested, MINIMUM_RESYNC_PERIOD
-            )
-            requested = MINIMUM_RESYNC_PERIOD
-        check = self._resync_check_period
-        if not check:
-            logger.warning("%s does not resync: a handler's period of %g s is ignored", self.name, requested)
-        elif requested < check and self._started.is_set():
-            logger.warning(
-                "%s: resync period %g s raised to %g s, it has started", self.name, requested, check
-            )
-            requested = check
-        elif requested < check:
-            self._resync_check_period = requested
-            self._processor.resync_check_period_changed(requested)
-        return requested
 
     def _require_not_started(self) -> None:
         if self._started.is_set() or self._task is not None:

@@ -96,11 +96,6 @@ class Processor(Running):
             if not listener.counts_resyncs:
                 listener.determine_next_resync(now)
 
-    def resync_check_period_changed(self, check_period: float) -> None:
-        """The informer's check period has changed: give every listener what it asked for, as far as it can be."""
-        for listener in self._syncing:
-            listener.resync_period = determine_resync_period(listener.requested_resync_period, check_period)
-
     async def run(self) -> None:
         """Run the listeners until cancelled; meanwhile look for those that are stuck or fall behind."""
         async with asyncio.TaskGroup() as tasks:
@@ -121,11 +116,3 @@ class Processor(Running):
             await listener.run()
         finally:
             self._running.discard(listener)
-
-
-def determine_resync_period(desired: float, check_period: float) -> float:
-    """The resync period that a listener gets: none where the informer does not resync.
-
-    Being looked at only each check period, it comes out rounded up to a multiple of that.
-    """
-    return desired if check_period > 0 else 0.0

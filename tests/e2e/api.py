@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 
 import aiohttp
 
+from aioinformer.listwatch.sockets import Sockets
+
 Object = dict[str, Any]
 
 JSON = "application/json"
@@ -61,9 +63,10 @@ class API:
 
     def __init__(self, url: str, token: str | None, ssl_context: ssl.SSLContext | None) -> None:
         self.url = url
+        self._sockets = Sockets()
         self._session = aiohttp.ClientSession(
             url,
-            connector=aiohttp.TCPConnector(ssl=ssl_context or True),
+            connector=aiohttp.TCPConnector(ssl=ssl_context or True, socket_factory=self._sockets),
             headers={"User-Agent": "tests"} | ({"Authorization": f"Bearer {token}"} if token else {}),
         )
 
@@ -74,6 +77,7 @@ class API:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._session.close()
+        await self._sockets.close()
 
     async def ask(
         self,

@@ -17,12 +17,7 @@ from .api import API
 from .clusters import Cluster, EmbeddedCluster, KubernetesCluster
 from .witness import Log
 
-# Repeated, as uvloop now and then keeps a TLS connection whose opening was cancelled, and then cannot close its loop.
-REAL = [
-    pytest.mark.kubernetes,
-    pytest.mark.xdist_group("kubernetes"),
-    pytest.mark.flaky(reruns=2, only_rerun="Device or resource busy"),
-]
+REAL = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
 BOTH = ["embedded", pytest.param("kubernetes", marks=REAL)]
 
 

@@ -117,6 +117,6 @@ async def test_history_that_has_expired_meanwhile_is_no_reason_to_wait_again(
         await embedded.expire_history()
         await gate.open()
         await witness.until_shadow({})
-        *unreachable, expired = witness.errors
+        _cut, *unreachable, expired = witness.errors
         assert isinstance(expired, ApiError)
         assert waits == len(unreachable)

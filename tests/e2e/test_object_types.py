@@ -11,6 +11,7 @@ from kubernetes_asyncio.client import V1ConfigMap, V1Pod
 
 from aioinformer import Client, KubeObject
 
+from ..samples import SMALL
 from .api import CONFIGMAPS, PODS, Object, Resource
 from .clusters import Cluster, configmap, pod
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
@@ -30,13 +31,25 @@ def value(obj: Any) -> str:
 
 
 @pytest.mark.parametrize("use_watch_list", [True, False], ids=["watchlist", "list"])
-@pytest.mark.parametrize("object_type", [KubeObject, dict, Settings, V1ConfigMap])
+@pytest.mark.parametrize(
+    ("object_type", "options"),
+    [
+        (KubeObject, {}),
+        (KubeObject, {"compress": SMALL}),
+        (KubeObject, {"drop_managed_fields": True}),
+        (dict, {}),
+        (Settings, {}),
+        (V1ConfigMap, {"drop_managed_fields": True}),
+    ],
+    ids=str,
+)
 async def test_objects_are_of_the_type_asked_for(
-    cluster: Cluster, client: Client, object_type: type[Any], use_watch_list: bool
+    cluster: Cluster, client: Client, object_type: type[Any], options: dict[str, Any], use_watch_list: bool
 ) -> None:
     await cluster.create(CONFIGMAPS, configmap("a", k="1"))
     list_watch = cluster.list_watch(client, CONFIGMAPS)
-    async with informed(list_watch, object_type, use_watch_list=use_watch_list) as (informer, witness):
+    options = {**options, "use_watch_list": use_watch_list}
+    async with informed(list_watch, object_type, **options) as (informer, witness):
         await cluster.patch(CONFIGMAPS, "a", {"data": {"k": "2"}})
         await witness.until(lambda: witness.counts["update"] == 1)
         await cluster.delete(CONFIGMAPS, "a")

@@ -7,6 +7,8 @@ import pytest
 from aioinformer.controller import QueueName
 
 from ..queues import QUEUES, use_queue
+from ..samples import SMALL
+from . import subject
 
 
 @pytest.fixture(params=QUEUES, autouse=True)
@@ -15,3 +17,9 @@ def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Qu
     name: QueueName = request.param
     use_queue(name, monkeypatch)
     return name
+
+
+@pytest.fixture(params=[{}, {"compress": SMALL}], ids=["plain", "compressed"])
+def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How the objects of ``subject.informer`` are kept, which nothing else may depend on."""
+    monkeypatch.setattr(subject, "KEPT", request.param)

@@ -14,9 +14,12 @@ from ..reflector.scripted import (
     Scripted,
 )
 
+KEPT: dict[str, Any] = {}
+"""How objects are kept, where a test does not say: the fixture ``kept`` sets it."""
+
 
 def informer(server: Scripted, **options: Any) -> SharedIndexInformer[KubeObject]:
-    return SharedIndexInformer(server, KubeObject, random=NoJitter(), **options)
+    return SharedIndexInformer(server, KubeObject, random=NoJitter(), **(KEPT | options))
 
 
 def cached(informer: SharedIndexInformer[KubeObject]) -> dict[str, str]:

@@ -72,6 +72,9 @@ class FakeTransport:
     async def get(self, path: str, query: Query = (), *, timeout: float = 60) -> bytes:
         raise AssertionError
 
+    async def send(self, change: Any, path: str, query: Query = (), *, timeout: float = 60) -> bytes:
+        raise AssertionError
+
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = ""
     ) -> Body:

@@ -24,6 +24,8 @@ from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
 from .subject import cached, informer
 
+pytestmark = pytest.mark.usefixtures("kept")
+
 pytestmark = pytest.mark.parametrize("queue", ["real"], indirect=True)
 
 GONE = error_event(410, "Gone")

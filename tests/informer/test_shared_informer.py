@@ -39,6 +39,8 @@ from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
 from .subject import cached, informer
 
+pytestmark = pytest.mark.usefixtures("kept")
+
 GONE = error_event(410, "Gone")
 
 

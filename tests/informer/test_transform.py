@@ -27,6 +27,8 @@ from ..virtual_time import virtual_time
 from .handlers import Follower
 from .subject import cached, informer
 
+pytestmark = pytest.mark.usefixtures("kept")
+
 GONE = error_event(410, "Gone")
 
 

@@ -36,6 +36,8 @@ from ..reflector.scripted import (
 from ..virtual_time import cancel_after, run, settled, virtual_time
 from .subject import cached, informer
 
+pytestmark = pytest.mark.usefixtures("kept")
+
 
 def written(name: str, version: int, namespace: str = "default") -> dict[str, Any]:
     """What a write returned."""

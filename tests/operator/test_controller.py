@@ -209,7 +209,9 @@ class TestFailures:
         reconciler = Reconciler(act)
         async with operating(world, reconciler) as controller:
             await asyncio.sleep(30)
-            assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([1.0] * 19, abs=0.01)
+            assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx(
+                [1.0] * 19, abs=0.01
+            )
             assert (controller.state.failed, controller.state.failing) == (19, 0)
 
     @staticmethod

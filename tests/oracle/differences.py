@@ -27,6 +27,7 @@ class Difference(StrEnum):
     NETWORK = "A watch that the network keeps from being opened is no reason to list"
     PAGES = "What is newest is listed in pages"
     BROKEN_STREAM = "A WatchList that breaks off three times in a row gives way to a list"
+    REFUSED_STREAM = "What is refused is asked for more often, and costs less"
     STREAM_END = "A watch that ends right behind its WatchList goes on as a watch"
     UNREADABLE = "A line of a watch that cannot be read does not end it"
     STREAM_ERRORS = "Errors in the stream reach the watch error handler"

@@ -115,6 +115,13 @@ def _the_streamed_list_breaks_off(at: _Step) -> bool:
     return at.number in at.streaming and broken and {at.mine.state, at.other.state} == {"watch", "list"}
 
 
+def _the_streamed_list_is_refused(at: _Step) -> bool:
+    """client-go lists; we ask once a try, and mostly for the stream."""
+    failure = at.script.steps[at.number].error
+    refused = failure is not None and failure.code in (401, 403, 404)
+    return refused and (at.mine.state, at.other.state) == ("watch", "list")
+
+
 def _the_streamed_list_is_unreadable(at: _Step) -> bool:
     events = at.script.steps[at.number].events
     return at.number in at.streaming and any(each.object is None and each.status is None for each in events)
@@ -139,6 +146,7 @@ PARTINGS: tuple[tuple[Difference, Callable[[_Step], bool]], ...] = (
     (Difference.PAGES, _listed_anew_in_pages),
     (Difference.LISTED_TWICE, _listed_twice),
     (Difference.BROKEN_STREAM, _the_streamed_list_breaks_off),
+    (Difference.REFUSED_STREAM, _the_streamed_list_is_refused),
     (Difference.UNREADABLE, _the_streamed_list_is_unreadable),
     (Difference.STREAM_END, _it_ends_behind_its_list),
 )

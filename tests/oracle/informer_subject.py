@@ -19,6 +19,7 @@ from aioinformer import (
 from aioinformer.store import IndexFunc
 from aioinformer.tasks import finish
 
+from ..samples import SMALL
 from .informer_script import (
     SETTLING,
     Call,
@@ -54,9 +55,11 @@ class _Run:
             script.resync,
             {name: self._index_func(name) for name in script.indexes},
             queue=queue,
+            compress=SMALL if len(script.steps) % 2 else False,  # which must make no difference
             min_watch_timeout=NEVER,
             list_timeout=NEVER,
             initial_events_timeout=NEVER,
+            max_silence=NEVER,
         )
         self._informer.set_watch_error_handler(lambda _, error: self._failures.append(_error_text(error)))
         if script.transform:

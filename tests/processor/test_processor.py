@@ -16,7 +16,6 @@ from aioinformer import (
     UpdateNotification,
 )
 from aioinformer.processor import listener as listener_module
-from aioinformer.processor.processor import determine_resync_period
 from aioinformer.tasks import finish
 
 from ..samples import pod
@@ -349,20 +348,3 @@ class TestResync:
             clock[0] += 1.0
             due.append(processor.should_resync())
         assert due == [False, False, True, False, False, True]
-
-    async def test_c46_c47_the_check_period_decides(self) -> None:
-        processor = Processor()
-        wants, never = listening(print, 30.0), listening(print)
-        processor.add_listener(wants)
-        processor.add_listener(never)
-        processor.resync_check_period_changed(10.0)
-        assert (wants.resync_period, never.resync_period) == (30.0, 0.0)
-        processor.resync_check_period_changed(0.0)
-        assert (wants.resync_period, never.resync_period) == (0.0, 0.0)
-
-    @pytest.mark.parametrize(
-        ("desired", "check", "expected"),
-        [(0.0, 10.0, 0.0), (30.0, 0.0, 0.0), (30.0, 10.0, 30.0), (0.0, 0.0, 0.0)],
-    )
-    def test_c47_c48_the_period_a_listener_gets(self, desired: float, check: float, expected: float) -> None:
-        assert determine_resync_period(desired, check) == expected

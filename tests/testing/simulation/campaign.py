@@ -1,6 +1,7 @@
 """Many histories of an informer, one after the other, from the command line.
 
 python -m tests.testing.simulation.campaign --histories 10000
+python -m tests.testing.simulation.campaign --histories 100000 --jobs 2 --state state.json   # can be gone on with
 python -m tests.testing.simulation.campaign --seed 7      # one, told in full; a failure shrunk
 """
 
@@ -8,55 +9,49 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import logging
+import resource
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import NamedTuple
 
 from aioinformer.testing.simulation.run import Outcome, run_once
 from aioinformer.testing.simulation.shrink import shrunk
 
 from .informers import history_of, scenario_of
 from .settings import setting
+from .tally import Failure, Tally, happenings
 
-PORTION = 50
+PORTION = 100
 """Histories that are told of together."""
 
-
-class Failure(NamedTuple):
-    """A seed that failed, and how."""
-
-    seed: int
-    error: str
+TELL_EVERY = 10.0
+"""Seconds between two words about how far it is."""
 
 
-class Found(NamedTuple):
-    """What some seeds came to."""
-
-    seeds: range
-    failures: list[Failure]
-    cpu: float
-
-
-def explore(seeds: range) -> Found:
+def explore(seeds: range) -> Tally:
     """Run the histories of these seeds."""
     began = process_time()
-    failures = [
-        Failure(seed, f"{type(error).__name__}: {error}")
-        for seed in seeds
-        if (error := history_of(seed).error) is not None
-    ]
-    return Found(seeds, failures, process_time() - began)
+    failures = []
+    happened: Counter[str] = Counter()
+    for seed in seeds:
+        outcome = history_of(seed)
+        happened += happenings(outcome)
+        if outcome.error is not None:
+            failures.append(Failure(seed, f"{type(outcome.error).__name__}: {outcome.error}"))
+        del outcome
+    gc.collect()  # a simulation collects only what is young
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Tally(seeds.start, seeds.stop, process_time() - began, memory, dict(happened), failures)
 
 
-def portions(first: int, histories: int, portion: int) -> Iterator[range]:
+def portions(seeds: range, portion: int) -> Iterator[range]:
     """The seeds, in portions."""
-    for begin in range(first, first + histories, portion):
-        yield range(begin, min(begin + portion, first + histories))
+    for begin in range(seeds.start, seeds.stop, portion):
+        yield range(begin, min(begin + portion, seeds.stop))
 
 
 def quiet() -> None:
@@ -65,7 +60,7 @@ def quiet() -> None:
     gc.freeze()
 
 
-def campaign(seeds: Iterable[range], jobs: int, told: Callable[[Found], bool]) -> None:
+def campaign(seeds: Iterable[range], jobs: int, told: Callable[[Tally], bool]) -> None:
     """Run histories, and tell of each portion in the order of its seeds, until that says to stop."""
     if jobs == 1:
         quiet()
@@ -105,6 +100,34 @@ def tell(seed: int) -> bool:
     return outcome.error is None
 
 
+class Progress:
+    """Says now and then how far it is.
+
+    Args:
+        tally: What there is so far.
+        end: The seed at which it ends.
+    """
+
+    def __init__(self, tally: Tally, end: int) -> None:
+        self._tally = tally
+        self._end = end
+        self._first = tally.next
+        self._began = self._told = perf_counter()
+
+    def tell(self) -> None:
+        """Say it, unless that was just said."""
+        now = perf_counter()
+        if now - self._told < TELL_EVERY:
+            return
+        self._told = now
+        tally = self._tally
+        rate = (tally.next - self._first) / (now - self._began)
+        say(
+            f"{tally.histories} of {self._end - tally.first} histories, {len(tally.failures)} failed, "
+            f"{rate:.0f} a second, {(self._end - tally.next) / rate / 60:.0f} minutes to go, {tally.memory:.0f} MB"
+        )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -115,33 +138,34 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="this one only, told in full")
     parser.add_argument("--state", type=Path, help="where to write how far it is, and go on from")
     parser.add_argument("--stop", action="store_true", help="stop at the first failure")
+    parser.add_argument("--cpu", type=int, help="seconds of CPU after which it is killed")
     given = parser.parse_args()
+    if given.cpu is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (given.cpu, given.cpu))
     if given.seed is not None:
         return 0 if tell(given.seed) else 1
 
-    state = {"next": given.first, "histories": 0, "cpu": 0.0, "failures": []}
+    tally = Tally(given.first, given.first)
     if given.state is not None and given.state.exists():
-        state = json.loads(given.state.read_text())
-    began = perf_counter()
+        tally = Tally.read(given.state)
+        if tally.first != given.first:
+            parser.error(f"{given.state} is of histories from seed {tally.first}, not {given.first}")
+    end = given.first + given.histories
+    progress = Progress(tally, end)
 
-    def told(found: Found) -> bool:
-        state["next"] = found.seeds.stop
-        state["histories"] += len(found.seeds)
-        state["cpu"] += found.cpu
-        state["failures"] += found.failures
+    def told(found: Tally) -> bool:
+        tally.add(found)
         for failure in found.failures:
             say(f"seed {failure.seed}: {failure.error}")
         if given.state is not None:
-            given.state.write_text(json.dumps(state))
+            tally.write(given.state)
+        progress.tell()
         return not (given.stop and found.failures)
 
-    left = given.histories - (state["next"] - given.first)
-    campaign(portions(state["next"], left, 5 if given.stop else PORTION), given.jobs, told)
-    say(
-        f"{state['histories']} histories, {len(state['failures'])} failed, "
-        f"{state['histories'] / max(state['cpu'], 1e-9):.0f} a second of CPU, {perf_counter() - began:.1f} s now"
-    )
-    return 1 if state["failures"] else 0
+    campaign(portions(range(tally.next, end), 5 if given.stop else PORTION), given.jobs, told)
+    for line in tally.lines():
+        say(line)
+    return 1 if tally.failures else 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,17 @@
 """Bugs that are planted to see whether the simulation finds them: a piece of the package each, and what to put there.
 
-What stands there changes now and then; a mutant that does not apply any more is called stale by the run.
+What stands there changes now and then. A mutant whose place is not there, or not once, is stale: the run then begins
+with none, and `test_mutants.py` fails.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
+
+
+class StaleMutantError(LookupError):
+    """The piece of code that a mutant changes is not there, or more than once."""
 
 
 class Mutant(NamedTuple):
@@ -26,6 +32,20 @@ class Mutant(NamedTuple):
     instead: str
     caught: str = "AssertionError"
     why: str = ""
+
+    def plant(self, package: Path) -> str:
+        """The file's text with the bug in it.
+
+        Args:
+            package: Where `aioinformer` is.
+
+        Raises:
+            StaleMutantError: The piece of code is not there once.
+        """
+        text = (package / self.file).read_text()
+        if (times := text.count(self.code)) != 1:
+            raise StaleMutantError(f"{self.name}: {self.file} has it {times} times, not once:\n{self.code}")
+        return text.replace(self.code, self.instead)
 
 
 MUTANTS = [
@@ -50,14 +70,14 @@ MUTANTS = [
     Mutant(
         "missed notify: a late handler is not told what is there",
         "informer/shared_informer.py",
-        "listener.add_all(AddNotification(obj, True) for obj in self._indexer.list())",
+        "listener.add_all([AddNotification(obj, True) for obj in self._indexer.list()])",
         "pass",
     ),
     Mutant(
         "a late handler is told of the middle of a list twice",
         "informer/distributor.py",
-        "self._processor.distribute_among(listeners, notification, is_sync)",
-        "self._processor.distribute(notification, is_sync)",
+        "            self._tell(notifications, listeners)\n",
+        "            self._tell(notifications)\n",
     ),
     Mutant(
         "a removed handler is still told",
@@ -70,12 +90,13 @@ MUTANTS = [
         "fifo/delta_fifo.py",
         "if key not in self.items and (obj := self._known.state(key)) is not None:\n                staged",
         "if (obj := self._known.state(key)) is not None:\n                staged",
+        "KeyError",
     ),
     Mutant(
         "a resync is told to all",
         "processor/processor.py",
-        "            if syncing or not is_sync:",
-        "            if syncing or True:",
+        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
+        "            listener.add_all(notifications)",
     ),
     Mutant(
         "synced before the first list was worked off (delta)",
@@ -140,26 +161,25 @@ MUTANTS = [
     Mutant(
         "version ahead of the store",
         "reflector/reflector.py",
-        "        watch.from_any = from_any\n",
-        "        watch.from_any = from_any\n"
-        "        self._last_version = resource_version_of(newest) or self._last_version\n",
+        "        watch.from_any = changes.from_any\n",
+        "        watch.from_any = changes.from_any\n"
+        "        self._last_version = changes.version or self._last_version\n",
     ),
     Mutant(
         "version ahead of the store after a list",
         "reflector/reflector.py",
-        "        try:\n            await settle(self._store.replace(listed.objects, listed.resource_version))",
-        "        self._last_version = listed.resource_version\n"
-        "        try:\n            await settle(self._store.replace(listed.objects, listed.resource_version))",
+        "    async def _replace(self, listed: Listed) -> None:\n",
+        "    async def _replace(self, listed: Listed) -> None:\n        self._last_version = listed.resource_version\n",
     ),
     Mutant(
         "a bookmark is an update",
-        "reflector/reflector.py",
+        "reflector/intake.py",
         "            delta_type = DELTA_TYPES.get(kind)",
         "            delta_type = DELTA_TYPES.get(kind, DeltaType.UPDATED if kind == BOOKMARK else None)",
     ),
     Mutant(
         "bookmarks move no version",
-        "reflector/reflector.py",
+        "reflector/intake.py",
         "            if not from_any:\n                newest = obj",
         "            if not from_any and kind != BOOKMARK:\n                newest = obj",
         "",
@@ -287,5 +307,152 @@ MUTANTS = [
         "listwatch/lines.py",
         "        self.size = 0\n        return data",
         '        self.size = 0\n        return b""',
+    ),
+    Mutant(
+        "the store forgets what it replaces (updates become adds)",
+        "store/store.py",
+        "        old = part.get(key)\n",
+        "        old = None\n",
+    ),
+    Mutant(
+        "the store keeps what was deleted",
+        "store/store.py",
+        "        old = part.pop(key, None)\n",
+        "        old = part.get(key)\n",
+    ),
+    Mutant(
+        "the store keeps what it has, once it has it",
+        "store/store.py",
+        "        part[key] = obj if self._pack is None else self._pack(obj)",
+        "        part.setdefault(key, obj)",
+    ),
+    Mutant(
+        "a list of one namespace replaces all",
+        "store/store.py",
+        "        if instead_of is None:\n",
+        "        if True:\n",
+    ),
+    Mutant(
+        "a list of one namespace leaves what is gone",
+        "store/store.py",
+        "            for key in instead_of:\n                self._forget(key)\n",
+        "",
+    ),
+    Mutant(
+        "an index keeps what was deleted",
+        "store/indexer.py",
+        "            index.remove(key)\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "an index lists nothing that comes",
+        "store/indexer.py",
+        "        for index in self._indexes.values():\n            index.put(key, obj, rejected)\n",
+        "",
+    ),
+    Mutant(
+        "an index stays as it was when all is replaced",
+        "store/indexer.py",
+        "            index.take_over(indexed, (key for key, _ in fresh._each()), instead_of)\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "a batch goes past the end of the first list (delta)",
+        "fifo/delta_fifo.py",
+        "                if not still_initial:\n                    break\n",
+        "",
+    ),
+    Mutant(
+        "a batch goes past the end of the first list (real)",
+        "fifo/real_fifo.py",
+        "        if self._taken < self._initial_end:\n            most = ",
+        "        if False:\n            most = ",
+    ),
+    Mutant(
+        "two changes of one object in a batch change places",
+        "fifo/real_fifo.py",
+        "        item = Item(deltas, not self.has_synced())\n        self._taken",
+        "        item = Item(deltas[::-1], not self.has_synced())\n        self._taken",
+        "",
+        "A batch has each object once, and between objects only the order of what handlers are told changes, "
+        "which the oracle's scripts compare.",
+    ),
+    Mutant(
+        "a batch loses its last delta",
+        "fifo/delta_fifo.py",
+        "            deltas += of_key\n",
+        "            deltas += of_key[:1]\n",
+    ),
+    Mutant(
+        "what is queued for a key is replaced, not added to (delta)",
+        "fifo/delta_fifo.py",
+        "        if deltas is None:\n            self.queue.append(key)\n            self.items[key] = [delta]\n"
+        "        else:\n            _append(deltas, delta)\n",
+        "        if deltas is None:\n            self.queue.append(key)\n        self.items[key] = [delta]\n",
+    ),
+    Mutant(
+        "a deletion of what is known is dropped (delta)",
+        "fifo/delta_fifo.py",
+        "if is_deletion and deltas is None and not self._known.has(key):",
+        "if is_deletion and deltas is None:",
+    ),
+    Mutant(
+        "missed notify: of many notifications the last is lost",
+        "processor/listener.py",
+        "        self._pending.extend(news)\n",
+        "        self._pending.extend(news[:-1] or news)\n",
+    ),
+    Mutant(
+        "missed notify: a listener that sleeps is not woken",
+        "processor/listener.py",
+        "        if not self._pending:\n            self._wake.set()\n",
+        "",
+    ),
+    Mutant(
+        "a listener tells the newest first",
+        "processor/listener.py",
+        "        return [pending.popleft() for _ in range(min(len(pending), BATCH))]",
+        "        return [pending.popleft() for _ in range(min(len(pending), BATCH))][::-1]",
+    ),
+    Mutant(
+        "stale resync: whoever comes late is told of resyncs that are not theirs",
+        "processor/processor.py",
+        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
+        "            listener.add_all(notifications if any(self._syncing.values()) else news)",
+    ),
+    Mutant(
+        "a handler's resync is due for ever",
+        "processor/processor.py",
+        "            due = self._syncing[listener] = listener.should_resync(now)\n",
+        "            due = self._syncing[listener] = self._syncing[listener] or listener.should_resync(now)\n",
+        "",
+        "It costs calls: who resyncs may be told at any time of what has not changed. "
+        "tests/informer/test_resync.py counts them.",
+    ),
+    Mutant(
+        "has_synced waits for a handler that blocks",
+        "informer/distributor.py",
+        "            await room\n            await settle(process(deltas, is_in_initial_list))\n",
+        "            await settle(process(deltas, is_in_initial_list))\n            await room\n",
+        "",
+        "It comes late, by as long as one call takes, and nothing says how soon it must: "
+        "tests/informer/test_registration.py has a call that does not end.",
+    ),
+    Mutant(
+        "nobody waits for a handler that blocks",
+        "informer/distributor.py",
+        "            room = self._processor.room()\n            return (",
+        "            room = None\n            return (",
+        "",
+        "What waits is not bounded then, and nothing is lost: "
+        "tests/informer/test_real_queue.py looks at how much waits.",
+    ),
+    Mutant(
+        "leaked task: a listener's run goes on after its pop",
+        "processor/listener.py",
+        "        finally:\n            self.stop()\n            self._ended.set()",
+        "        finally:\n            self._ended.set()",
+        "",
+        "Its tasks have ended all the same, and what comes later is thrown away with it.",
     ),
 ]

@@ -28,9 +28,9 @@ async def nothing(*args: Any, **options: Any) -> None:
     """In the place of what has to be done."""
 
 
-def told_all(processor: Any, notification: Any, is_sync: bool) -> None:
+def told_all(processor: Any, notifications: Any, listeners: Any = None) -> None:
     for listener in processor.listeners:
-        listener.add(notification)
+        listener.add_all(notifications)
 
 
 async def at_once(reflector: Any) -> None:
@@ -49,8 +49,8 @@ BUGS: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     "synced too early, delta": (DeltaState, "has_synced", lambda self: self.populated, "has_synced without"),
     "synced too early, real": (RealState, "has_synced", lambda self: self.populated, "has_synced without"),
     "synced before the informer": (ProcessorListener, "has_synced", lambda self: True, "before the informer"),
-    "never synced": (SharedIndexInformer, "has_synced", lambda self: False, "says that it has not synced"),
-    "resyncs for all": (Processor, "distribute", told_all, "that is none"),
+    "never synced": (SharedIndexInformer, "has_synced", lambda self: False, "it has not synced"),
+    "resyncs for all": (Processor, "distribute_all", told_all, "that is none"),
     "no back-off": (Reflector, "_back_off", at_once, "requests in"),
     "handlers come too late": (
         ProcessorListener,

@@ -15,7 +15,7 @@ import pytest
 from aioinformer import KubeObject, ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
 from aioinformer.reflector import reflector
 from aioinformer.testing import TROUBLES, Simulation, SimulationError, simulate
-from aioinformer.testing.simulation import DeadlockError, LeakError, VirtualTimeoutError
+from aioinformer.testing.simulation import DeadlockError, History, LeakError, VirtualTimeoutError
 
 
 def informer_of(world: Simulation, **options: Any) -> SharedIndexInformer[KubeObject]:
@@ -305,9 +305,9 @@ def test_without_shuffling_the_order_is_asyncios() -> None:
 
 def test_one_after_the_other_leaves_nothing_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger("aioinformer"), "propagate", False)  # pytest keeps what is logged
-    sizes = []
+    sizes, kept = list[int](), list[History]()
     for seed in range(12):
-        simulate(stormy, seed=seed)
+        kept[:] = [simulate(stormy, seed=seed)]  # which keeps nothing else of its world
         sizes.append(len(gc.get_objects()))
     assert sizes[-1] - sizes[3] < 1000
 

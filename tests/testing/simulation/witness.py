@@ -21,9 +21,16 @@ class State(NamedTuple):
 
 
 class Truth:
-    """What really happened on the server to a resource: the versions of each object, by uid, and its deletion."""
+    """What really happened on the server to a resource.
+
+    Attributes:
+        keys: The key of each object, by uid.
+        versions: The versions of each object, by uid.
+        deleted: The version of its deletion, by uid.
+    """
 
     def __init__(self, world: Simulation, plural: str) -> None:
+        self.keys: dict[str, str] = {}
         self.versions: dict[str, set[str]] = {}
         self.deleted: dict[str, int] = {}
         self._plural = plural
@@ -32,9 +39,18 @@ class Truth:
     def _note(self, resource: Any, event: Any) -> None:
         if resource.plural == self._plural:
             stored = event.current or event.previous
+            self.keys[stored.uid] = event.key
             self.versions.setdefault(stored.uid, set()).add(str(event.resource_version))
             if event.current is None:
                 self.deleted[stored.uid] = event.resource_version
+
+    def was_there(self, key: str, version: int) -> bool:
+        """Whether an object of this key was there at a version of the collection."""
+        return any(
+            min(map(int, self.versions[uid])) <= version < self.deleted.get(uid, version + 1)
+            for uid, of in self.keys.items()
+            if of == key
+        )
 
 
 class Witness(ResourceEventHandler[KubeObject]):

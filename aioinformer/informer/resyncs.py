@@ -1,0 +1,81 @@
+"""When an informer's handlers are told of everything again (client-go's ``resyncCheckPeriod``)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from ..checks import require_seconds
+from ..processor import Processor
+from ..protocols import Queue
+
+logger = logging.getLogger(__name__)
+
+MINIMUM_RESYNC_PERIOD = 1.0
+"""Seconds: a handler that asks for less gets this."""
+
+
+class Resyncs:
+    """The periods that handlers ask for, and the one in which it is looked whose is due.
+
+    Args:
+        name: What logs call the informer.
+        default_period: Seconds between resyncs for handlers that do not say; 0 for none, for any handler.
+        processor: Knows whose is due.
+
+    Raises:
+        ConfigError: That is no period.
+    """
+
+    def __init__(self, name: str, default_period: float, processor: Processor) -> None:
+        require_seconds("default_resync_period", default_period)
+        self._name = name
+        self._default_period = self._check_period = default_period
+        self._processor = processor
+
+    def agree_on(self, requested: float | None, *, started: bool) -> tuple[float, float]:
+        """What a handler is taken to ask for, and what it gets.
+
+        Before the start a shorter period than any shortens the one in which it is looked; afterwards it is raised to
+        that.
+
+        Args:
+            requested: Seconds; 0 for never, None for the default.
+            started: Whether the informer runs.
+
+        Raises:
+            ConfigError: That is no period.
+        """
+        if requested is None:
+            requested = self._default_period
+        require_seconds("resync_period", requested)
+        if requested <= 0:
+            return 0.0, 0.0
+        if requested < MINIMUM_RESYNC_PERIOD:
+            requested = self._raised(requested, MINIMUM_RESYNC_PERIOD, "")
+        check = self._check_period
+        if not check:
+            logger.warning("%s does not resync: a handler's period of %g s is ignored", self._name, requested)
+            return requested, 0.0
+        if requested < check and started:
+            requested = self._raised(requested, check, ", it has started")
+        self._check_period = min(check, requested)
+        return requested, requested
+
+    async def run(self, queues: Sequence[Queue]) -> None:
+        """Resync all queues whenever a handler's resync is due: asked once for all, and never put off by a list."""
+        while self._check_period > 0:
+            await asyncio.sleep(self._check_period)
+            if self._processor.should_resync():
+                for queue in queues:
+                    await queue.resync()
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether there are any."""
+        return self._check_period > 0
+
+    def _raised(self, requested: float, period: float, why: str) -> float:
+        logger.warning("%s: resync period %g s raised to %g s%s", self._name, requested, period, why)
+        return period
