@@ -85,12 +85,14 @@ class ListResult:
         resource_version: The version of the collection that the items show.
         continue_token: ``""`` on the last page.
         type_meta: apiVersion and kind of the items, for items that do not carry them.
+        objects: The same items, those that had to be read already as KubeObjects; empty where none had.
     """
 
     items: Sequence[Any]
     resource_version: str = ""
     continue_token: str = ""
     type_meta: TypeMeta | None = None
+    objects: Sequence[Any] = ()
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):

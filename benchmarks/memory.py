@@ -312,7 +312,6 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
         "read_field": ('`field("spec.nodeName")`', lambda v: f"{v:.1f} µs"),
         "read_labels": ("a label selector", lambda v: f"{v:.1f} µs"),
         "read_whole": ("`to_dict()`", lambda v: "as it is" if v is None else f"{v:.0f} µs"),
-        "held": ("longest hold in the sync", lambda v: f"{v:.1f} ms"),
         "tracked": ("objects the collector sees", lambda v: f"{v:.1f}"),
     }
     lines = [

@@ -67,6 +67,8 @@ def main() -> None:
     path = BUILDS / "runs" / f"operators-{options.tier}.jsonl"
     going_on = (options.resume or options.report) and path.exists()
     results = Results.load(path) if going_on else Results.begin(path, machine(options.tier))
+    if not going_on:
+        queues_of(path).unlink(missing_ok=True)
     rounds = options.rounds or ROUNDS[options.tier]
     matrix = load(FOLDER / "operators.toml")
     replayed, real = split(matrix)
@@ -78,7 +80,8 @@ def main() -> None:
         if not options.no_real:
             run_real(real, options, rounds, results, console)
         if not options.no_queues:
-            write_queues(path, measure_queues(ITEMS[options.tier], rounds))
+            figures = measure_queues(ITEMS[options.tier], rounds)
+            queues_of(path).write_bytes(msgspec.json.encode(figures))
     queues = read_queues(path)
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,12 +143,13 @@ def measure_queues(items: int, rounds: int) -> list[QueueFigure]:
     ]
 
 
-def write_queues(path: Path, figures: list[QueueFigure]) -> None:
-    path.with_suffix(".queues.json").write_bytes(msgspec.json.encode(figures))
+def queues_of(path: Path) -> Path:
+    """The file of a run's work queues."""
+    return path.with_suffix(".queues.json")
 
 
 def read_queues(path: Path) -> list[QueueFigure]:
-    file = path.with_suffix(".queues.json")
+    file = queues_of(path)
     return msgspec.json.decode(file.read_bytes(), type=list[QueueFigure]) if file.exists() else []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..deltas import DELETED, DeletedFinalStateUnknown, Delta, DeltaType
@@ -12,6 +12,8 @@ from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
 from .queue import FIFO, LONGEST_BATCH, Item
+
+Deltas = tuple[Delta, ...]
 
 
 class DeltaFIFO(FIFO):
@@ -70,7 +72,8 @@ class DeltaState:
     """DeltaFIFO's rules.
 
     Attributes:
-        items: The deltas of each queued key, oldest first, never empty.
+        items: The deltas of each queued key, oldest first, never empty. Tuples: the garbage collector soon forgets
+            about one of Deltas, where it would go through a hundred thousand lists again and again.
         queue: The keys in the order of popping; the same keys as ``items``.
         populated: Whether a first Replace, or any other verb, has been seen.
         initial_population: The keys of the first Replace that are still to be worked off. Keys, not their number:
@@ -84,7 +87,7 @@ class DeltaState:
         emit_delta_type_replaced: bool,
         transformer: Transformer | None,
     ) -> None:
-        self.items: dict[str, list[Delta]] = {}
+        self.items: dict[str, Deltas] = {}
         self.queue: deque[str] = deque()
         self.populated = False
         self.initial_population: set[str] = set()
@@ -119,9 +122,7 @@ class DeltaState:
                 failure = error  # the deletion itself must not be lost
         if deltas is None:
             self.queue.append(key)
-            self.items[key] = [delta]
-        else:
-            _append(deltas, delta)
+        self.items[key] = (delta,) if deltas is None else _appended(deltas, delta)
         if failure is not None:
             raise failure
 
@@ -131,7 +132,7 @@ class DeltaState:
         Everything is prepared aside, so that abandoning it before its end changes nothing.
         """
         listed: set[str] = set()
-        staged: dict[str, list[Delta]] = {}
+        staged: dict[str, Deltas] = {}
         rejected: list[RejectedObjectError] = []
         for obj in objects:
             try:
@@ -139,31 +140,34 @@ class DeltaState:
                 listed.add(key)
                 if not isinstance(obj, ExplicitKey):
                     delta = Delta(self._replace_type, transformed(self._transformer, key, obj))
-                    staged[key] = _appended(staged.get(key) or self.items.get(key), delta)
+                    staged[key] = _appended(staged.get(key) or self.items.get(key, ()), delta)
             except RejectedObjectError as error:
                 rejected.append(error)
             yield
         for missing in self._missing(listed):
             if missing is not None:
                 tombstone = DeletedFinalStateUnknown(missing, self._last_state(missing))
-                staged[missing] = _appended(self.items.get(missing), Delta(DeltaType.DELETED, tombstone))
+                staged[missing] = _appended(self.items.get(missing, ()), Delta(DeltaType.DELETED, tombstone))
             yield
-        self.queue.extend(key for key in staged if key not in self.items)
-        self.items.update(staged)
+        initial: set[str] = set()
+        if not self.populated:
+            for key in staged:
+                initial.add(key)
+                yield
+        yield from self._take_over(staged)
         if not self.populated:
             self.populated = True
-            self.initial_population = set(staged)
+            self.initial_population = initial
         RejectedObjectError.raise_first(rejected)
 
     def resync(self) -> Iterator[None]:
         """Record a Sync of each known object that has nothing queued: a Sync never follows newer news."""
-        staged: dict[str, list[Delta]] = {}
+        staged: dict[str, Deltas] = {}
         for key in self._known.list_keys():
             if key not in self.items and (obj := self._known.state(key)) is not None:
-                staged[key] = [Delta(DeltaType.SYNC, obj)]
+                staged[key] = (Delta(DeltaType.SYNC, obj),)
             yield
-        self.queue.extend(staged)
-        self.items.update(staged)
+        yield from self._take_over(staged)
 
     def add_if_not_present(self, deltas: list[Delta]) -> None:
         """Queue deltas as they are, unless their key is queued."""
@@ -174,14 +178,14 @@ class DeltaState:
     def take(self) -> Item:
         key = self.queue.popleft()
         deltas = self.items.pop(key)
-        return Item(deltas, not self.has_synced(), {key: deltas})
+        return Item(list(deltas), not self.has_synced(), {key: deltas})
 
     def take_batch(self) -> Item:
         """Remove the oldest items, as many as may be processed together: all or none of the initial list."""
         queue, items, initial = self.queue, self.items, self.initial_population
         is_in_initial_list = not self.has_synced()
         still_initial = len(initial)
-        by_key: dict[str, list[Delta]] = {}
+        by_key: dict[str, Deltas] = {}
         deltas: list[Delta] = []
         for _ in range(min(len(queue), LONGEST_BATCH)):
             key = queue.popleft()
@@ -203,10 +207,23 @@ class DeltaState:
     def has_synced(self) -> bool:
         return self.populated and not self.initial_population
 
-    def _insert(self, key: str, deltas: list[Delta]) -> None:
+    def _insert(self, key: str, deltas: Iterable[Delta]) -> None:
         if key not in self.items:
             self.queue.append(key)
-            self.items[key] = list(deltas)
+            self.items[key] = tuple(deltas)
+
+    def _take_over(self, staged: dict[str, Deltas]) -> Iterator[None]:
+        """Queue these, in place of what is queued for their keys; changes nothing before its end."""
+        news: list[str] = []
+        for key in staged:
+            if key not in self.items:
+                news.append(key)
+            yield
+        for key, deltas in self.items.items():
+            staged.setdefault(key, deltas)
+            yield
+        self.queue.extend(news)
+        self.items = staged
 
     def _missing(self, listed: set[str]) -> Iterator[str | None]:
         """The keys that were not listed, queued ones first; None stands for one that was."""
@@ -223,16 +240,8 @@ class DeltaState:
         return self._known.state(key)
 
 
-def _appended(deltas: list[Delta] | None, delta: Delta) -> list[Delta]:
-    """A copy of the deltas with one more."""
-    longer = list(deltas or ())
-    _append(longer, delta)
-    return longer
-
-
-def _append(deltas: list[Delta], delta: Delta) -> None:
-    """Add to the deltas; of two deletions in a row one is kept."""
+def _appended(deltas: Deltas, delta: Delta) -> Deltas:
+    """The deltas with one more; of two deletions in a row one is kept."""
     if not deltas or deltas[-1].type is not DELETED or delta.type is not DELETED:
-        deltas.append(delta)
-    elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
-        deltas[-1] = delta
+        return (*deltas, delta)
+    return (*deltas[:-1], delta) if isinstance(deltas[-1].object, DeletedFinalStateUnknown) else deltas

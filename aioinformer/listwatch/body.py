@@ -12,7 +12,7 @@ import msgspec
 
 from ..api import ListResult, TypeMeta
 from ..errors import ApiError, DecodeError, TransportError
-from ..objects import DECODE_ERRORS
+from ..objects import DECODE_ERRORS, KubeObject
 from .lines import LONGEST_OBJECT, Pending
 
 PIECE = 256 * 1024
@@ -20,6 +20,9 @@ PIECE = 256 * 1024
 
 SUSPICIOUS = 4 * PIECE
 """Bytes of what is taken for an incomplete item, from which on it may be a malformed one as well."""
+
+LONGEST_BEGINNING = 32
+"""Bytes in which an item's first field is named."""
 
 _ITEMS = re.compile(rb'"items"\s*:\s*\[')
 _COMMA = re.compile(rb",\s*")
@@ -54,12 +57,13 @@ _decode_value = msgspec.json.Decoder(msgspec.Raw).decode
 class ListBodySplitter:
     """Takes chunks of a LIST's body and gives its items, as bytes, in pieces.
 
-    What is complete is cut off: asked to decode what begins with an item and goes on after it, msgspec scans that
-    item and says where it ends. Every byte is scanned once, at a gigabyte a second; an item that is incomplete
-    once more, when twice as much has come. Should a msgspec say it in other words, or a body have its items where
-    nobody looks for them, all is parsed at the end instead: nothing gets lost but the gentleness. An item that msgspec
-    cannot parse, as it is malformed or nested too deeply, is cut off by its brackets: who decodes it will drop it, and
-    take the others.
+    What is complete is cut off. The items of a list begin alike, so that an item's end is probably where a comma and
+    such a beginning follow; if all up to there can be read as an object it is one, and has been read. Else msgspec is
+    asked to decode what begins with the item and goes on after it: it scans the item and says where it ends. An item
+    that is incomplete is scanned once more, when twice as much has come. Should a msgspec say it in other words, or a
+    body have its items where nobody looks for them, all is parsed at the end instead: nothing gets lost but the
+    gentleness. An item that msgspec cannot parse, as it is malformed or nested too deeply, is cut off by its brackets:
+    who decodes it will drop it, and take the others.
 
     The bytes of items are copies: a cached object does not keep a body alive.
 
@@ -87,12 +91,17 @@ class ListBodySplitter:
         data = self._pending.take()
         if not self._head:
             data = self._take_head(data)
-        items, end = _complete_items(data, by_brackets=len(data) > SUSPICIOUS) if self._head else ([], 0)
+        objects: list[bytes | KubeObject] = []
+        end = 0
+        if self._head:
+            objects, end = _complete_items(data, self._type_meta, by_brackets=len(data) > SUSPICIOUS)
         rest = data[end:]
         self._pending.add(rest)
         # After a vain search twice as much must come before the next: all of them cost no more than the last.
-        self._enough = len(rest) + PIECE if items else 2 * len(rest)
-        return ListResult(items, type_meta=self._type_meta) if items else None
+        self._enough = len(rest) + PIECE if objects else 2 * len(rest)
+        if not objects:
+            return None
+        return ListResult([_bytes_of(each) for each in objects], type_meta=self._type_meta, objects=objects)
 
     def close(self) -> ListResult:
         """The last piece: what items are left, the collection's version and the continue token.
@@ -104,7 +113,7 @@ class ListBodySplitter:
         """
         rest = self._pending.take()
         body = self._head + rest
-        items: list[bytes] = []
+        objects: list[bytes | KubeObject] = []
         try:
             try:
                 parsed = _decode_list(body)
@@ -112,7 +121,7 @@ class ListBodySplitter:
                 rest = rest if self._head else self._take_head(rest)
                 if not self._head:
                     raise
-                items, end = _complete_items(rest, by_brackets=True)
+                objects, end = _complete_items(rest, self._type_meta, by_brackets=True)
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
@@ -126,7 +135,7 @@ class ListBodySplitter:
         if parsed.metadata is None or not parsed.metadata.resource_version:
             raise DecodeError(f"the answer is not a list with a resourceVersion; it begins {body[:80]!r}")
         return ListResult(
-            items + [bytes(item) for item in parsed.items or ()],
+            [_bytes_of(each) for each in objects] + [bytes(item) for item in parsed.items or ()],
             parsed.metadata.resource_version,
             parsed.metadata.continue_token,
             parsed.type_meta,
@@ -147,17 +156,29 @@ class ListBodySplitter:
         return data[items.end() :].lstrip()
 
 
-def _complete_items(data: bytes, by_brackets: bool) -> tuple[list[bytes], int]:
+def _complete_items(
+    data: bytes, type_meta: TypeMeta | None, *, by_brackets: bool
+) -> tuple[list[bytes | KubeObject], int]:
     """The items at the beginning of data that are complete, and where what is left begins.
 
     Args:
         data: Items, from the beginning of one on.
+        type_meta: apiVersion and kind of the items, for items that do not carry them.
         by_brackets: Whether what msgspec cannot parse is cut off by its brackets, rather than awaited. One that is
             the list's last is complete, too, then.
     """
-    items: list[bytes] = []
+    items: list[bytes | KubeObject] = []
     view, begin = memoryview(data), 0
+    between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
     while True:
+        if (probable := data.find(between, begin)) >= 0:
+            try:
+                items.append(KubeObject.from_bytes(data[begin : probable + 1], type_meta))
+            except DecodeError:
+                pass
+            else:
+                begin = probable + 2
+                continue
         end, comma = 0, None
         try:
             _decode_value(view[begin:])
@@ -177,6 +198,10 @@ def _complete_items(data: bytes, by_brackets: bool) -> tuple[list[bytes], int]:
             return items, begin
         items.append(data[begin:end].rstrip())
         begin = comma.end()
+
+
+def _bytes_of(item: bytes | KubeObject) -> bytes:
+    return item.raw if isinstance(item, KubeObject) else item
 
 
 def _end_of_brackets(data: bytes, begin: int) -> int:

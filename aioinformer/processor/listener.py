@@ -1,10 +1,11 @@
 """ProcessorListener: one handler's notifications (client-go ``shared_informer.go``).
 
-    add ─► pending deque ─► pop task ─► bounded channel ─► run task ─► handler
+    add ─► pending deque ─► run task ─► handler
 
-The deque takes whatever comes at once, so a slow handler delays neither the store nor other handlers; the channel
-holds one batch, so that what waits waits in the deque, where it is counted. Where the user chose another policy than
-to keep everything, the deque is one of ``backlog.py``, and a batch is taken from it piece by piece.
+The deque takes whatever comes at once, so a slow handler delays neither the store nor other handlers, and all that
+waits waits in it, where it is counted. (Upstream has a goroutine more, which pops what another one runs, since a Go
+channel has a bound; here it would only make every change later.) Where the user chose another policy than to keep
+everything, the deque is one of ``backlog.py``.
 """
 
 from __future__ import annotations
@@ -12,14 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from inspect import isawaitable
 from time import perf_counter
 from typing import Any, Generic, TypeVar
-
-import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
@@ -32,9 +29,6 @@ from .steps import StepTimer
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-BATCH = 256
-"""Notifications handed over at once."""
 
 TIMER_SLACK = 0.01
 """Seconds: what a timer may ring early (uvloop's by 1 ms) must not cost a whole resync period."""
@@ -212,75 +206,54 @@ class ProcessorListener(Generic[T]):
 
     async def run(self) -> None:
         """Deliver until stopped or cancelled; what still waits then is dropped."""
-        channel_in, channel_out = anyio.create_memory_object_stream[Iterable[Notification]](1)
         self._ended.clear()
+        self._run_task = asyncio.current_task()
         try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._pop(channel_in), name=f"{self!r} pop")
-                tasks.create_task(self._run(channel_out), name=f"{self!r} run")
+            while not self._stopping:
+                self._wake.clear()
+                if self._pending:
+                    await self._deliver_pending()
+                else:
+                    await self._wake.wait()
         finally:
             self.stop()
             self._ended.set()
 
-    async def _pop(self, channel: MemoryObjectSendStream[Iterable[Notification]]) -> None:
-        with channel, suppress(anyio.BrokenResourceError):  # the run task ended first: stopped
-            while not self._stopping:
-                if not self._pending:
-                    self._wake.clear()
-                    await self._wake.wait()
-                    continue
-                await channel.send(self._take())
-
-    def _take(self) -> Iterable[Notification]:
-        """The next batch."""
-        pending = self._pending
-        if self.backlog != "unbounded":
-            return self._take_one_by_one()
-        return [pending.popleft() for _ in range(min(len(pending), BATCH))]
-
-    def _take_one_by_one(self) -> Iterator[Notification]:
-        """What waits, each when the handler is ready for it: until then it may yet be coalesced or dropped."""
-        while self._pending:
-            yield self._pending.popleft()
-            if self._limit is not None and self.depth < self._limit:
-                self._room.set()
-
-    async def _run(self, channel: MemoryObjectReceiveStream[Iterable[Notification]]) -> None:
-        task = self._run_task = asyncio.current_task()
+    async def _deliver_pending(self) -> None:
+        """Call the handler until nothing waits. What waits may yet be coalesced or dropped until it is called."""
+        task, pending = self._run_task, self._pending
         assert task is not None
-        with channel:
-            async for batch in channel:
-                turn = Turn()
+        turn = Turn()
+        now = perf_counter()
+        while pending and not self._stopping:
+            self._handling = notification = pending.popleft()
+            self._handling_since = started = now
+            result: object = None
+            try:
+                result = notification.deliver(self.handler)
+                if result is not None and isawaitable(result):
+                    await (result if self._steps is None else self._steps.timing(result))
+                    if task.cancelling():  # which the handler has swallowed
+                        raise asyncio.CancelledError
+            except Exception as error:
+                self._note_failure(notification, error)
+            except asyncio.CancelledError as error:
+                if task.cancelling():
+                    raise
+                self._note_failure(notification, error)  # the handler's own doing, not ours
+            finally:
+                self._handling = None
+            self._delivered += 1
+            if notification.is_in_initial_list:
+                self._note_initial_delivered()
+            if self._limit is not None and not self.is_full:
+                self._room.set()
+            now = perf_counter()
+            if now - started > SLOW_CALL:
+                self._note_slow(notification, now - started, isawaitable(result))
+            if now >= turn.end:
+                await turn.pause()
                 now = perf_counter()
-                for notification in batch:
-                    if self._stopping:
-                        return
-                    self._handling = notification
-                    self._handling_since = started = now
-                    result: object = None
-                    try:
-                        result = notification.deliver(self.handler)
-                        if result is not None and isawaitable(result):
-                            await (result if self._steps is None else self._steps.timing(result))
-                            if task.cancelling():  # which the handler has swallowed
-                                return
-                    except Exception as error:
-                        self._note_failure(notification, error)
-                    except asyncio.CancelledError as error:
-                        if task.cancelling():
-                            raise
-                        self._note_failure(notification, error)  # the handler's own doing, not ours
-                    finally:
-                        self._handling = None
-                    self._delivered += 1
-                    if notification.is_in_initial_list:
-                        self._note_initial_delivered()
-                    now = perf_counter()
-                    if now - started > SLOW_CALL:
-                        self._note_slow(notification, now - started, isawaitable(result))
-                    if now >= turn.end:
-                        await turn.pause()
-                        now = perf_counter()
 
     def _note_initial_delivered(self) -> None:
         self._initial_pending -= 1

@@ -59,9 +59,13 @@ class Streaming:
         self._list_first = self._refusals % LISTED_OF == 0
         self._refusals += 1
 
-    def listed(self) -> None:
-        """A list was tried."""
+    def list_tried(self) -> None:
+        """A list is asked for."""
         self._list_first = False
+
+    def list_succeeded(self) -> None:
+        """It was allowed: it will be tried after the next refusal of a stream, too."""
+        self._refusals = 0
 
     def failed(self, now: float) -> float:
         """The server did not do it; seconds for which not to ask."""

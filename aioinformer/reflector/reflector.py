@@ -187,7 +187,7 @@ class Reflector(Running, Generic[T]):
     async def _list(self) -> None:
         self._journal.enter(Phase.LISTING)
         self._journal.list_begun()
-        self._streaming.listed()
+        self._streaming.list_tried()
         version = self._versions.relist_version(self._last_version)
         try:
             listed = await self._pager.list(version, self._versions.page_size(version))
@@ -199,6 +199,7 @@ class Reflector(Running, Generic[T]):
             version = self._versions.relist_version(self._last_version)
             listed = await self._pager.list(version, self._versions.page_size(version))
         self._versions.succeeded(version, listed.paginated)
+        self._streaming.list_succeeded()
         await self._replace(listed)
 
     async def _stream_initial_state(self) -> OpenWatch | None:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from aioinformer import field

@@ -40,12 +40,14 @@ async def test_all_is_known_again(
 
 
 def test_the_goal(outcomes: list[Outcome], with_client_go: bool) -> None:
-    """Back in a median of 5 s, with no more requests than client-go makes in the same trouble."""
+    """Back in a median of 5 s, whatever the trouble, with no more requests than client-go makes in the same."""
     if not with_client_go or not outcomes:
         pytest.skip("there is nothing to compare with: make chaos")
     requests: defaultdict[str, int] = defaultdict(int)
+    recovery: defaultdict[str, list[float]] = defaultdict(list)
     for outcome in outcomes:
         requests[outcome.subject] += outcome.requests_during + outcome.requests_after
-    recovery = [s for each in outcomes if each.subject == "aioinformer" for s in each.recovery.values()]
-    assert median(recovery) < 5.0
+        if outcome.subject == "aioinformer":
+            recovery[outcome.case] += outcome.recovery.values()
+    assert {case: median(seconds) for case, seconds in recovery.items() if median(seconds) >= 5.0} == {}
     assert requests["aioinformer"] <= requests["client-go"]

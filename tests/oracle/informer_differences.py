@@ -117,8 +117,9 @@ def _the_streamed_list_breaks_off(at: _Step) -> bool:
 
 def _the_streamed_list_is_refused(at: _Step) -> bool:
     """client-go lists; we ask once a try, and mostly for the stream."""
-    failure = at.script.steps[at.number].error
-    refused = failure is not None and failure.code in (401, 403, 404)
+    step = at.script.steps[at.number]
+    failures = [step.error, *(event.status for event in step.events)]
+    refused = any(failure is not None and failure.code in (401, 403, 404) for failure in failures)
     return refused and (at.mine.state, at.other.state) == ("watch", "list")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import Delta
+from aioinformer import Delta, DeltaType
 from aioinformer.fifo.delta_fifo import DeltaState
 
 from . import fuzz
@@ -143,7 +143,7 @@ def test_a_bug_is_found_and_shrunk(suite: Suite[Any], monkeypatch: pytest.Monkey
         for key in state._known.list_keys():
             if (obj := state._known.state(key)) is not None:
                 state._insert(key, [])
-                state.items[key].append(Delta("Sync", obj))  # type: ignore[arg-type]
+                state.items[key] += (Delta(DeltaType.SYNC, obj),)
             yield
 
     monkeypatch.setattr(DeltaState, "resync", stale_resync)

@@ -166,6 +166,16 @@ class TestRefused:
         assert collection.delays() == pytest.approx([0.8, 1.6, 3.2, 6, 6, 0])
 
     @virtual_time
+    async def test_who_may_list_but_not_watch_lists(self) -> None:
+        watches = [ApiError(403)] * 100
+        collection = Scripted([page(version=10)] * 100, watches, watch_list_semantics=True)
+        await run_for(reflector(collection), 60)
+        stream, watch = ("watch", "10"), ("watch", "10")
+        assert collection.versions()[:8] == [
+            ("watch", ""), ("list", "0"), watch, stream, ("list", "10"), watch, stream, ("list", "10"),
+        ]  # fmt: skip
+
+    @virtual_time
     async def test_when_one_is_accepted_all_that_were_refused_try_again(self) -> None:
         server = Server()
         health = ServerHealth(server, Random(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from aioinformer.testing.simulation.network import Network
 
 _CLOSING = b'"k8s.io/initial-events-end":"true"'
+
+_VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
 _REPEATABLE = (b'{"type":"ADDED"', b'{"type":"MODIFIED"')
 
@@ -46,6 +49,8 @@ class Connection:
         self._arrived: deque[_Item] = deque()
         self._news = asyncio.Event()
         self._dead = False
+        self._closing = b""  # the bookmark that is held back
+        self._newest = 0
         self.task = asyncio.get_running_loop().create_task(
             self._serve(asked), name=f"server of {name}", context=network.servers()
         )
@@ -91,17 +96,16 @@ class Connection:
 
     def send(self, data: bytes) -> None:
         network = self._network
-        if network.late_closing and _CLOSING in data:
-            start = data.rfind(b"\n", 0, data.index(_CLOSING)) + 1
-            self._answer.send(data[:start])
-            self.stall(network.late_closing)
-            network.late_closing = 0.0
-            data = data[start:]
+        if self._closing:
+            self._newest = max([self._newest, *map(int, _VERSION.findall(data))])
+        elif network.late_closing and _CLOSING in data:
+            data = self._hold_closing(data)
         last = data[data.rfind(b"\n", 0, -1) + 1 :]
         if network.duplicates and last.startswith(_REPEATABLE) and last.endswith(b"\n"):
             network.duplicates -= 1
             data += last
-        self._answer.send(data)
+        if data:
+            self._answer.send(data)
 
     async def drain(self) -> None:
         """Wait until the server may write on."""
@@ -109,10 +113,12 @@ class Connection:
             await asyncio.sleep(self._network.delay())
 
     def send_end(self) -> None:
+        self._closing = b""
         self._answer.send(None)
 
     def hang_up(self) -> None:
         """End it after what was sent, in the middle of an answer."""
+        self._closing = b""
         self._answer.send(reset_by_peer())
 
     # Trouble
@@ -134,6 +140,22 @@ class Connection:
         self._answer.stall(seconds)
 
     # Within
+
+    def _hold_closing(self, data: bytes) -> bytes:
+        """Take the bookmark that closes the initial events out, to be sent late: what happens meanwhile comes before
+        it, as from a server whose cache lies behind."""
+        start = data.rfind(b"\n", 0, data.index(_CLOSING)) + 1
+        end = data.index(b"\n", start) + 1
+        self._closing = data[start:end]
+        self._newest = int(_VERSION.findall(self._closing)[0])
+        asyncio.get_running_loop().call_later(self._network.late_closing, self._send_closing)
+        self._network.late_closing = 0.0
+        return data[:start] + data[end:]
+
+    def _send_closing(self) -> None:
+        if self._closing:
+            self._answer.send(_VERSION.sub(b'"resourceVersion":"%d"' % self._newest, self._closing))
+            self._closing = b""
 
     async def _serve(self, asked: Asked) -> None:
         await asyncio.sleep(self._network.delay())

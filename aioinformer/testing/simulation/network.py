@@ -43,7 +43,8 @@ class Network(Listener):
         torn: How often, of once, what a server writes arrives in two pieces.
         joined: How often, of once, it arrives together with what was written before.
         slow: How often, of once, the server has to wait before it can write on.
-        late_closing: Seconds by which the next bookmark that ends a WatchList's initial events comes late.
+        late_closing: Seconds by which the next bookmark that ends a WatchList's initial events comes late, and behind
+            what happens meanwhile.
         tried: How many connections clients have asked for.
         duplicates: How many creations or changes to come are sent twice, which no API server should.
     """

@@ -42,6 +42,7 @@ async def test_put_on_once_and_taken_off(configmaps: Maps, configmap: Configmap)
     second = await configmaps.ensure_finalizer(bare, THEIRS)
     assert second is not None
     assert second.metadata.finalizers == [OURS, THEIRS]
+    third: Any = None
     for _ in range(2):  # of a state in which there was one
         third = await configmaps.ensure_finalizer(first, "example.com/third")
         assert third is not None

@@ -153,7 +153,7 @@ async def test_a_stall_delays_and_loses_nothing(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_late_closing_bookmark_comes_behind_the_objects(world: Simulation) -> None:
+async def test_a_late_closing_bookmark_comes_behind_what_happens_meanwhile(world: Simulation) -> None:
     create(world, "a", "b")
     world.network.late_closing = 8.0
     stream = await watched(
@@ -161,7 +161,13 @@ async def test_a_late_closing_bookmark_comes_behind_the_objects(world: Simulatio
     )
     await read_lines(stream, 2)
     began = world.now
-    assert b"initial-events-end" in (await read_lines(stream, 1))[0]
+    world.server.delete("v1", "configmaps", "a")
+    (deletion,) = await read_lines(stream, 1)
+    assert deletion.startswith(b'{"type":"DELETED"')
+    assert world.now - began < 1
+    (bookmark,) = await read_lines(stream, 1)
+    assert b"initial-events-end" in bookmark
+    assert f'"resourceVersion":"{world.server.resource_version}"'.encode() in bookmark
     assert world.now - began >= 7
     await stream.aclose()
 

@@ -1,0 +1,87 @@
+"""The bytes of a KubeObject, packed by one zstd dictionary: a head that is read alone, and the rest compressed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .objects import KubeObject
+
+if TYPE_CHECKING:
+    import zstandard
+
+_UID = 16
+_HEAD = _UID + 8
+"""Bytes before what is compressed: the uid, and the resourceVersion. Zeroes where there is none, or none of the usual
+form, which is kept as text."""
+
+
+class ZstdPacking:
+    """Packs and unpacks by one dictionary, which lives for as long as an object that needs it.
+
+    Packing is for one thread, unpacking for any.
+    """
+
+    def __init__(self, zstd: Any, dictionary: zstandard.ZstdCompressionDict, level: int) -> None:
+        form = zstd.FORMAT_ZSTD1_MAGICLESS
+        params = zstd.ZstdCompressionParameters.from_level(
+            level,
+            source_size=8 * 1024,
+            dict_size=len(dictionary.as_bytes()),
+            format=form,
+            write_checksum=False,
+            write_dict_id=False,
+        )
+        dictionary.precompute_compress(compression_params=params)
+        self._compress = zstd.ZstdCompressor(dict_data=dictionary, compression_params=params).compress
+        self._unpacking = _PerThread(
+            lambda: zstd.ZstdDecompressor(dict_data=dictionary, format=form).decompress
+        )
+
+    def pack(self, obj: KubeObject) -> KubeObject:
+        """The object in this form."""
+        uid, version = obj.uid, obj.resource_version
+        uid_bytes, version_bytes = _uid_bytes(uid), _version_bytes(version)
+        kept = b"".join(
+            (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(obj.raw))
+        )
+        return type(obj)(
+            kept, obj.key, "" if uid_bytes else uid, "" if version_bytes else version, obj._type_meta, self
+        )
+
+    def raw_of(self, kept: bytes) -> bytes:
+        return self._unpacking.call(kept[_HEAD:])
+
+    def uid_of(self, kept: bytes) -> str:
+        return _uid_text(kept[:_UID]) if any(kept[:_UID]) else ""
+
+    def version_of(self, kept: bytes) -> str:
+        return str(int.from_bytes(kept[_UID:_HEAD], "big") or "")
+
+
+class _PerThread(threading.local):
+    """A decompressor for each thread: one cannot be used by two at a time, and objects are read anywhere."""
+
+    def __init__(self, make: Callable[[], Callable[[bytes], bytes]]) -> None:
+        self.call = make()
+
+
+def _uid_bytes(uid: str) -> bytes:
+    """A uid of the usual form as bytes; none of any other form."""
+    try:
+        found = bytes.fromhex(uid.replace("-", ""))
+    except ValueError:
+        return b""
+    return found if len(found) == _UID and _uid_text(found) == uid and any(found) else b""
+
+
+def _uid_text(uid: bytes) -> str:
+    text = uid.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _version_bytes(version: str) -> bytes:
+    """A resourceVersion of the usual form as bytes; none of any other form."""
+    usual = version.isascii() and version.isdecimal() and len(version) < 20 and version[0] != "0"
+    return int(version).to_bytes(_HEAD - _UID, "big") if usual else b""
