@@ -6,7 +6,6 @@ import asyncio
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from aioinformer import field
