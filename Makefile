@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-BENCH_STAMP := $(VENV)/.installed-bench
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
@@ -39,20 +38,16 @@ lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-$(BENCH_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
-	touch $@
-
-bench-quick: $(BENCH_STAMP) ## Clients side by side, in 4 minutes (BENCH_ARGS='--only REGEX' picks some, --help lists more).
+bench-quick: $(STAMP) ## Clients side by side, in 4 minutes (BENCH_ARGS='--only REGEX' picks some, --help lists more).
 	$(BIN)/python -m benchmarks.harness quick $(BENCH_ARGS)
 
-bench: $(BENCH_STAMP) ## All goals of benchmarks/goals.toml, in 40 minutes; writes docs/benchmarks.md.
+bench: $(STAMP) ## All goals of benchmarks/goals.toml, in 40 minutes; writes docs/benchmarks.md.
 	$(BIN)/python -m benchmarks.harness bench --publish $(BENCH_ARGS)
 
-bench-full: $(BENCH_STAMP) ## All of benchmarks/matrix.toml, in hours; begun again it goes on where it ended.
+bench-full: $(STAMP) ## All of benchmarks/matrix.toml, in hours; begun again it goes on where it ended.
 	$(BIN)/python -m benchmarks.harness full --resume $(BENCH_ARGS)
 
-bench-operators: $(BENCH_STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
+bench-operators: $(STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
 	$(BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
 
 soak: $(STAMP)   ## Informers under load for MINUTES (30), with trouble: does anything grow? Draws .cache/soak.svg.

@@ -31,7 +31,6 @@ from .tally import Tally
 
 STAGES = ("read", "lines", "decoded", "queued", "stored")
 CHANGES = ("ADDED", "MODIFIED")
-SIGN_OF_A_CHANGE = b'{"type":"MODIFIED"'
 
 
 class Stages(Peer):
@@ -85,7 +84,7 @@ class Stages(Peer):
     async def _read(self, version: str) -> None:
         query = [("watch", "true"), ("resourceVersion", version)]
         async for chunk in await self._client.stream("/api/v1/pods", query):
-            self.count(chunk.count(SIGN_OF_A_CHANGE))
+            self.count(chunk.count(b"\n"))
 
     async def _read_lines(self, version: str) -> None:
         async for events in await self._pods.watch(ListOptions(resource_version=version)):

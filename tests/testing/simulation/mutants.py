@@ -450,7 +450,7 @@ MUTANTS = [
         "tests/informer/test_real_queue.py looks at how much waits.",
     ),
     Mutant(
-        "leaked task: a listener's run goes on after its pop",
+        "a listener that has ended takes what comes",
         "processor/listener.py",
         "        finally:\n            self.stop()\n            self._ended.set()",
         "        finally:\n            self._ended.set()",
