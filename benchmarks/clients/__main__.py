@@ -21,6 +21,7 @@ NAMES = (
     "lightkube",
     "kopf",
     "orjson",
+    "orjson-dropped",
     "floor",
     "idle",
     "stages",
@@ -64,6 +65,7 @@ def make(name: str, options: Options) -> tuple[Peer, Tally]:
         "lightkube": libraries.Lightkube,
         "kopf": libraries.Kopf,
         "orjson": bare.Orjson,
+        "orjson-dropped": bare.OrjsonDropped,
     }[name]
     tally = Tally(wanted.shape, options.handler)
     return wanted(options, [tally.handler() for _ in range(options.handlers)]), tally
