@@ -12,6 +12,8 @@ from benchmarks.building import BUILDERS, CargoBuild, build
 from benchmarks.harness.matrix import load
 from tests.go_build import BuildError, ToolchainMissingError
 
+pytestmark = pytest.mark.timeout(900)  # programs in Go are built, perhaps for the first time
+
 MANIFEST = """[package]
 name = "{name}"
 version = "0.0.0"

@@ -20,6 +20,8 @@ from benchmarks.harness.results import Machine, Results, summarize
 from benchmarks.pods import name_suffix, pod, uid, write_templates
 from tests.go_build import ensured
 
+pytestmark = pytest.mark.timeout(900)  # programs in Go are built, perhaps for the first time
+
 MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
 
 

@@ -20,6 +20,8 @@ from benchmarks.pods import write_templates
 from benchmarks.real_server import TURN, RealServer
 from tests.go_build import ensured
 
+pytestmark = pytest.mark.timeout(900)  # programs in Go are built, perhaps for the first time
+
 MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
 PHASES = [Phase("fast", events=250), Phase("paced", events=100, rate=500.0, stamped=True)]
 
