@@ -38,7 +38,7 @@ def meta_namespace_key_func(obj: Any) -> str:
         return key
     if isinstance(obj, ExplicitKey):
         return str(obj)
-    name, namespace = _meta(obj, "name", "name"), _meta(obj, "namespace", "namespace")
+    name, namespace = metadata_field(obj, "name", "name"), metadata_field(obj, "namespace", "namespace")
     if not isinstance(name, str) or not name:
         raise KeyFuncError(obj, ValueError("it has no metadata.name"))
     return f"{namespace}/{name}" if namespace else name
@@ -103,7 +103,7 @@ def resource_version_of(obj: Any) -> str:
         return str(read(obj) or "")
     if isinstance(obj, KubeObject):
         return obj.resource_version
-    return str(_meta(obj, "resource_version", "resourceVersion") or "")
+    return str(metadata_field(obj, "resource_version", "resourceVersion") or "")
 
 
 def same_version(old: Any, new: Any) -> bool:
@@ -128,21 +128,33 @@ def key_and_version(obj: Any) -> tuple[str, str]:
 
 def namespace_of(obj: Any) -> str:
     """metadata.namespace of an object or of a tombstone's last state; ``""`` where there is none."""
-    return obj.namespace if isinstance(obj, KubeObject) else str(_meta(obj, "namespace", "namespace") or "")
+    return (
+        obj.namespace
+        if isinstance(obj, KubeObject)
+        else str(metadata_field(obj, "namespace", "namespace") or "")
+    )
 
 
 def uid_of(obj: Any) -> str:
     """metadata.uid of an object or of a tombstone's last state; ``""`` where there is none."""
-    return obj.uid if isinstance(obj, KubeObject) else str(_meta(obj, "uid", "uid") or "")
+    return obj.uid if isinstance(obj, KubeObject) else str(metadata_field(obj, "uid", "uid") or "")
 
 
 def labels_of(obj: Any) -> Mapping[str, str]:
     """metadata.labels of an object or of a tombstone's last state; none where they are no labels."""
-    labels = read_labels(obj) if isinstance(obj, KubeObject) else _meta(obj, "labels", "labels")
+    labels = read_labels(obj) if isinstance(obj, KubeObject) else metadata_field(obj, "labels", "labels")
     return labels if isinstance(labels, Mapping) else {}
 
 
-def _meta(obj: Any, attribute: str, field: str) -> Any:
+def metadata_field(obj: Any, attribute: str, field: str) -> Any:
+    """One field of the metadata of an object that is no KubeObject, or of a tombstone's last state; None where there
+    is none.
+
+    Args:
+        obj: The object.
+        attribute: What the field is called in Python: ``"deletion_timestamp"``.
+        field: What it is called on the wire: ``"deletionTimestamp"``.
+    """
     if isinstance(obj, DeletedFinalStateUnknown):
         obj = obj.obj
     metadata = obj.get("metadata") if _is_mapping(obj) else getattr(obj, "metadata", None)

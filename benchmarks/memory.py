@@ -19,8 +19,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from aioinformer import (
     NAMESPACE_INDEX,
     KubeObject,
@@ -45,6 +43,7 @@ from .pods import (
     uid,
     write_templates,
 )
+from .projection import Pod
 
 TEMPLATES = Path(".cache/benchmarks/pods-4000.jsonl")
 PAGE = 36
@@ -53,29 +52,6 @@ BATCH = 16
 """Changes that arrive at once."""
 ROUNDS = 8
 """In which the cost of an event is measured: the least is that without what else the machine does."""
-
-
-class Labels(msgspec.Struct, gc=False):
-    app: str
-
-
-class Meta(msgspec.Struct, gc=False):
-    name: str
-    namespace: str
-    resourceVersion: str  # noqa: N815
-    labels: Labels
-
-
-class Spec(msgspec.Struct, gc=False):
-    nodeName: str  # noqa: N815
-
-
-class Pod(msgspec.Struct, gc=False):
-    """A projection of five fields."""
-
-    metadata: Meta
-    spec: Spec
-
 
 CHOICES: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "KubeObject": (KubeObject, {}),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from ..checks import require_seconds
 from ..compression import Compression
@@ -24,6 +24,22 @@ from .wait import wait_for_cache_sync
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class Selected(TypedDict, total=False):
+    """Which objects of a collection: see ``SharedInformerFactory.for_resource``."""
+
+    namespace: str | None
+    namespaces: Sequence[str] | None
+    label_selector: str | None
+    field_selector: str | None
+
+
+class InformerOptions(Selected, total=False):
+    """Which objects, and how much of them is kept: see ``SharedInformerFactory.for_resource``."""
+
+    metadata_only: bool
+    compress: bool | Compression
 
 
 class SharedInformerFactory:
@@ -74,13 +90,7 @@ class SharedInformerFactory:
         self,
         api_version: str,
         plural: str,
-        *,
-        namespace: str | None = None,
-        namespaces: Sequence[str] | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        metadata_only: bool = False,
-        compress: bool | Compression = False,
+        **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
@@ -89,13 +99,7 @@ class SharedInformerFactory:
         api_version: str,
         plural: str,
         object_type: type[T],
-        *,
-        namespace: str | None = None,
-        namespaces: Sequence[str] | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        metadata_only: bool = False,
-        compress: bool | Compression = False,
+        **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[T]: ...
 
     def for_resource(

@@ -8,12 +8,13 @@ import logging
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from ..checks import require_seconds
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
+from ..informer.factory import InformerOptions, Selected
 from ..listwatch import Client
 from ..objects import KubeObject
 from ..reflector import ReflectorOptions
@@ -29,15 +30,6 @@ from .state import ManagerState, exposition, informer_samples
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class Selected(TypedDict, total=False):
-    """Which objects of a collection: see ``SharedInformerFactory.for_resource``."""
-
-    namespace: str | None
-    namespaces: Sequence[str] | None
-    label_selector: str | None
-    field_selector: str | None
 
 
 class Manager(Running):
@@ -100,12 +92,7 @@ class Manager(Running):
         self,
         api_version: str,
         plural: str,
-        *,
-        namespace: str | None = None,
-        namespaces: Sequence[str] | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        metadata_only: bool = False,
+        **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[KubeObject]: ...
 
     @overload
@@ -114,16 +101,15 @@ class Manager(Running):
         api_version: str,
         plural: str,
         object_type: type[T],
-        *,
-        namespace: str | None = None,
-        namespaces: Sequence[str] | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-        metadata_only: bool = False,
+        **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[T]: ...
 
     def for_resource(
-        self, api_version: str, plural: str, object_type: type[Any] = KubeObject, **options: Any
+        self,
+        api_version: str,
+        plural: str,
+        object_type: type[Any] = KubeObject,
+        **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[Any]:
         """The informer of a collection, shared by all who ask for it. As ``SharedInformerFactory.for_resource``."""
         return self._factory.for_resource(api_version, plural, object_type, **options)

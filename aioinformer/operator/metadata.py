@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError, shortened
+from ..keys import metadata_field
 from ..objects import KubeObject
 
 
@@ -27,10 +28,11 @@ def read_metadata(obj: Any, attribute: str, field: str) -> Any:
         attribute: What the field is called in Python: ``"deletion_timestamp"``.
         field: What it is called on the wire: ``"deletionTimestamp"``.
     """
-    if isinstance(obj, KubeObject):
-        return getattr(obj.metadata, attribute)
-    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
-    return None if metadata is None else _read(metadata, attribute, field)
+    return (
+        getattr(obj.metadata, attribute)
+        if isinstance(obj, KubeObject)
+        else metadata_field(obj, attribute, field)
+    )
 
 
 def is_deleting(obj: Any) -> bool:

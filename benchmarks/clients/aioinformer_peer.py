@@ -23,30 +23,9 @@ from aioinformer import (
     SharedIndexInformer,
     meta_namespace_index_func,
 )
+from benchmarks.projection import Meta, Pod, Spec
 
 from .peer import Handler, Options, Peer, Reads, UnsupportedError, kubeconfig_of
-
-
-class Labels(msgspec.Struct, gc=False):
-    app: str
-
-
-class Meta(msgspec.Struct, gc=False):
-    name: str
-    namespace: str
-    resourceVersion: str  # noqa: N815
-    labels: Labels
-
-
-class Spec(msgspec.Struct, gc=False):
-    nodeName: str  # noqa: N815
-
-
-class Pod(msgspec.Struct, gc=False):
-    """A projection of five fields."""
-
-    metadata: Meta
-    spec: Spec
 
 
 class Annotations(msgspec.Struct, gc=False):

@@ -28,6 +28,8 @@ from tests.e2e.api import Resource
 from tests.e2e.witness import cached
 from tests.go_build import CACHE, GoBuild
 
+from ..transports import Forwarding
+
 Versions = dict[str, str]
 """The resourceVersion of each object of a collection, by its key."""
 
@@ -154,26 +156,12 @@ class _Handler(ResourceEventHandler[KubeObject]):
         self._subject.told(self._resource, kind, obj.key, "")
 
 
-class _Counted:
+class _Counted(Forwarding):
     """A Transport that tells of every request."""
 
     def __init__(self, transport: Transport, subject: Subject) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._subject = subject
-
-    @property
-    def server(self) -> str:
-        return self._transport.server
-
-    @property
-    def namespace(self) -> str:
-        return self._transport.namespace
-
-    async def open(self) -> None:
-        await self._transport.open()
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         with self._counting(path, query):

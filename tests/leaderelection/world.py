@@ -10,10 +10,12 @@ from aioinformer import Client, LeaderElector, LeadershipLostError, Transport, T
 from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
 from aioinformer.testing import Simulation
 
+from ..transports import Forwarding
+
 LEASE = ("coordination.k8s.io/v1", "leases", "operator", "default")
 
 
-class Link:
+class Link(Forwarding):
     """A Transport that can be cut on the way there, or on the way back: what was asked for is done then.
 
     Attributes:
@@ -24,23 +26,9 @@ class Link:
     """
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self.there = self.back = True
         self.seconds = self.seconds_back = 0.0
-
-    @property
-    def server(self) -> str:
-        return self._transport.server
-
-    @property
-    def namespace(self) -> str:
-        return self._transport.namespace
-
-    async def open(self) -> None:
-        await self._transport.open()
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         return await self._both_ways(self._transport.get(path, query, timeout=timeout), timeout)

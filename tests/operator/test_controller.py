@@ -23,7 +23,7 @@ from aioinformer.operator import Reconciler as ReconcilerClass
 from aioinformer.testing import Simulation
 
 from ..virtual_time import settled
-from .worlds import Reconciler, change, create, operating, quiet, simulated
+from .worlds import Reconciler, Stubborn, change, create, operating, quiet, simulated
 
 
 @simulated
@@ -390,16 +390,8 @@ class TestTimeouts:
     @simulated
     async def test_one_that_ignores_it_is_replaced_and_told_of(world: Simulation) -> None:
         create(world, "a")
-        stubborn = True
-
-        async def act(request: Request[KubeObject]) -> None:
-            while stubborn and request.name == "a":
-                try:
-                    await asyncio.sleep(1)
-                except asyncio.CancelledError:
-                    continue
-
-        reconciler = Reconciler(act)
+        stubborn = Stubborn()
+        reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
         async with operating(world, reconciler, timeout=60) as controller:
             await asyncio.sleep(65)
             assert str(controller.state.running[0]).endswith("was cancelled")
@@ -412,7 +404,7 @@ class TestTimeouts:
             change(world, "a", data={"k": "1"})
             await asyncio.sleep(10)
             assert reconciler.keys == ["default/a", "default/b"], "it is still at work on it"
-            stubborn = False
+            stubborn.gives_in = True
             await quiet(controller, 10)
             assert reconciler.keys == ["default/a", "default/b", "default/a"]
             assert (controller.state.stuck, controller.state.workers) == ((), 1)
@@ -475,20 +467,12 @@ class TestStopping:
     @simulated
     async def test_one_that_ignores_being_cancelled_does_not_hold_up_the_end(world: Simulation) -> None:
         create(world, "a")
-        stubborn = True
-
-        async def act(request: Request[KubeObject]) -> None:
-            while stubborn:
-                try:
-                    await asyncio.sleep(1)
-                except asyncio.CancelledError:
-                    continue
-
-        async with operating(world, Reconciler(act), grace_period=20.0) as controller:
+        stubborn = Stubborn()
+        async with operating(world, Reconciler(stubborn), grace_period=20.0) as controller:
             await asyncio.sleep(5)
             began = world.now
         assert world.now - began == pytest.approx(20 + 10, abs=1)
-        stubborn = False
+        stubborn.gives_in = True
         await asyncio.sleep(2)
         assert controller.state.running == ()
 

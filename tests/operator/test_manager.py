@@ -31,7 +31,7 @@ from aioinformer.tasks import finish
 from aioinformer.testing import APIServer, Simulation
 
 from ..steps import until
-from .worlds import Reconciler, create, simulated
+from .worlds import Reconciler, Stubborn, create, simulated
 
 
 def elector(client: Client) -> LeaderElector:
@@ -319,25 +319,17 @@ class TestHealth:
     @simulated
     async def test_a_reconcile_that_ignores_its_end_is_not_live(world: Simulation) -> None:
         create(world, "a")
-        stubborn = True
-
-        async def act(request: Request[KubeObject]) -> None:
-            while stubborn:
-                try:
-                    await asyncio.sleep(1)
-                except asyncio.CancelledError:
-                    continue
-
+        stubborn = Stubborn()
         manager = Manager(world.client)
         manager.add(
-            Controller("tests", Reconciler(act), manager.for_resource("v1", "configmaps"), timeout=60)
+            Controller("tests", Reconciler(stubborn), manager.for_resource("v1", "configmaps"), timeout=60)
         )
         async with manager:
             await asyncio.sleep(65)
             assert manager.healthy()
             await asyncio.sleep(10)
             assert "tests is stuck at default/a" in str(manager.healthy())
-            stubborn = False
+            stubborn.gives_in = True
             await asyncio.sleep(10)
             assert manager.healthy()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any
 
@@ -27,6 +27,18 @@ def simulated(scenario: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Ca
 
     del test.__wrapped__  # pytest would look for a fixture named world
     return test
+
+
+class Stubborn:
+    """A reconcile that goes on when it is cancelled, until it is to give in."""
+
+    def __init__(self) -> None:
+        self.gives_in = False
+
+    async def __call__(self, request: Request[KubeObject]) -> None:
+        while not self.gives_in:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(1)
 
 
 class Reconciler:

@@ -11,6 +11,8 @@ from aioinformer import Client, TransportError
 from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query, Transport
 from aioinformer.tasks import finish
 
+from ...transports import Forwarding
+
 T = TypeVar("T")
 
 
@@ -26,7 +28,7 @@ class Death(NamedTuple):
     arrives: bool
 
 
-class Mortal:
+class Mortal(Forwarding):
     """The transport of a process that dies.
 
     Args:
@@ -39,18 +41,10 @@ class Mortal:
     """
 
     def __init__(self, transport: Transport, death: Death | None = None) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._death = death
         self.asked: list[str] = []
         self.died = asyncio.Event()
-
-    @property
-    def server(self) -> str:
-        return self._transport.server
-
-    @property
-    def namespace(self) -> str:
-        return self._transport.namespace
 
     async def live(self, run: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
         """Run what it does, with a client of its own, until it dies or is cancelled."""
@@ -66,12 +60,6 @@ class Mortal:
                 await client.close()
         if not running.cancelled():
             running.result()
-
-    async def open(self) -> None:
-        await self._transport.open()
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         return await self._ask(f"GET {path}", lambda: self._transport.get(path, query, timeout=timeout))
