@@ -25,7 +25,6 @@ def operator(client: Client, gone: asyncio.Event) -> Manager:
     async def reconcile(request: Request[KubeObject]) -> None:
         obj = request.object
         if obj is None:
-            print(request.key, "is gone")
             gone.set()
         elif obj.metadata.deletion_timestamp is None:
             if "about" in obj.get("data", {}) and not contains_finalizer(obj, FINALIZER):
@@ -50,6 +49,7 @@ async def main() -> None:
                 await asyncio.sleep(0.01)
             server.delete("v1", "configmaps", "database")  # what a user does, some day
             await gone.wait()
+            print("default/database is gone")
 
 
 if __name__ == "__main__":

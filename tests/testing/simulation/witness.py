@@ -44,10 +44,10 @@ class Truth:
             if event.current is None:
                 self.deleted[stored.uid] = event.resource_version
 
-    def was_there(self, key: str, version: int) -> bool:
-        """Whether an object of this key was there at a version of the collection."""
+    def was_there(self, key: str, since: int, until: int) -> bool:
+        """Whether an object of this key was there at one of these versions of the collection."""
         return any(
-            min(map(int, self.versions[uid])) <= version < self.deleted.get(uid, version + 1)
+            min(map(int, self.versions[uid])) <= until and since < self.deleted.get(uid, since + 1)
             for uid, of in self.keys.items()
             if of == key
         )
