@@ -7,8 +7,20 @@ from __future__ import annotations
 
 import asyncio
 
-from aioinformer import Client, EventRecorder, Resource
+from aioinformer import Client, EventRecorder, EventRecorderState, KubeObject, Resource
+from aioinformer.events import EventType
 from aioinformer.testing import APIServer
+
+
+def mounted(events: EventRecorder, cave: KubeObject, error: str) -> None:
+    """Tell how mounting went; what varies goes into the note, so that what repeats is one series."""
+    type: EventType = "Warning" if error else "Normal"
+    events.event(cave, type, "MountFailed" if error else "Mounted", error or "at /cave", action="Mount")
+
+
+def lost(state: EventRecorderState) -> str:
+    """What nobody will see."""
+    return f"dropped {state.dropped} of {state.recorded}, {state.over_budget} of them over the budget"
 
 
 async def main() -> None:
@@ -20,14 +32,14 @@ async def main() -> None:
         async with EventRecorder(client, "example.com/cave-controller", burst=5) as events:
             events.event(cave, "Normal", "Provisioned", "10 Gi on disk-7", action="Provision")
             for number in range(20):
-                events.event(cave, "Warning", "MountFailed", f"try {number}: timed out", action="Mount")
+                mounted(events, cave, f"try {number}: timed out")
             for number in range(20):
                 events.event(cave, "Normal", f"Noise{number}", "nobody needs so many")
         # Left, it has sent what was waiting.
         for event in server.list("events.k8s.io/v1", "events"):
             if not event["reason"].startswith("Noise"):
                 print(event["type"], event["reason"], event["note"], event.get("series", {}).get("count", 1))
-        print("over the budget:", events.state.over_budget)
+        print(lost(events.state))
 
 
 if __name__ == "__main__":

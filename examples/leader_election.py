@@ -9,8 +9,14 @@ from __future__ import annotations
 
 import asyncio
 
-from aioinformer import Client, LeaderElector, LeadershipLostError
+from aioinformer import Client, LeaderElector, LeaderElectorState, LeadershipLostError
 from aioinformer.testing import APIServer
+
+
+def tell(state: LeaderElectorState) -> None:
+    """Who leads, as one of them sees it."""
+    if state.is_leader:
+        print("leader number", state.transitions)
 
 
 async def candidate(url: str, name: str, leading: asyncio.Queue[str]) -> None:
@@ -22,6 +28,7 @@ async def candidate(url: str, name: str, leading: asyncio.Queue[str]) -> None:
         while True:
             try:
                 async with elector:
+                    tell(elector.state)
                     leading.put_nowait(name)
                     await asyncio.sleep(3600)  # your work; it is cancelled before another one can lead
             except LeadershipLostError as error:
@@ -39,11 +46,8 @@ async def main() -> None:
             led.append(leader)
             lease = server.get("coordination.k8s.io/v1", "leases", "example")
             assert lease["spec"]["holderIdentity"] == leader
-            print("leader number", lease["spec"]["leaseTransitions"])
-            task = tasks.pop(
-                leader
-            )  # it stops, as when its process is asked to end, and gives the lease back
-            task.cancel()
+            task = tasks.pop(leader)
+            task.cancel()  # as when its process is asked to end: it gives the lease back
             await asyncio.wait([task])
         print("everybody has led:", sorted(led))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 
 from aioinformer import Client, KubeObject
-from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
+from aioinformer.operator import Controller, Manager, Reconciler, Request, Result, WrittenResource
 from aioinformer.testing import APIServer
 
 
@@ -39,12 +39,17 @@ class Buckets(Reconciler[KubeObject]):
         return None
 
 
+def controller(buckets: Buckets, maps: WrittenResource[KubeObject]) -> Controller[KubeObject]:
+    """Needs a collection that can be written to, for the finalizer: a CachedResource."""
+    return Controller("buckets", buckets, maps)
+
+
 async def main() -> None:
     """Run on an API server inside this process."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         buckets = Buckets()
         manager = Manager(client)
-        manager.add(Controller("buckets", buckets, manager.resource("v1", "configmaps")))
+        manager.add(controller(buckets, manager.resource("v1", "configmaps")))
         server.create("v1", "configmaps", {"metadata": {"name": "photos"}})
         async with manager:
             while not buckets.files:

@@ -9,14 +9,13 @@ import asyncio
 
 from aioinformer import Client, KubeObject
 from aioinformer.leaderelection import LeaderElector
-from aioinformer.operator import Controller, Manager, Request
+from aioinformer.operator import Controller, LeaderElection, Manager, Request
 from aioinformer.testing import APIServer
 
 
-def replica(name: str, client: Client) -> Manager:
+def replica(name: str, client: Client, election: LeaderElection) -> Manager:
     """One of them."""
-    elector = LeaderElector(client, "maps-operator", "default", name, retry_period=0.1)
-    manager = Manager(client, leader_election=elector)
+    manager = Manager(client, leader_election=election)
 
     async def reconcile(request: Request[KubeObject]) -> None:
         print(name, "reconciles", request.key)
@@ -28,7 +27,10 @@ def replica(name: str, client: Client) -> Manager:
 async def main() -> None:
     """Run both on an API server inside this process."""
     async with APIServer() as server, Client.from_url(server.url) as client:
-        one, two = replica("one", client), replica("two", client)
+        one, two = [
+            replica(name, client, LeaderElector(client, "maps-operator", "default", name, retry_period=0.1))
+            for name in ("one", "two")
+        ]
         async with two:
             async with one:
                 while not (one.state.leading or two.state.leading):

@@ -11,7 +11,8 @@ import asyncio
 
 import msgspec
 
-from aioinformer import Client, ConflictError, InvalidError, NotFoundError, Resource
+from aioinformer import Client, ConflictError, InvalidError, KubeObject, NotFoundError, Resource
+from aioinformer.resources import PropagationPolicy, Writes
 from aioinformer.testing import APIServer
 
 
@@ -61,11 +62,16 @@ async def change(client: Client) -> None:
     except InvalidError as error:
         print("invalid:", [cause.field for cause in error.causes])
 
-    await maps.delete(applied)  # that very object, by its uid
+    await remove(maps, applied, "Background")
     try:
         await maps.get("default/settings")
     except NotFoundError:
         print("gone")
+
+
+async def remove(objects: Writes[KubeObject], obj: KubeObject, policy: PropagationPolicy) -> None:
+    """Delete that very object, by its uid, and what it owns as the policy says; by a Resource or CachedResource."""
+    await objects.delete(obj, propagation_policy=policy)
 
 
 async def main() -> None:

@@ -20,9 +20,9 @@ from aioinformer import (
     NotFoundError,
     Resource,
 )
-from aioinformer.operator import Reconciler, Request
+from aioinformer.operator import Reconciler, Request, owner_reference
 
-from .model import API_VERSION, GATE, Backend, Cave, Mount, Pod
+from .model import GATE, Backend, Cave, Mount, Pod
 
 
 class BackendReconciler(Reconciler[Backend]):
@@ -105,14 +105,6 @@ class BackendReconciler(Reconciler[Backend]):
 
 def _pod(backend: Backend, name: str) -> dict[str, Any]:
     metadata, spec = backend.metadata, backend.spec
-    owner = {
-        "apiVersion": API_VERSION,
-        "kind": "Backend",
-        "name": metadata.name,
-        "uid": metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     cave = {"name": "cave", "nfs": {"server": spec.server, "path": f"/{spec.volume}"}}
     container = {
         "name": "main",
@@ -120,6 +112,10 @@ def _pod(backend: Backend, name: str) -> dict[str, Any]:
         "volumeMounts": [{"name": "cave", "mountPath": "/cave"}],
     }
     return {
-        "metadata": {"name": name, "namespace": metadata.namespace, "ownerReferences": [owner]},
+        "metadata": {
+            "name": name,
+            "namespace": metadata.namespace,
+            "ownerReferences": [owner_reference(backend)],
+        },
         "spec": {"schedulingGates": [{"name": GATE}], "volumes": [cave], "containers": [container]},
     }

@@ -9,18 +9,29 @@ import ast
 import asyncio
 import inspect
 import re
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
 
-from aioinformer import Phase, ReflectorOptions, errors
+from aioinformer import (
+    Phase,
+    ReflectorOptions,
+    errors,
+    events,
+    leaderelection,
+    operator,
+    resources,
+    workqueue,
+)
 from aioinformer.testing import Faults
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+ROOMS = [operator, workqueue, resources, leaderelection, events]
 
 
 def runnable() -> list[Any]:
@@ -53,6 +64,23 @@ def test_tests_and_files_that_are_named_exist(path: Path) -> None:
     if path.name == "architecture.md":
         for file in re.findall(r"`([\w/]+/(?:\w+\.py)?)`", text):
             assert (ROOT / "aioinformer" / file).exists() or (ROOT / file).exists(), file
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)
+def test_every_public_name_has_a_page_and_an_example(room: ModuleType) -> None:
+    spans = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
+    code = "\n".join(found for path in DOCS for found in spans.findall(path.read_text()))
+    assert [name for name in room.__all__ if not re.search(rf"\b{name}\b", code)] == []
+    used = {name for path in EXAMPLES for name in _names(path)}
+    constants = {name for name in room.__all__ if name.isupper()}
+    assert [name for name in room.__all__ if name not in used | constants] == []
+
+
+def _names(path: Path) -> Iterator[str]:
+    """What a program speaks of; to import something is not enough."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Name):
+            yield node.id
 
 
 def test_every_error_and_phase_is_explained() -> None:

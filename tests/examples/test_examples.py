@@ -23,16 +23,20 @@ from examples import (
     listener_handoff,
     namespace_finalizer,
     operator_cleanup,
+    operator_failures,
     operator_fastapi,
     operator_finalizer,
     operator_leader,
+    operator_predicates,
     operator_quickstart,
     operator_triggers,
     own_writes,
     quickstart,
+    rate_limiters,
     reflector_bare_queue,
     tombstones,
     typed_objects,
+    volume_wipe,
     work_queue,
     writing,
 )
@@ -198,6 +202,17 @@ async def test_claim_backup(capsys: Printed) -> None:
     ]
 
 
+async def test_volume_wipe(capsys: Printed) -> None:
+    await volume_wipe.main()
+    printed = lines(capsys)
+    assert printed[0] == "disk is bound"
+    assert [line for line in printed if line != "disk is bound"] == [
+        "the claim goes",
+        "wiped /photos of disk",
+        "disk is gone",
+    ]
+
+
 async def test_operator_quickstart(capsys: Printed) -> None:
     await operator_quickstart.main()
     printed = lines(capsys)
@@ -227,6 +242,32 @@ async def test_operator_triggers(capsys: Printed) -> None:
         "by the timer: default/timed",
     ]
     assert printed[3:5] == ["configmaps passed 1 of 2", "secrets, by map_of passed 1 of 2"]
+
+
+async def test_operator_predicates(capsys: Printed) -> None:
+    await operator_predicates.main()
+    assert lines(capsys) == [
+        "scaled up: GenerationChanged(), LabelsMatch('app=web,tier!=test'), (grew & ~Deleting())",
+        "labelled: LabelsChanged(), LabelsMatch('app=web,tier!=test')",
+        "annotated: AnnotationsChanged()",
+        "its status told: FieldsChanged('spec.paused', 'status.replicas')",
+        "held: FinalizersChanged()",
+        "to be deleted: GenerationChanged(), Deleting()",
+    ]
+
+
+async def test_operator_failures(capsys: Printed) -> None:
+    await operator_failures.main()
+    assert lines(capsys) == [
+        "away: 10.0.0.7 does not answer (the world's)",
+        "misspelt: there is no volume 'depe' (it cannot work)",
+        "mistaken: mounting: reconciling default/mistaken returned 20, which is neither a Result nor None"
+        " (a bug of ours)",
+        "mounting: 3 objects failing, 1 for good",
+        "default/hanging: running",
+        "configmaps: 4 seen, 0 failed",
+        "hanging: mounting: default/hanging took longer than 1 s (it took too long)",
+    ]
 
 
 async def test_operator_fastapi(capsys: Printed) -> None:
@@ -272,7 +313,7 @@ async def test_event_recorder(capsys: Printed) -> None:
     assert lines(capsys) == [
         "Normal Provisioned 10 Gi on disk-7 1",
         "Warning MountFailed try 0: timed out 20",
-        "over the budget: 16",
+        "dropped 16 of 41, 16 of them over the budget",
     ]
 
 
@@ -285,6 +326,25 @@ async def test_work_queue(capsys: Printed) -> None:
         "fetched example.com/high after 0 failures",
         "fetched example.com/low after 0 failures",
         "drained",
+    ]
+
+
+async def test_rate_limiters(capsys: Printed) -> None:
+    await rate_limiters.main()
+    assert lines(capsys) == [
+        "exponential: 1 2 4 8 10 10",
+        "fast, then slow: 0.1 0.1 0.1 60 60 60",
+        "bucket: 0 0 0 2 4 6",
+        "the longer one: 1 2 4 4 10 20",
+        "15 at most: 1 2 4 8 15 15",
+        "client-go's, for queues: 0.001 0.002 0.004 0.008 0.016 0.032",
+        "client-go's, for controllers: 0.005 0.01 0.02 0.04 0.08 0.16",
+        "1 waits, 0 with workers, 1 later",
+        'workqueue_depth{name="fetch"} 1',
+        'workqueue_adds_total{name="fetch"} 2',
+        'workqueue_retries_total{name="fetch"} 1',
+        "item_size_sum{} 12",
+        "item_size_count{} 2",
     ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from aioinformer import Client
-from examples import claim_backup, namespace_finalizer
+from examples import claim_backup, namespace_finalizer, volume_wipe
 
 from ..api import CONFIGMAPS, NAMESPACES, PODS
 from ..clusters import Cluster, configmap
-from .test_protection import claim, end, user
-from .waiting import CLAIMS, delete, finalizers, find, until, until_gone
+from .test_protection import bound_volume, claim, end, release, settled, user
+from .waiting import CLAIMS, VOLUMES, delete, finalizers, find, until, until_gone
 
 
 async def test_an_account_is_closed_once_its_namespace_is_empty(cluster: Cluster, client: Client) -> None:
@@ -42,3 +42,20 @@ async def test_a_claim_goes_after_its_last_backup(cluster: Cluster, client: Clie
         await until_gone(cluster, CLAIMS, "photos")
     assert said.count("took a backup of photos") == 1
     assert said[-1] == "took a backup of photos"
+
+
+async def test_a_volume_is_wiped_once_it_is_released(cluster: Cluster, client: Client) -> None:
+    said: list[str] = []
+    label = f"example.com/{cluster.namespace}"
+    async with volume_wipe.operator(client, said.append, label):
+        volume = await bound_volume(cluster, {label: ""})
+        await until(cluster, VOLUMES, volume, lambda obj: volume_wipe.FINALIZER in finalizers(obj))
+        left = await delete(cluster, VOLUMES, volume)
+        assert finalizers(left) == [volume_wipe.PROTECTION, volume_wipe.FINALIZER]
+        await settled(cluster)
+        assert await find(cluster, VOLUMES, volume) is not None
+        assert set(said) <= {f"{volume} is bound"}
+        await release(cluster, volume)
+        await until_gone(cluster, VOLUMES, volume)
+    assert said.count(f"wiped /deep of {volume}") == 1
+    assert said[-1] == f"wiped /deep of {volume}"

@@ -108,9 +108,8 @@ async def test_a_claim_that_lost_its_protection_is_protected_again(cluster: Clus
     await until(cluster, CLAIMS, "data", lambda obj: finalizers(obj) == [CLAIM_PROTECTION])
 
 
-@pytest.fixture
-async def volume(cluster: Cluster) -> str:
-    """A volume that says it is bound, as one does whose claim is there."""
+async def bound_volume(cluster: Cluster, labels: dict[str, str] | None = None) -> str:
+    """A volume that says it is bound, as one does whose claim is there; its name."""
     spec: dict[str, Any] = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -118,16 +117,27 @@ async def volume(cluster: Cluster) -> str:
         "claimRef": {"namespace": cluster.namespace, "name": "data"},
     }
     name = f"disk-{cluster.namespace}"
-    created = await cluster.create(VOLUMES, {"metadata": {"name": name}, "spec": spec})
+    metadata = {"name": name, "labels": labels or {}}
+    created = await cluster.create(VOLUMES, {"metadata": metadata, "spec": spec})
     assert finalizers(created) == [VOLUME_PROTECTION]
-    await cluster.patch(VOLUMES, name, {"status": {"phase": "Bound"}}, subresource="/status")
+    await _say(cluster, name, "Bound")
     return name
 
 
-async def test_a_volume_stays_while_it_is_bound(cluster: Cluster, volume: str) -> None:
+async def release(cluster: Cluster, name: str) -> None:
+    """What the volume controller does, once a volume's claim has gone."""
+    await _say(cluster, name, "Released")
+
+
+async def _say(cluster: Cluster, name: str, phase: str) -> None:
+    await cluster.patch(VOLUMES, name, {"status": {"phase": phase}}, subresource="/status")
+
+
+async def test_a_volume_stays_while_it_is_bound(cluster: Cluster) -> None:
+    volume = await bound_volume(cluster)
     left = await delete(cluster, VOLUMES, volume)
     assert finalizers(left) == [VOLUME_PROTECTION]
     await settled(cluster)
     assert await find(cluster, VOLUMES, volume) is not None
-    await cluster.patch(VOLUMES, volume, {"status": {"phase": "Released"}}, subresource="/status")
+    await release(cluster, volume)
     await until_gone(cluster, VOLUMES, volume)

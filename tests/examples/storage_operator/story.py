@@ -5,10 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from .mortal import Death
 from .objects import PROTECTION, Object, backend, cave, csi_pod, finalizers, is_gated
 
 BACKUP = "example.com/backup"
 """Somebody else's finalizer."""
+
+POINTS = 200
+_REQUESTS = 58
+"""About as many as the operator makes in the story."""
+
+
+def death_at(seed: int) -> Death:
+    """Each of the operator's requests in turn, lost on its way there and on its way back."""
+    return Death(1 + seed // 2 % _REQUESTS, arrives=bool(seed % 2))
 
 
 class Hands(ABC):

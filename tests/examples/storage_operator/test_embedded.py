@@ -27,12 +27,9 @@ from .objects import (
     finalizers,
     is_gated,
 )
-from .story import Hands, before, story
+from .story import POINTS, Hands, before, death_at, story
 
 NAMESPACE = "default"
-POINTS = 200
-REQUESTS = 58
-"""About as many as the operator makes in the story."""
 
 
 class SimulatedHands(Hands):
@@ -138,7 +135,7 @@ async def operate(
 def test_it_may_die_at_any_request(seeds: range) -> None:
     died: list[Death | None] = []
     for seed in seeds:
-        death = Death(1 + seed // 2 % REQUESTS, arrives=bool(seed % 2))
+        death = death_at(seed)
 
         async def scenario(world: Simulation, death: Death = death) -> None:
             hands = world_of(world)

@@ -1,10 +1,12 @@
-"""On the real server: the same story, with fewer deaths."""
+"""On the real server: the same story and the same deaths, many stories side by side."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import yaml
@@ -17,8 +19,8 @@ from tests.e2e.conftest import REAL
 
 from .invariants import Invariants
 from .mortal import Death, Mortal, living
-from .objects import API_VERSIONS, FOLDER, Object
-from .story import Hands, before, story
+from .objects import API_VERSIONS, FOLDER, Object, backend, cave, csi_pod
+from .story import POINTS, Hands, before, death_at, story
 
 pytestmark = [*REAL, pytest.mark.asyncio(loop_factories=["asyncio"])]
 
@@ -26,28 +28,34 @@ RESOURCES = {plural: Resource(api_version, plural) for plural, api_version in AP
 RBAC = "rbac.authorization.k8s.io"
 RECHECK = 0.3
 PATIENCE = 60.0
-DEATHS = [Death(request, arrives=bool(request % 2)) for request in range(1, 57, 4)]
+LAST = {"caves": cave("last"), "backends": backend("last", "last"), "pods": csi_pod("last", "last")}
+"""Who sees them has seen all that was before."""
 
 
 class KubernetesHands(Hands):
-    """Asks the API server."""
+    """Asks the API server, and thinks after each change, for times that come from a seed."""
 
-    def __init__(self, cluster: KubernetesCluster, namespace: str) -> None:
+    def __init__(self, cluster: KubernetesCluster, namespace: str, seed: int) -> None:
         self._cluster = cluster
+        self._random = random.Random(seed)
         self.namespace = namespace
 
     async def create(self, plural: str, obj: Object) -> None:
         await self._cluster.create(RESOURCES[plural], obj, self.namespace)
+        await self._think()
 
     async def patch(self, plural: str, name: str, patch: Object) -> None:
         await self._cluster.patch(RESOURCES[plural], name, patch, self.namespace)
+        await self._think()
 
     async def json_patch(self, plural: str, name: str, patch: list[Object]) -> None:
         path = RESOURCES[plural].path(self.namespace, name)
         await self._cluster.api.do("PATCH", path, patch, content_type=JSON_PATCH)
+        await self._think()
 
     async def delete(self, plural: str, name: str) -> None:
         await self._cluster.delete(RESOURCES[plural], name, self.namespace)
+        await self._think()
 
     async def list(self, plural: str) -> dict[str, Object]:
         found = await self._cluster.list(RESOURCES[plural], self.namespace)
@@ -72,6 +80,9 @@ class KubernetesHands(Hands):
 
     async def a_while(self) -> None:
         await asyncio.sleep(2 * RECHECK)
+
+    async def _think(self) -> None:
+        await asyncio.sleep(self._random.choice((0, 0, 0.005, 0.02, 0.1)))
 
 
 def impatient(client: Client, lease: str, namespace: str) -> LeaderElector:
@@ -105,15 +116,23 @@ async def operate(
 async def recorded(hands: KubernetesHands, cluster: KubernetesCluster) -> AsyncIterator[None]:
     """Checks the invariants, afterwards: versions put the changes of all resources in their order."""
     changes: list[tuple[str, Object]] = []
+    ended = asyncio.Event()
+    missing = set(LAST)
 
     async def record(plural: str) -> None:
         async with cluster.api.watch(RESOURCES[plural].path(hands.namespace), {}) as events:
             async for event in events:
-                changes.append((plural, event))  # noqa: PERF401 - what came before the end counts
+                changes.append((plural, event))
+                if event["object"]["metadata"]["name"] == "last":
+                    missing.discard(plural)
+                    if not missing:
+                        ended.set()
 
     async with living(*(record(plural) for plural in RESOURCES)):
         yield
-        await asyncio.sleep(RECHECK)  # for the last of them
+        for plural, last in LAST.items():
+            await hands.create(plural, last)
+        await asyncio.wait_for(ended.wait(), PATIENCE)
     invariants = Invariants()
     for plural, event in sorted(
         changes, key=lambda change: int(change[1]["object"]["metadata"]["resourceVersion"])
@@ -127,34 +146,53 @@ async def recorded(hands: KubernetesHands, cluster: KubernetesCluster) -> AsyncI
 async def tell(
     cluster: KubernetesCluster,
     *deaths: Iterable[Death],
+    seed: int,
     lease: str = "",
     user: str = "admin",
     namespace: str = "",
 ) -> int:
     """The story in a namespace of its own, with an operator for each of the deaths; says how many happened."""
     died: list[Death | None] = []
-    hands = KubernetesHands(cluster, namespace or await cluster.new_namespace())
-    async with recorded(hands, cluster):
-        await before(hands)
-        async with living(*(operate(cluster, hands.namespace, each, died, lease, user) for each in deaths)):
-            await story(hands)
+    hands = KubernetesHands(cluster, namespace or await cluster.new_namespace(), seed)
+    try:
+        async with recorded(hands, cluster):
+            await before(hands)
+            async with living(
+                *(operate(cluster, hands.namespace, each, died, lease, user) for each in deaths)
+            ):
+                await story(hands)
+    except BaseException as error:
+        error.add_note(f"seed {seed}")
+        raise
     return len(died)
 
 
-async def test_it_may_die_at_any_request(real: KubernetesCluster) -> None:
-    half = len(DEATHS) // 2
-    died = 0
-    for deaths in (DEATHS[:half], DEATHS[half:]):
-        died += sum(await asyncio.gather(*(tell(real, [death]) for death in deaths)))
-    assert died > 10
+async def tell_two(cluster: KubernetesCluster, seed: int, lease: str = "") -> int:
+    """The story with two operators: one dies twice, the other one once."""
+    dice = random.Random(seed)
+    deaths = [Death(dice.randint(1, 40), dice.random() < 0.5) for _ in range(2)]
+    return await tell(cluster, deaths, deaths[:1], seed=seed, lease=lease)
+
+
+async def all_of(stories: Iterable[Coroutine[Any, Any, int]]) -> int:
+    """Side by side, as most of a story is waiting; the first that fails ends the others."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(each) for each in stories]
+    return sum(task.result() for task in tasks)
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + 25) for first in range(0, POINTS, 25)], ids=str)
+async def test_it_may_die_at_any_request(real: KubernetesCluster, seeds: range) -> None:
+    died = await all_of(tell(real, [death_at(seed)], seed=seed) for seed in seeds)
+    assert died > 0.7 * len(seeds)
 
 
 async def test_two_may_compete(real: KubernetesCluster) -> None:
-    await tell(real, DEATHS[3:6], DEATHS[5:7])
+    assert await all_of(tell_two(real, seed) for seed in range(25)) > 25
 
 
 async def test_one_of_two_may_lead(real: KubernetesCluster) -> None:
-    await tell(real, DEATHS[3:6], DEATHS[5:7], lease="storage-operator")
+    assert await all_of(tell_two(real, seed, "storage-operator") for seed in range(5)) > 5
 
 
 async def test_its_rights_suffice(real: KubernetesCluster) -> None:
@@ -169,6 +207,6 @@ async def test_its_rights_suffice(real: KubernetesCluster) -> None:
     await real.create(Resource(f"{RBAC}/v1", "clusterroles", namespaced=False), role)
     await real.create(Resource(f"{RBAC}/v1", "rolebindings"), binding, namespace)
     events = Resource("events.k8s.io/v1", "events")
-    await tell(real, [], lease="storage-operator", user="powerless", namespace=namespace)
+    await tell(real, [], seed=0, lease="storage-operator", user="powerless", namespace=namespace)
     reasons = {event["reason"] for event in (await real.list(events, namespace)).values()}
     assert reasons >= {"Protected", "StillMounted", "Released", "Mounted", "WaitingForCave"}
