@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from time import perf_counter
 
-TURN = 0.002
+TURN = 0.0005
 """Seconds that one piece of work may hold the event loop before it lets others run."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 from ..deltas import DELETED, DeletedFinalStateUnknown, Delta, DeltaType
@@ -12,8 +12,12 @@ from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
 from .queue import FIFO, LONGEST_BATCH, Item
+from .sliced_dict import SlicedDict
 
 Deltas = tuple[Delta, ...]
+
+MANY = 100_000
+"""Keys from which on one dict of them would hold the event loop where it grows."""
 
 
 class DeltaFIFO(FIFO):
@@ -51,7 +55,7 @@ class DeltaFIFO(FIFO):
             KeyFuncError: There are no deltas, or their object has no key.
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held():
+        async with self._held:
             self._deltas.add_if_not_present(deltas)
 
     def get_by_key(self, key: str) -> list[Delta] | None:
@@ -76,8 +80,9 @@ class DeltaState:
             about one of Deltas, where it would go through a hundred thousand lists again and again.
         queue: The keys in the order of popping; the same keys as ``items``.
         populated: Whether a first Replace, or any other verb, has been seen.
-        initial_population: The keys of the first Replace that are still to be worked off. Keys, not their number:
-            what is queued meanwhile must not stand in for an item that was put back.
+        initial_waiting: How many keys of the first Replace nobody has popped yet. They are the first ones of the queue.
+        initial_popped: Those that were, and are not worked off. Keys, not their number: what is queued meanwhile must
+            not stand in for an item that was put back.
     """
 
     def __init__(
@@ -87,10 +92,11 @@ class DeltaState:
         emit_delta_type_replaced: bool,
         transformer: Transformer | None,
     ) -> None:
-        self.items: dict[str, Deltas] = {}
+        self.items: MutableMapping[str, Deltas] = {}
         self.queue: deque[str] = deque()
         self.populated = False
-        self.initial_population: set[str] = set()
+        self.initial_waiting = 0
+        self.initial_popped: set[str] = set()
         self._key_func = keyed_by(key_func)
         self._known = Known(known_objects)
         self._replace_type = DeltaType.REPLACED if emit_delta_type_replaced else DeltaType.SYNC
@@ -131,41 +137,44 @@ class DeltaState:
 
         Everything is prepared aside, so that abandoning it before its end changes nothing.
         """
-        listed: set[str] = set()
-        staged: dict[str, Deltas] = {}
+        unstaged: set[str] = set()  # no set of all that was listed: where that grows, it holds the event loop
+        staged = _Staged(self, len(objects))
         rejected: list[RejectedObjectError] = []
         for obj in objects:
             try:
                 key = self.key_of(obj)
-                listed.add(key)
-                if not isinstance(obj, ExplicitKey):
+                if isinstance(obj, ExplicitKey):
+                    unstaged.add(key)
+                else:
                     delta = Delta(self._replace_type, transformed(self._transformer, key, obj))
-                    staged[key] = _appended(staged.get(key) or self.items.get(key, ()), delta)
+                    staged.put(key, _appended(staged.items.get(key) or self.items.get(key, ()), delta))
+            except TransformError as error:
+                unstaged.add(error.key)
+                rejected.append(error)
             except RejectedObjectError as error:
                 rejected.append(error)
             yield
-        for missing in self._missing(listed):
+        for missing in self._missing(staged.items, unstaged):
             if missing is not None:
                 tombstone = DeletedFinalStateUnknown(missing, self._last_state(missing))
-                staged[missing] = _appended(self.items.get(missing, ()), Delta(DeltaType.DELETED, tombstone))
+                staged.put(
+                    missing, _appended(self.items.get(missing, ()), Delta(DeltaType.DELETED, tombstone))
+                )
             yield
-        initial: set[str] = set()
-        if not self.populated:
-            for key in staged:
-                initial.add(key)
-                yield
+        initial = len(staged.items)
         yield from self._take_over(staged)
         if not self.populated:
             self.populated = True
-            self.initial_population = initial
+            self.initial_waiting = initial
         RejectedObjectError.raise_first(rejected)
 
     def resync(self) -> Iterator[None]:
         """Record a Sync of each known object that has nothing queued: a Sync never follows newer news."""
-        staged: dict[str, Deltas] = {}
-        for key in self._known.list_keys():
+        known = self._known.list_keys()
+        staged = _Staged(self, len(known))
+        for key in known:
             if key not in self.items and (obj := self._known.state(key)) is not None:
-                staged[key] = (Delta(DeltaType.SYNC, obj),)
+                staged.put(key, (Delta(DeltaType.SYNC, obj),))
             yield
         yield from self._take_over(staged)
 
@@ -176,25 +185,40 @@ class DeltaState:
         self._insert(key, deltas)
 
     def take(self) -> Item:
+        is_in_initial_list = not self.has_synced()
         key = self.queue.popleft()
+        if self.initial_waiting:
+            self.initial_waiting -= 1
+            self.initial_popped.add(key)
         deltas = self.items.pop(key)
-        return Item(list(deltas), not self.has_synced(), {key: deltas})
+        self._note_taken()
+        return Item(list(deltas), is_in_initial_list, {key: deltas})
 
     def take_batch(self) -> Item:
         """Remove the oldest items, as many as may be processed together: all or none of the initial list."""
-        queue, items, initial = self.queue, self.items, self.initial_population
+        queue, items = self.queue, self.items
         is_in_initial_list = not self.has_synced()
-        still_initial = len(initial)
+        waiting, popped = self.initial_waiting, self.initial_popped
+        left = waiting + len(
+            popped
+        )  # of the initial list: what was popped was put back, or it would not be there
         by_key: dict[str, Deltas] = {}
         deltas: list[Delta] = []
         for _ in range(min(len(queue), LONGEST_BATCH)):
             key = queue.popleft()
             by_key[key] = of_key = items.pop(key)
             deltas += of_key
-            if initial and key in initial:
-                still_initial -= 1
-                if not still_initial:
+            if left:
+                if waiting:
+                    waiting -= 1
+                    popped.add(key)
+                    left -= 1
+                elif key in popped:
+                    left -= 1
+                if not left:
                     break
+        self.initial_waiting = waiting
+        self._note_taken()
         return Item(deltas, is_in_initial_list, by_key)
 
     def put_back(self, item: Item) -> None:
@@ -202,35 +226,33 @@ class DeltaState:
             self._insert(key, deltas)
 
     def done(self, item: Item) -> None:
-        self.initial_population.difference_update(item.by_key)
+        self.initial_popped.difference_update(item.by_key)
 
     def has_synced(self) -> bool:
-        return self.populated and not self.initial_population
+        return self.populated and not self.initial_waiting and not self.initial_popped
 
     def _insert(self, key: str, deltas: Iterable[Delta]) -> None:
         if key not in self.items:
             self.queue.append(key)
             self.items[key] = tuple(deltas)
 
-    def _take_over(self, staged: dict[str, Deltas]) -> Iterator[None]:
-        """Queue these, in place of what is queued for their keys; changes nothing before its end."""
-        news: list[str] = []
-        for key in staged:
-            if key not in self.items:
-                news.append(key)
-            yield
-        for key, deltas in self.items.items():
-            staged.setdefault(key, deltas)
-            yield
-        self.queue.extend(news)
-        self.items = staged
+    def _note_taken(self) -> None:
+        if not self.queue:
+            self.items = {}  # a dict keeps the size that it once had
 
-    def _missing(self, listed: set[str]) -> Iterator[str | None]:
-        """The keys that were not listed, queued ones first; None stands for one that was."""
+    def _take_over(self, staged: _Staged) -> Iterator[None]:
+        """Queue these, in place of what is queued for their keys; changes nothing before its end."""
+        for key, deltas in self.items.items():
+            staged.items.setdefault(key, deltas)
+            yield
+        self.queue, self.items = staged.queue, staged.items
+
+    def _missing(self, staged: Container[str], unstaged: Container[str]) -> Iterator[str | None]:
+        """The keys that are in neither, queued ones first; None stands for one that is."""
         for key in self.items:
-            yield None if key in listed else key
+            yield None if key in staged or key in unstaged else key
         for key in self._known.list_keys():
-            yield None if key in listed or key in self.items else key
+            yield None if key in staged or key in unstaged or key in self.items else key
 
     def _last_state(self, key: str) -> Any:
         """The newest state of a key that is known here, out of its tombstone if it is in one."""
@@ -238,6 +260,28 @@ class DeltaState:
             newest = self.items[key][-1].object
             return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
         return self._known.state(key)
+
+
+class _Staged:
+    """What is to take the place of a queue's items and order, aside.
+
+    Args:
+        state: The queue's state, which must not change meanwhile.
+        most: How many keys there may be.
+    """
+
+    __slots__ = ("_queued", "items", "queue")
+
+    def __init__(self, state: DeltaState, most: int) -> None:
+        self.items: MutableMapping[str, Deltas] = SlicedDict() if most > MANY else {}
+        self.queue = state.queue.copy()
+        self._queued = state.items
+
+    def put(self, key: str, deltas: Deltas) -> None:
+        """Have these deltas queued for a key, at its place if it is queued."""
+        if key not in self.items and key not in self._queued:
+            self.queue.append(key)
+        self.items[key] = deltas
 
 
 def _appended(deltas: Deltas, delta: Delta) -> Deltas:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence, Sized
-from contextlib import asynccontextmanager
-from inspect import isawaitable
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass
+from inspect import isawaitable, iscoroutine
 from time import perf_counter
+from types import TracebackType
 from typing import Any, Protocol
 
 import msgspec
@@ -45,6 +46,52 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     def count(self) -> int:
         """How many the queue counts it for."""
         return len(self.by_key) or len(self.deltas)
+
+
+@dataclass(slots=True)
+class Begun:
+    """The call of a process function, and what came of it.
+
+    Attributes:
+        item: Given to it.
+        result: What it returned, perhaps to be awaited.
+        error: What it raised.
+        interrupted: The cancellation of the pop whose call it is, that came before it was finished.
+    """
+
+    item: Item
+    result: object = None
+    error: BaseException | None = None
+    interrupted: asyncio.CancelledError | None = None
+
+    def give_up(self, interrupted: asyncio.CancelledError) -> None:
+        """Its pop was cancelled: what was to be awaited never is."""
+        self.interrupted = interrupted
+        if self.result is not None and isawaitable(self.result):
+            self.error = interrupted
+            if iscoroutine(self.result):
+                self.result.close()
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A pop of batches that waits for an item.
+
+    Attributes:
+        count: How many items were worked off for it.
+        begun: The call for it that it has to finish.
+    """
+
+    process: Process
+    process_batch: Process
+    task: asyncio.Task[Any] | None
+    count: int = 0
+    begun: Begun | None = None
+
+    @property
+    def was_served(self) -> bool:
+        """Whether a batch was processed for it."""
+        return self.count > 0 or self.begun is not None
 
 
 class QueueState(Protocol):
@@ -92,8 +139,10 @@ class FIFO:
     All waiting is on one condition, and whoever held it wakes all on leaving: ``notify(1)`` would lose a
     wake-up whose waiter is cancelled (CPython before 3.13).
 
-    One item is processed at a time, however many pop. The queue is held meanwhile; with ``room`` it is let go while
-    an async process function waits, and held up again for who adds once so many items are queued.
+    One item is processed at a time, however many pop. While somebody waits to pop a batch, it is processed in the very
+    step that adds it: until he woke up, all else that is ready would have had its turn. The queue is held meanwhile;
+    with ``room`` it is let go while an async process function waits, and held up again for who adds once so many
+    items are queued.
 
     Cancellation: a cancelled verb has done nothing; a pop that is cancelled inside process has put its item back.
 
@@ -111,6 +160,9 @@ class FIFO:
         self._is_let_go = False
         self._held_up = 0  # how many wait for room
         self._changed = asyncio.Condition()
+        self._held = Hold(self)
+        self._held_to_add = Hold(self, to_add=True)
+        self._waiting: Waiting | None = None
         self._processing: asyncio.Task[Any] | None = None
         self._taken: list[Item] = []  # by the pop that is processing
         self._closed = False
@@ -145,12 +197,13 @@ class FIFO:
         """
         rejected: list[RejectedObjectError] = []
         enqueue = self._state.enqueue
-        async with self._held_to_add():
+        async with self._held_to_add:
             for delta in events:
                 try:
                     enqueue(delta)
                 except RejectedObjectError as error:
                     rejected.append(error)
+            self._serve_who_waits()
         RejectedObjectError.raise_first(rejected)
 
     async def replace(self, objects: Sequence[Any], resource_version: str = "") -> None:
@@ -165,7 +218,7 @@ class FIFO:
             RejectedObjectError: As ``apply``: what could be taken was.
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held_to_add():
+        async with self._held_to_add:
             await in_turns(self._state.replace(objects, resource_version))
 
     async def resync(self) -> None:
@@ -174,7 +227,7 @@ class FIFO:
         Raises:
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held_to_add():
+        async with self._held_to_add:
             await in_turns(self._state.resync())
 
     async def pop(self, process: Process) -> list[Delta]:
@@ -193,7 +246,7 @@ class FIFO:
 
         Cancellation: cancelled inside ``process``, the item goes back.
         """
-        async with self._held():
+        async with self._held:
             await self._wait_for_item()
             return (await self._work_off(process, 1))[-1].deltas
 
@@ -212,12 +265,21 @@ class FIFO:
         Returns:
             How many items were worked off, those that went back among them.
 
+        Cancellation: as for ``pop``. What was worked off while it waited stays so.
+
         Raises:
             FIFOClosedError: The queue is closed and empty.
         """
-        async with self._held():
-            await self._wait_for_item()
-            return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
+        async with self._held:
+            if process_batch is None:
+                await self._wait_for_item()
+                return sum(item.count for item in await self._work_off(process, LONGEST_BATCH))
+            waiting = Waiting(process, process_batch, asyncio.current_task())
+            await self._wait_for_item(waiting)
+            if waiting.count:
+                return waiting.count
+            items = await self._work_off(process, LONGEST_BATCH, process_batch, waiting.begun)
+            return sum(item.count for item in items)
 
     def has_synced(self) -> bool:
         """Whether the items of the first Replace have been worked off, or the first verb was another one."""
@@ -261,30 +323,21 @@ class FIFO:
         """How many items wait."""
         return len(self._state.queue)
 
-    @asynccontextmanager
-    async def _held(self) -> AsyncIterator[None]:
-        """Hold the queue, which nobody else is then using."""
-        self._refuse_own_process()
-        async with self._changed:
+    async def _wait_for_room(self) -> None:
+        while self._processing is not None and len(self._state.queue) >= self._room:
+            self._refuse_own_process()
+            self._held_up += 1
             try:
-                yield
+                await self._changed.wait()
             finally:
-                self._high_water = max(self._high_water, len(self._state.queue))
-                self._note_synced()
-                self._changed.notify_all()
+                self._held_up -= 1
 
-    @asynccontextmanager
-    async def _held_to_add(self) -> AsyncIterator[None]:
-        """Hold the queue once there is room to add."""
-        async with self._held():
-            while self._processing is not None and len(self._state.queue) >= self._room:
-                self._refuse_own_process()
-                self._held_up += 1
-                try:
-                    await self._changed.wait()
-                finally:
-                    self._held_up -= 1
-            yield
+    def _leave(self) -> None:
+        """Wake all and let go."""
+        self._high_water = max(self._high_water, len(self._state.queue))
+        self._note_synced()
+        self._changed.notify_all()
+        self._changed.release()
 
     def _refuse_own_process(self) -> None:
         """Find out that a process function is about to wait for its own end."""
@@ -295,48 +348,91 @@ class FIFO:
                 "the queue is held while process runs; add to it after process has returned, from another task"
             )
 
-    async def _wait_for_item(self) -> None:
-        while self._processing is not None or not len(self._state.queue):
+    async def _wait_for_item(self, waiting: Waiting | None = None) -> None:
+        """Wait until there is one, or until one was worked off for who waits."""
+        while (waiting is None or not waiting.was_served) and (
+            self._processing is not None or not len(self._state.queue)
+        ):
             if self._processing is asyncio.current_task():
                 raise QueueHeldError("process popped from its own queue, which waits for process to return")
             if self._closed and self._processing is None:
                 raise FIFOClosedError("the queue is closed")
-            await self._changed.wait()
+            self._waiting = self._waiting or waiting
+            try:
+                await self._changed.wait()
+            except asyncio.CancelledError as error:
+                if waiting is None or waiting.begun is None:
+                    raise
+                waiting.begun.give_up(error)
+            finally:
+                if self._waiting is waiting:
+                    self._waiting = None
+
+    def _serve_who_waits(self) -> None:
+        """Work off a batch for a pop that waits. What is to be awaited, or raised, is for the pop to deal with."""
+        waiting = self._waiting
+        if waiting is None or self._processing is not None or not len(self._state.queue):
+            return
+        self._waiting = None
+        self._processing = waiting.task
+        started = perf_counter()
+        begun = self._begin(waiting.process, waiting.process_batch)
+        if begun.result is not None or begun.error is not None:
+            waiting.begun = begun
+            return
+        waiting.count = begun.item.count
+        if begun.item.is_in_initial_list:
+            self._state.done(begun.item)
+        self._note_slow(begun.item, perf_counter() - started)
+        self._processing = None
+        self._taken = []
+
+    def _begin(self, process: Process, process_batch: Process | None) -> Begun:
+        """Take the oldest items and give them to who processes them."""
+        item = self._state.take() if process_batch is None else self._state.take_batch()
+        self._taken.append(item)
+        call = process if process_batch is None or item.count == 1 else process_batch
+        try:
+            # What goes back stays as it was.
+            return Begun(item, call(list(item.deltas), item.is_in_initial_list))
+        except BaseException as error:
+            return Begun(item, error=error)
 
     async def _work_off(
-        self, process: Process, most: int, process_batch: Process | None = None
+        self,
+        process: Process,
+        most: int,
+        process_batch: Process | None = None,
+        begun: Begun | None = None,
     ) -> list[Item]:
         """Process the oldest items, so many at most and for one turn of the loop, or one batch of them; the first
-        put back is the last.
+        put back is the last. A call that was begun comes first.
 
         While somebody is held up it goes on with another turn: between two pops they would get in.
         """
         state = self._state
-        take = state.take if process_batch is None else state.take_batch
         turn = Turn(over=process_batch is not None)
-        items = self._taken = list[Item]()
+        items = self._taken
         self._processing = asyncio.current_task()
         now = perf_counter()
         try:
-            while len(state.queue) and len(items) < most:
-                if items and now >= turn.end:
+            while begun is not None or (len(state.queue) and len(items) < most):
+                if begun is None and items and now >= turn.end:
                     if not self._held_up or len(state.queue) < self._room:
                         break
                     await self._pause(turn)
                     now = perf_counter()
-                item = take()
-                items.append(item)
+                call, begun = begun or self._begin(process, process_batch), None
+                item, interrupted = call.item, call.interrupted
                 finished = True
-                interrupted: asyncio.CancelledError | None = None
                 try:
-                    call = process if process_batch is None or item.count == 1 else process_batch
-                    # What goes back stays as it was.
-                    result = call(list(item.deltas), item.is_in_initial_list)
-                    if result is not None and isawaitable(result):
+                    if call.error is not None:
+                        raise call.error
+                    if call.result is not None and isawaitable(call.result):
                         if self._room:
                             self._let_go()
                         try:
-                            await result
+                            await call.result
                         finally:
                             if self._is_let_go:
                                 interrupted = await self._hold_again()
@@ -358,8 +454,7 @@ class FIFO:
                     if interrupted is not None:
                         raise interrupted
                 started, now = now, perf_counter()
-                if now - started > SLOW_POP:
-                    self._note_slow(item, now - started)
+                self._note_slow(item, now - started)
         finally:
             self._processing = None
             self._taken = []
@@ -399,7 +494,40 @@ class FIFO:
             self._synced.set()
 
     def _note_slow(self, item: Item, seconds: float) -> None:
+        if seconds <= SLOW_POP:
+            return
         waiting, deltas = len(self._state.queue), item.deltas
         if waiting > SLOW_POP_DEPTH and seconds > SLOW_POP * min(len(deltas), 10):
             what = key_and_version(deltas[0].object)[0] if len(deltas) == 1 else f"{len(deltas)} deltas"
             logger.warning("processing %s took %.0f ms, with %d waiting", what, seconds * 1000, waiting)
+
+
+class Hold:
+    """Holding a queue, which nobody else is then using: ``async with``. As it goes with each event, no generator.
+
+    Args:
+        queue: Which.
+        to_add: Whether to wait for room, too.
+    """
+
+    __slots__ = ("_queue", "_to_add")
+
+    def __init__(self, queue: FIFO, *, to_add: bool = False) -> None:
+        self._queue = queue
+        self._to_add = to_add
+
+    async def __aenter__(self) -> None:
+        queue = self._queue
+        queue._refuse_own_process()
+        await queue._changed.acquire()
+        if self._to_add and queue._processing is not None:
+            try:
+                await queue._wait_for_room()
+            except BaseException:
+                queue._leave()
+                raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._queue._leave()

@@ -294,6 +294,105 @@ class TestBatches:
         assert not fifo.has_synced()
 
 
+class TestServingWhoWaits:
+    """A batch is processed in the step that adds it, if somebody waits to pop one."""
+
+    async def waiting(self, process: Any) -> tuple[Fifo, asyncio.Task[int]]:
+        fifo = new_fifo()
+        popping = asyncio.create_task(fifo.pop_batch(process, process))
+        await turns(2)
+        return fifo, popping
+
+    async def test_it_is_processed_when_add_returns(self) -> None:
+        seen: list[str] = []
+        fifo, popping = await self.waiting(
+            lambda deltas, initial: seen.extend(each.object.name for each in deltas)
+        )
+        await fifo.apply([Delta(ADDED, pod("a")), Delta(ADDED, pod("b"))])
+        assert seen == ["a", "b"]
+        assert (len(fifo), fifo.unfinished) == (0, 0)
+        await fifo.add(pod("c"))  # nobody waits any more, until the pop has returned
+        assert seen == ["a", "b"]
+        assert await popping == 2
+        assert await fifo.pop_batch(ignore, ignore) == 1
+
+    async def test_one_of_many_that_wait(self) -> None:
+        seen: list[int] = []
+        fifo = new_fifo()
+        poppers = [
+            asyncio.create_task(fifo.pop_batch(process, process))
+            for process in [lambda deltas, initial, n=n: seen.append(n) for n in range(3)]
+        ]
+        await turns(2)
+        await fifo.add(pod("a"))
+        assert seen == [0]
+        await turns(4)
+        await fifo.add(pod("b"))
+        assert len(seen) == 2
+        await turns(4)
+        assert [popper.done() for popper in poppers] == [number in seen for number in range(3)]
+        await finish(*poppers)
+        assert await is_free(fifo)
+
+    async def test_what_it_raises_is_the_pops(self) -> None:
+        def fail(deltas: Deltas, initial: bool) -> None:
+            raise KeyError
+
+        fifo, popping = await self.waiting(fail)
+        await fifo.add(pod("a"))
+        with pytest.raises(KeyError):
+            await popping
+        assert len(fifo) == 0
+        assert await is_free(fifo)
+
+    @pytest.mark.parametrize("interrupted", [False, True])
+    async def test_a_requeue_is_put_back(self, interrupted: bool) -> None:
+        def refuse(deltas: Deltas, initial: bool) -> None:
+            raise RequeueError
+
+        fifo, popping = await self.waiting(refuse)
+        await fifo.add(pod("a"))
+        if interrupted:
+            popping.cancel()
+        await asyncio.wait([popping])
+        assert popping.cancelled() is interrupted
+        assert keys(fifo) == ["ns/a"]
+        assert await is_free(fifo)
+
+    async def test_what_is_to_be_awaited_is_so_by_the_pop(self) -> None:
+        gate = Gate()
+        fifo, popping = await self.waiting(gate)
+        await fifo.add(pod("a"))
+        adding = asyncio.create_task(fifo.add(pod("b")))
+        await gate.entered.wait()
+        await turns(4)
+        assert fifo.unfinished == 1
+        assert not adding.done()  # it is held
+        gate.let_go.set()
+        assert await popping == 1
+        await adding
+
+    @pytest.mark.parametrize("count", range(8))
+    async def test_cancelled_in_the_middle_it_goes_back(self, count: int) -> None:
+        gate = Gate()
+        fifo, popping = await self.waiting(gate)
+        await fifo.add(pod("a"))
+        await turns(count)
+        popping.cancel()
+        await asyncio.wait([popping])
+        assert popping.cancelled()
+        assert keys(fifo) == ["ns/a"]
+        assert await is_free(fifo)
+
+    async def test_cancelled_before_it_woke_what_was_done_stays_done(self) -> None:
+        fifo, popping = await self.waiting(ignore)
+        await fifo.add(pod("a"))
+        popping.cancel()
+        await asyncio.wait([popping])
+        assert len(fifo) == fifo.unfinished == 0
+        assert await is_free(fifo)
+
+
 class TestClosing:
     async def test_c15_what_is_queued_is_popped_first(self) -> None:
         fifo = await filled("a", "b")
@@ -506,7 +605,9 @@ async def test_a_list_of_a_hundred_thousand_lets_others_run() -> None:
 
 moves = st.lists(
     st.tuples(
-        st.sampled_from(["add", "pop", "pop_batch", "cancel", "turn", "requeue", "replace"]),
+        st.sampled_from(
+            ["add", "pop", "pop_batch", "pop_many", "pop_at_once", "cancel", "turn", "requeue", "replace"]
+        ),
         st.integers(0, 5),
     ),
     max_size=30,
@@ -527,7 +628,10 @@ async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, i
         if refuse:
             refuse.pop()
             raise RequeueError
-        processed[deltas[-1].object.key] = deltas[-1].object.resource_version
+        done(deltas, initial)
+
+    def done(deltas: Deltas, initial: bool) -> None:
+        processed.update((delta.object.key, delta.object.resource_version) for delta in deltas)
 
     async def add(obj: Any) -> None:
         await fifo.add(obj)
@@ -546,6 +650,9 @@ async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, i
             tasks.append(asyncio.create_task(replace([pod(name, version=str(number)) for name in "abc"])))
         elif move in ("pop", "pop_batch"):
             tasks.append(asyncio.create_task(getattr(fifo, move)(process)))
+        elif move in ("pop_many", "pop_at_once"):
+            how = process if move == "pop_many" else done
+            tasks.append(asyncio.create_task(fifo.pop_batch(how, how)))
         elif move == "requeue":
             refuse.append(None)
         elif move == "turn":

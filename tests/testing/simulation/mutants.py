@@ -52,7 +52,7 @@ MUTANTS = [
     Mutant(
         "lost tombstone (delta)",
         "fifo/delta_fifo.py",
-        "for missing in self._missing(listed):",
+        "for missing in self._missing(staged.items, unstaged):",
         "for missing in ():",
     ),
     Mutant(
@@ -100,7 +100,7 @@ MUTANTS = [
     Mutant(
         "synced before the first list was worked off (delta)",
         "fifo/delta_fifo.py",
-        "return self.populated and not self.initial_population",
+        "return self.populated and not self.initial_waiting and not self.initial_popped",
         "return self.populated",
     ),
     Mutant(
@@ -266,16 +266,28 @@ MUTANTS = [
     Mutant(
         "one waiter is woken, not all",
         "fifo/queue.py",
-        "                self._note_synced()\n                self._changed.notify_all()",
-        "                self._note_synced()\n                self._changed.notify()",
+        "        self._note_synced()\n        self._changed.notify_all()",
+        "        self._note_synced()\n        self._changed.notify()",
         "",
         "In an informer one task alone waits for items.",
     ),
     Mutant(
         "nobody is woken by what is queued",
         "fifo/queue.py",
-        "                self._note_synced()\n                self._changed.notify_all()",
-        "                self._note_synced()",
+        "        self._note_synced()\n        self._changed.notify_all()",
+        "        self._note_synced()",
+    ),
+    Mutant(
+        "what is worked off for a pop that waits is never over",
+        "fifo/queue.py",
+        "        self._note_slow(begun.item, perf_counter() - started)\n        self._processing = None\n",
+        "        self._note_slow(begun.item, perf_counter() - started)\n",
+    ),
+    Mutant(
+        "what a call for a pop that waits left to do is not done",
+        "fifo/queue.py",
+        "            waiting.begun = begun\n            return",
+        "            pass",
     ),
     Mutant(
         "a deletion swallows what came before it is processed (delta)",
@@ -358,7 +370,7 @@ MUTANTS = [
     Mutant(
         "a batch goes past the end of the first list (delta)",
         "fifo/delta_fifo.py",
-        "                if not still_initial:\n                    break\n",
+        "                if not left:\n                    break\n",
         "",
         "",
         "A change would have to be queued between the first list and its being worked off, which follows at once.",
