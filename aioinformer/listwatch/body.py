@@ -77,6 +77,7 @@ class ListBodySplitter:
         self._enough = PIECE
         self._head = b""
         self._type_meta: TypeMeta | None = None
+        self._shortest = LONGEST_OBJECT  # item so far
 
     def feed(self, chunk: bytes) -> ListResult | None:
         """Take a chunk; a piece if that completes one. Versions and tokens are on the last piece only.
@@ -94,7 +95,7 @@ class ListBodySplitter:
         objects: list[bytes | KubeObject] = []
         end = 0
         if self._head:
-            objects, end = _complete_items(data, self._type_meta, by_brackets=len(data) > SUSPICIOUS)
+            objects, end = self._complete_items(data, by_brackets=len(data) > SUSPICIOUS)
         rest = data[end:]
         self._pending.add(rest)
         # After a vain search twice as much must come before the next: all of them cost no more than the last.
@@ -121,7 +122,7 @@ class ListBodySplitter:
                 rest = rest if self._head else self._take_head(rest)
                 if not self._head:
                     raise
-                objects, end = _complete_items(rest, self._type_meta, by_brackets=True)
+                objects, end = self._complete_items(rest, by_brackets=True)
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
@@ -155,49 +156,48 @@ class ListBodySplitter:
         self._type_meta = parsed.type_meta
         return data[items.end() :].lstrip()
 
+    def _complete_items(self, data: bytes, *, by_brackets: bool) -> tuple[list[bytes | KubeObject], int]:
+        """The items at the beginning of data that are complete, and where what is left begins.
 
-def _complete_items(
-    data: bytes, type_meta: TypeMeta | None, *, by_brackets: bool
-) -> tuple[list[bytes | KubeObject], int]:
-    """The items at the beginning of data that are complete, and where what is left begins.
-
-    Args:
-        data: Items, from the beginning of one on.
-        type_meta: apiVersion and kind of the items, for items that do not carry them.
-        by_brackets: Whether what msgspec cannot parse is cut off by its brackets, rather than awaited. One that is
-            the list's last is complete, too, then.
-    """
-    items: list[bytes | KubeObject] = []
-    view, begin = memoryview(data), 0
-    between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
-    while True:
-        if (probable := data.find(between, begin)) >= 0:
+        Args:
+            data: Items, from the beginning of one on.
+            by_brackets: Whether what msgspec cannot parse is cut off by its brackets, rather than awaited. One that is
+                the list's last is complete, too, then.
+        """
+        items: list[bytes | KubeObject] = []
+        view, begin = memoryview(data), 0
+        between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
+        while True:
+            # An item that is much shorter than all before it is not missed: what seems to be it cannot be read.
+            if (probable := data.find(between, begin + self._shortest // 4 * 3)) >= 0:
+                try:
+                    items.append(KubeObject.from_bytes(data[begin : probable + 1], self._type_meta))
+                except DecodeError:
+                    pass
+                else:
+                    self._shortest = min(self._shortest, probable + 1 - begin)
+                    begin = probable + 2
+                    continue
+            end, comma = 0, None
             try:
-                items.append(KubeObject.from_bytes(data[begin : probable + 1], type_meta))
-            except DecodeError:
-                pass
-            else:
-                begin = probable + 2
-                continue
-        end, comma = 0, None
-        try:
-            _decode_value(view[begin:])
-        except RecursionError:
-            end = _end_of_brackets(data, begin)
-        except DECODE_ERRORS as error:
-            if found := _END_OF_VALUE.search(str(error)):
-                end = begin + int(found[1]) - 1
-            elif by_brackets:
+                _decode_value(view[begin:])
+            except RecursionError:
                 end = _end_of_brackets(data, begin)
-        if end:
-            comma = _COMMA.match(data, end)
-        if comma is None:
-            if by_brackets and end and _END_OF_LIST.match(data, end):
-                items.append(data[begin:end])
-                begin = end
-            return items, begin
-        items.append(data[begin:end].rstrip())
-        begin = comma.end()
+            except DECODE_ERRORS as error:
+                if found := _END_OF_VALUE.search(str(error)):
+                    end = begin + int(found[1]) - 1
+                elif by_brackets:
+                    end = _end_of_brackets(data, begin)
+            if end:
+                comma = _COMMA.match(data, end)
+            if comma is None:
+                if by_brackets and end and _END_OF_LIST.match(data, end):
+                    items.append(data[begin:end])
+                    begin = end
+                return items, begin
+            items.append(data[begin:end].rstrip())
+            self._shortest = min(self._shortest, end - begin)
+            begin = comma.end()
 
 
 def _bytes_of(item: bytes | KubeObject) -> bytes:
