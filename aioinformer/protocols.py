@@ -157,6 +157,11 @@ class Queue(Protocol):
     def is_closed(self) -> bool: ...
 
     @property
+    def worked_off(self) -> int:
+        """How many items were ever worked off, those that went back counted each time."""
+        ...
+
+    @property
     def unfinished(self) -> int:
         """How many items wait, or were taken by a pop that has not returned yet."""
         ...

@@ -76,7 +76,6 @@ class Controller(Running):
         self._failed = 0
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
-        self._worked_off = 0
         self._on_progress: Callable[[], None] | None = None
 
     def __repr__(self) -> str:
@@ -97,7 +96,7 @@ class Controller(Running):
             while True:
                 if (room := self._config.room()) is not None:
                     await room
-                self._worked_off += await queue.pop_batch(self._process, self._process_batch)
+                await queue.pop_batch(self._process, self._process_batch)
                 if self._on_progress is not None:
                     self._on_progress()
                 # With items left the next pop would not wait: let others run.
@@ -124,8 +123,8 @@ class Controller(Running):
 
     @property
     def worked_off(self) -> int:
-        """How many items were worked off, those that were put back counted each time."""
-        return self._worked_off
+        """How many items were ever worked off, those that went back counted each time."""
+        return self._config.queue.worked_off
 
     @property
     def unfinished(self) -> int:

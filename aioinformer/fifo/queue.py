@@ -165,6 +165,7 @@ class FIFO:
         self._waiting: Waiting | None = None
         self._processing: asyncio.Task[Any] | None = None
         self._taken: list[Item] = []  # by the pop that is processing
+        self._worked_off = 0
         self._closed = False
         self._synced = asyncio.Event()
         self._high_water = 0
@@ -315,6 +316,11 @@ class FIFO:
         return self._high_water
 
     @property
+    def worked_off(self) -> int:
+        """How many items were ever worked off, those that went back counted each time."""
+        return self._worked_off
+
+    @property
     def unfinished(self) -> int:
         """How many items wait, or were taken by a pop that has not returned yet."""
         return len(self._state.queue) + sum(item.count for item in self._taken)
@@ -384,8 +390,7 @@ class FIFO:
         if begun.item.is_in_initial_list:
             self._state.done(begun.item)
         self._note_slow(begun.item, perf_counter() - started)
-        self._processing = None
-        self._taken = []
+        self._note_worked_off()
 
     def _begin(self, process: Process, process_batch: Process | None) -> Begun:
         """Take the oldest items and give them to who processes them."""
@@ -456,9 +461,13 @@ class FIFO:
                 started, now = now, perf_counter()
                 self._note_slow(item, now - started)
         finally:
-            self._processing = None
-            self._taken = []
+            self._note_worked_off()
         return items
+
+    def _note_worked_off(self) -> None:
+        self._worked_off += sum(item.count for item in self._taken)
+        self._processing = None
+        self._taken = []
 
     def _let_go(self) -> None:
         """Let others add."""

@@ -280,7 +280,7 @@ MUTANTS = [
     Mutant(
         "what is worked off for a pop that waits is never over",
         "fifo/queue.py",
-        "        self._note_slow(begun.item, perf_counter() - started)\n        self._processing = None\n",
+        "        self._note_slow(begun.item, perf_counter() - started)\n        self._note_worked_off()\n",
         "        self._note_slow(begun.item, perf_counter() - started)\n",
     ),
     Mutant(
