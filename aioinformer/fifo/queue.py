@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable
 from time import perf_counter
 from types import TracebackType
 from typing import Any, Protocol
@@ -69,8 +69,9 @@ class Begun:
         self.interrupted = interrupted
         if self.result is not None and isawaitable(self.result):
             self.error = interrupted
-            if iscoroutine(self.result):
-                self.result.close()
+            end: Any = getattr(self.result, "close", None) or getattr(self.result, "cancel", None)
+            if end is not None:
+                end()
 
 
 @dataclass(slots=True, eq=False)

@@ -384,6 +384,20 @@ class TestServingWhoWaits:
         assert keys(fifo) == ["ns/a"]
         assert await is_free(fifo)
 
+    async def test_a_task_that_is_to_be_awaited_is_cancelled_with_it(self) -> None:
+        tasks: list[asyncio.Task[None]] = []
+
+        def process(deltas: Deltas, initial: bool) -> asyncio.Task[None]:
+            tasks.append(asyncio.create_task(asyncio.sleep(3600)))
+            return tasks[0]
+
+        fifo, popping = await self.waiting(process)
+        await fifo.add(pod("a"))
+        popping.cancel()
+        await asyncio.wait([popping, *tasks], timeout=5)
+        assert tasks[0].cancelled()
+        assert keys(fifo) == ["ns/a"]
+
     async def test_cancelled_before_it_woke_what_was_done_stays_done(self) -> None:
         fifo, popping = await self.waiting(ignore)
         await fifo.add(pod("a"))
