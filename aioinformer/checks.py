@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import TypeVar
 
 from .errors import ConfigError
+
+T = TypeVar("T")
 
 
 def require_seconds(name: str, value: object) -> None:
@@ -45,3 +49,14 @@ def require_callable(name: str, value: object) -> None:
     """
     if not callable(value):
         raise ConfigError(f"{name} must be a function, not {value!r}")
+
+
+def require_list(name: str, value: Iterable[T]) -> list[T]:
+    """See that several things are several; they are given back as a list.
+
+    Raises:
+        ConfigError: It is one thing alone.
+    """
+    if not isinstance(value, Iterable):
+        raise ConfigError(f"{name} must be a list, also of one alone: [{value!r}]")
+    return list(value)

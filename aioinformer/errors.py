@@ -550,11 +550,15 @@ class VersionTimeout(SyncTimeout):
 
 
 def said(error: BaseException) -> str:
-    """What an error says, for logs; never an error of its own."""
+    """What an error says, for logs, and of which type it is unless it is one of these; never an error of its own."""
+    name = type(error).__name__
     try:
-        return str(error) or repr(error)
+        text = str(error)
+        if not text:
+            return repr(error)
     except Exception:
-        return type(error).__name__
+        return name
+    return text if isinstance(error, AioInformerError) else f"{name}: {text}"
 
 
 def shortened(value: Any, limit: int = 120) -> str:

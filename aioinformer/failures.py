@@ -90,11 +90,11 @@ def network_error(error: Any) -> AioInformerError | None:
 
 
 def ours(error: BaseException, what: str) -> AioInformerError | None:
-    """This error, or what it stands for, saying what was asked for; None for what is not ours to name."""
+    """This error, or what it stands for, saying once what was asked for; None for what is not ours to name."""
     found = error if isinstance(error, AioInformerError) else network_error(error)
     if isinstance(found, ApiError):
         found.context = found.context or what
-    elif isinstance(found, (TransportError, DecodeError)):
+    elif isinstance(found, (TransportError, DecodeError)) and not str(found).startswith(what):
         found.args = (f"{what}: {found}",)
     return found
 

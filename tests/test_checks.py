@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioinformer import ConfigError, ListOptions
-from aioinformer.checks import require_callable, require_count, require_seconds, require_text
+from aioinformer.checks import require_callable, require_count, require_list, require_seconds, require_text
 from aioinformer.versions import NONE, number_of, require_version
 
 
@@ -32,6 +32,12 @@ def test_what_is_no_count(value: Any) -> None:
     require_count("page_size", 500)
     with pytest.raises(ConfigError, match=r"^page_size must be a whole number, 0 or more, not "):
         require_count("page_size", value)
+
+
+def test_several_things_are_a_list() -> None:
+    assert require_list("owns", (5, 6)) == [5, 6]
+    with pytest.raises(ConfigError, match=r"owns must be a list, also of one alone: \[5\]"):
+        require_list("owns", 5)  # type: ignore[arg-type]
 
 
 def test_what_is_no_text_and_no_function() -> None:

@@ -14,6 +14,7 @@ from aioinformer.errors import (
     AioInformerError,
     ApiError,
     CacheMutatedError,
+    ConfigError,
     IndexFuncError,
     KeyFuncError,
     LeadershipLostError,
@@ -184,7 +185,10 @@ class MuteError(Exception):
 
 
 def test_what_an_error_says() -> None:
-    assert said(ValueError("why")) == "why"
+    assert said(ConfigError("why")) == "why"
+    assert said(ConfigError()) == "ConfigError()"
+    assert said(ValueError("why")) == "ValueError: why"
+    assert said(KeyError("data")) == "KeyError: 'data'"
     assert said(ValueError()) == "ValueError()"
     assert said(MuteError()) == "MuteError"
 

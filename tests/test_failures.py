@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
 
-from aioinformer import ApiError, DecodeError, TransportError
+from aioinformer import AioInformerError, ApiError, DecodeError, TransportError
 from aioinformer.failures import api_error, asking, network_error
 
 
@@ -97,6 +97,13 @@ def test_errors_of_this_package_say_what_was_asked() -> None:
         raise DecodeError("bad")
     with pytest.raises(ApiError, match=r"^first: 404"), asking("second"), asking("first"):
         raise ApiError(404)
+
+
+@pytest.mark.parametrize("error", [TransportError("refused"), DecodeError("bad"), OSError("refused")])
+def test_what_was_asked_is_said_once(error: Exception) -> None:
+    once = pytest.raises(AioInformerError, match=r"^list pods, a further page: (refused|bad)$")
+    with once, asking("list pods"), asking("list pods, a further page"):
+        raise error
 
 
 def test_other_errors_pass() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
-from ..checks import require_seconds
+from ..checks import require_seconds, require_text
 from ..compression import Compression
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
@@ -18,7 +18,7 @@ from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import finish
-from .shared_informer import SharedIndexInformer
+from .shared_informer import EVERYWHERE, SharedIndexInformer
 from .wait import wait_for_cache_sync
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ class Selected(TypedDict, total=False):
 class InformerOptions(Selected, total=False):
     """Which objects, and how much of them is kept: see ``SharedInformerFactory.for_resource``."""
 
+    namespaced: bool
     metadata_only: bool
     compress: bool | Compression
 
@@ -110,6 +111,7 @@ class SharedInformerFactory:
         *,
         namespace: str | None = None,
         namespaces: Sequence[str] | None = None,
+        namespaced: bool = True,
         label_selector: str | None = None,
         field_selector: str | None = None,
         metadata_only: bool = False,
@@ -125,8 +127,10 @@ class SharedInformerFactory:
             api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
             plural: ``"pods"``.
             object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
-            namespace: One namespace; None for the factory's.
+            namespace: One namespace; ``""`` for all of them, None for the factory's.
             namespaces: Several, each listed and watched by itself (so that rights to each suffice).
+            namespaced: Whether the objects live in namespaces. A factory that has a namespace of its own needs it
+                said of those that do not, such as nodes.
             label_selector: As kubectl's ``-l``.
             field_selector: As kubectl's ``--field-selector``.
             metadata_only: Read the objects' metadata alone, as PartialObjectMetadata.
@@ -136,7 +140,7 @@ class SharedInformerFactory:
             ConfigError: The arguments cannot name a collection.
             StoppedError: The factory has been shut down, and has no such informer.
         """
-        chosen = self._namespaces(namespace, namespaces)
+        chosen = self._namespaces(namespace, namespaces, namespaced)
         asked = (
             api_version, plural, object_type, chosen, label_selector, field_selector, metadata_only, compress
         )  # fmt: skip
@@ -148,7 +152,7 @@ class SharedInformerFactory:
                 f"the factory has been shut down; {plural} of {api_version} was not asked for before"
             )
         list_watches = {
-            each or "": ListWatch.for_resource(
+            each: ListWatch.for_resource(
                 self._client,
                 api_version,
                 plural,
@@ -173,9 +177,19 @@ class SharedInformerFactory:
         self._informers[asked] = informer
         return informer
 
-    def _namespaces(self, namespace: str | None, namespaces: Sequence[str] | None) -> tuple[str | None, ...]:
+    def _namespaces(
+        self, namespace: str | None, namespaces: Sequence[str] | None, namespaced: bool
+    ) -> tuple[str, ...]:
+        """What to read: some namespaces, or ``""`` for all that there is."""
+        if not namespaced:
+            if namespace or namespaces is not None:
+                raise ConfigError("what is not namespaced has neither a namespace nor namespaces")
+            return (EVERYWHERE,)
         if namespaces is None:
-            return (namespace or self._namespace,)
+            if namespace is None:
+                return (self._namespace or EVERYWHERE,)
+            require_text("namespace", namespace)
+            return (namespace,)
         if namespace is not None:
             raise ConfigError("namespace and namespaces exclude each other")
         if isinstance(namespaces, str):
@@ -183,7 +197,7 @@ class SharedInformerFactory:
         if not namespaces or not all(namespaces):
             raise ConfigError(
                 f"namespaces must name one namespace at least, and none without a name, not {namespaces!r}; "
-                "all namespaces are namespace=None"
+                'all namespaces are namespace=""'
             )
         return tuple(dict.fromkeys(namespaces))
 

@@ -11,7 +11,8 @@ from ..errors import ConfigError
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-_VERSION = re.compile(r"[a-z0-9]+")
+_VERSION = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_CORE_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,12 @@ class Resource:
             require_text(name, getattr(self, name))
         if self.namespace is not None:
             require_text("namespace", self.namespace)
-        group, slash, version = self.api_version.rpartition("/")
-        if not _VERSION.fullmatch(version) or (slash and not _GROUP.fullmatch(group)):
-            raise ConfigError(f"api_version must be like 'v1' or 'apps/v1', not {self.api_version!r}")
+        if not _is_api_version(self.api_version):
+            first = f"; the api_version {self.plural!r} comes first" if _is_api_version(self.plural) else ""
+            raise ConfigError(
+                "api_version must be 'v1', which is the core group's, or a group and its version, like 'apps/v1', "
+                f"not {self.api_version!r}{first}"
+            )
         if not _LABEL.fullmatch(self.plural):
             raise ConfigError(
                 f"a resource is named by its plural in lower case, like 'pods', not {self.plural!r}"
@@ -75,6 +79,13 @@ class Resource:
         if self.metadata_only:
             name = f"metadata of {name}"
         return f"{name} in {self.namespace}" if self.namespace is not None else name
+
+
+def _is_api_version(text: str) -> bool:
+    group, slash, version = text.rpartition("/")
+    if not slash:
+        return _CORE_VERSION.fullmatch(version) is not None
+    return _GROUP.fullmatch(group) is not None and _VERSION.fullmatch(version) is not None
 
 
 def query_of(options: ListOptions, *, watch: bool = False) -> list[tuple[str, str]]:

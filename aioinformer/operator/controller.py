@@ -7,12 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
-from ..checks import require_count, require_seconds, require_text
-from ..errors import (
-    AlreadyStartedError,
-    ConfigError,
-    NotFoundError,
-)
+from ..checks import require_count, require_list, require_seconds, require_text
+from ..errors import AlreadyStartedError, ConfigError, NotFoundError
 from ..informer import SharedIndexInformer
 from ..tasks import finish
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, Sample, WorkQueue
@@ -101,8 +97,10 @@ class Controller(Generic[T]):
             name=name,
             metrics=self._metrics,
         )
-        owned = [each if isinstance(each, Owns) else Owns(each) for each in owns]
-        watches = list(watches)
+        owned = [
+            each if isinstance(each, Owns) else Owns(each) for each in require_list(f"{name}: owns", owns)
+        ]
+        watches = require_list(f"{name}: watches", watches)
         for watch in watches:
             if not isinstance(watch, Watch):
                 raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
@@ -113,7 +111,7 @@ class Controller(Generic[T]):
         ]
         for trigger in self._triggers:
             trigger.bind(self._queue, self.informer)
-        self._sources = [SourceTrigger(source) for source in sources]
+        self._sources = [SourceTrigger(source) for source in require_list(f"{name}: sources", sources)]
         self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout)
         self._is_feeding = False
 

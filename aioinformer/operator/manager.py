@@ -17,19 +17,22 @@ from ..informer import SharedIndexInformer, SharedInformerFactory, wait_for_cach
 from ..informer.factory import InformerOptions, Selected
 from ..listwatch import Client
 from ..objects import KubeObject
-from ..reflector import ReflectorOptions
+from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tasks import Running, finish
 from ..workqueue import Sample
 from .controller import Controller
 from .health import STALLED_AFTER, Health, ailments, unfitness, worn_out
-from .protocols import LeaderElection
+from .protocols import LeaderElection, require_election
 from .state import ManagerState, exposition, informer_samples
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+START_PATIENCE = 10.0
+"""Seconds after which the log names informers that nobody has started."""
 
 
 class Manager(Running):
@@ -69,6 +72,8 @@ class Manager(Running):
     ) -> None:
         require_seconds("grace_period", grace_period)
         require_seconds("stalled_after", stalled_after)
+        if leader_election is not None:
+            require_election(leader_election)
         self.client = Client.of(client)
         self._owns_client = self.client is not client
         self._factory = SharedInformerFactory(
@@ -157,14 +162,14 @@ class Manager(Running):
             plural: As for ``for_resource``.
             object_type: As for ``for_resource``.
             kind: As for Resource.
-            namespaced: As for Resource.
+            namespaced: Whether the objects live in namespaces.
             field_manager: As for Resource.
             **selected: Which objects: as for ``for_resource``.
 
         Raises:
             ConfigError: The arguments cannot name a collection.
         """
-        informer = self.for_resource(api_version, plural, object_type, **selected)
+        informer = self.for_resource(api_version, plural, object_type, namespaced=namespaced, **selected)
         resource = Resource(
             self.client,
             api_version,
@@ -254,9 +259,9 @@ class Manager(Running):
             told += 1
             task.cancel()
 
-        for each in signals:
-            loop.add_signal_handler(each, stop)
         try:
+            for each in signals:
+                loop.add_signal_handler(each, stop)
             await self.run()
         except asyncio.CancelledError:
             if task.cancelling() > told:  # by somebody else, too
@@ -281,12 +286,25 @@ class Manager(Running):
                     await finish(leading)
                 finally:
                     await finish(reading)
+                    self._raise_failures(reading, leading)
                     for task in ended:
                         task.result()
 
+    def _raise_failures(self, *tasks: asyncio.Task[None]) -> None:
+        found = [task.exception() for task in tasks if not task.cancelled()]
+        failures = [failure for failure in found if failure is not None]
+        if len(failures) == 1 and isinstance(failures[0], BaseExceptionGroup):
+            raise failures[0]
+        if failures:
+            raise BaseExceptionGroup(f"{self!r} has failed", failures)
+
     async def _lead(self) -> None:
         """Work whenever it is this manager's turn."""
-        await wait_for_cache_sync(*self.informers)
+        impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
+        try:
+            await wait_for_cache_sync(*self.informers)
+        finally:
+            impatience.cancel()
         if self._election is None:
             await self._work()
             return
@@ -295,6 +313,15 @@ class Manager(Running):
                 await self._election.run(self._work)
             except LeadershipLostError as error:
                 logger.warning("%r stands by: %s", self, error)
+
+    def _name_unstarted(self) -> None:
+        for informer in self.informers:
+            if informer.state.phase is Phase.NEW:
+                logger.warning(
+                    "%r waits for %s, which nobody has started: start it (async with), or make it by the manager's "
+                    "for_resource, whose informers start with the manager",
+                    self, informer.name,
+                )  # fmt: skip
 
     async def _work(self) -> None:
         logger.info("%r begins to work", self)

@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import ConfigError
 from ..handlers import callable_name, require_plain
-from ..keys import labels_of, same_version
+from ..keys import labels_of, same_version, uid_of
 from ..labels import LabelSelector
 from .metadata import is_deleting, read_metadata, read_path
 
@@ -50,6 +50,11 @@ class Change(msgspec.Struct, Generic[T], frozen=True, gc=False):
     def is_sync(self) -> bool:
         """Whether nothing has changed: a resync, for which somebody has asked."""
         return self.is_update and same_version(self.old, self.new)
+
+
+def is_made_anew(change: Change[Any]) -> bool:
+    """Whether an update is of one object to another of its name: nobody saw the deletion between them."""
+    return change.is_update and uid_of(change.old) != uid_of(change.new)
 
 
 PredicateFunc = Callable[[Change[Any]], bool]
@@ -105,10 +110,15 @@ class When(Predicate):
 
 
 class _Changed(Predicate):
-    """Passes updates in which something is not what it was. What is new, is gone or is synced passes always."""
+    """Passes updates in which something is not what it was. What is new, is gone or is synced passes always.
+
+    So does what was deleted and made anew between two lists, which is an update.
+    """
 
     def __call__(self, change: Change[Any]) -> bool:
-        return not change.is_update or self._differs(change.old, change.new) or change.is_sync
+        if not change.is_update or self._differs(change.old, change.new) or change.is_sync:
+            return True
+        return is_made_anew(change)
 
     @abstractmethod
     def _differs(self, old: Any, new: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
+from ..errors import ConfigError
 from ..informer import SharedIndexInformer
 
 T = TypeVar("T")
@@ -53,3 +54,14 @@ class LeaderElection(Protocol):
     def is_leader(self) -> bool:
         """Whether it is now."""
         ...
+
+
+def require_election(election: object) -> None:
+    """See that something says when to work.
+
+    Raises:
+        ConfigError: It has no ``run`` or ``is_leader``, or it is a class.
+    """
+    is_one = callable(getattr(election, "run", None)) and hasattr(election, "is_leader")
+    if not is_one or isinstance(election, type):
+        raise ConfigError(f"leader_election must be a LeaderElector, or None, not {election!r}")

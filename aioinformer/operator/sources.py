@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ConfigError
 from ..handlers import callable_name
 from ..tasks import is_cancelled
+from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Request
 from .triggers import Trigger, checked
@@ -59,10 +60,12 @@ class SourceTrigger(Trigger):
         """Take requests until there are no more; whether they came to an end by themselves."""
         try:
             iterable = self._source if isinstance(self._source, AsyncIterable) else self._source()
-            iterator = aiter(iterable)
+            iterator, turn = aiter(iterable), Turn()
             try:
                 async for request in iterator:
                     self._take(request)
+                    if turn.is_over():
+                        await turn.pause()
             finally:
                 close = getattr(iterator, "aclose", None)
                 if close is not None:

@@ -18,7 +18,7 @@ from ..keys import key_and_version, namespace_of
 from ..tasks import is_cancelled
 from ..workqueue import WorkQueue
 from .metadata import is_deleting, owners_of, type_of
-from .predicates import Change, PredicateFunc, require_predicate
+from .predicates import Change, PredicateFunc, is_made_anew, require_predicate
 from .protocols import WrittenResource
 from .requests import Request
 
@@ -216,9 +216,9 @@ class Primary(InformerTrigger):
     def _passes(self, predicate: PredicateFunc, change: Change[Any]) -> bool:
         if super()._passes(predicate, change):
             return True
-        return (
-            self._cleans_up and change.is_update and is_deleting(change.new) and not is_deleting(change.old)
-        )
+        if not self._cleans_up or not change.is_update or not is_deleting(change.new):
+            return False
+        return not is_deleting(change.old) or is_made_anew(change)
 
 
 class Owns(InformerTrigger):
@@ -298,15 +298,20 @@ class Watch(InformerTrigger, Generic[T]):
         return self._finish(waiting, priority) if waiting else None
 
     async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
-        for obj, mapping in waiting:
-            try:
-                self._add_all(await mapping, priority)
-            except Exception as error:
-                self._note_map_failure(obj, error)
-            except asyncio.CancelledError as error:
-                if is_cancelled():
-                    raise
-                self._note_map_failure(obj, error)
+        try:
+            for obj, mapping in waiting:
+                try:
+                    self._add_all(await mapping, priority)
+                except Exception as error:
+                    self._note_map_failure(obj, error)
+                except asyncio.CancelledError as error:
+                    if is_cancelled():
+                        raise
+                    self._note_map_failure(obj, error)
+        finally:
+            for _, mapping in waiting:
+                if inspect.iscoroutine(mapping):
+                    mapping.close()  # one that has not begun would complain of it
 
     def _add_all(self, requests: Requests, priority: int) -> None:
         for request in _each(requests):

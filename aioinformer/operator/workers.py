@@ -15,6 +15,7 @@ from ..errors import (
     StoppedError,
     TerminalError,
     VersionTimeout,
+    said,
     shortened,
 )
 from ..turns import Turn
@@ -81,7 +82,7 @@ class Workers:
 
     def __len__(self) -> int:
         """How many there are, those that are stuck not counted."""
-        return len(self._tasks) - len(self.runs.stuck)
+        return len(self._tasks.difference(run.task for run in self.runs.stuck))
 
     async def run(self) -> None:
         """Work until cancelled, or until ``stop``. May be called again after it has ended.
@@ -158,11 +159,12 @@ class Workers:
         self._news.set()
 
     def _replace(self, run: Run) -> None:
+        is_missed = run.task in self._tasks and run.task not in self._ending and not self._is_stopping
         logger.error(
-            "%s: the reconcile of %s was cancelled after %g s, and goes on; another worker takes over",
-            self._name, run.key, self._timeout,
+            "%s: the reconcile of %s was cancelled after %g s, and goes on%s",
+            self._name, run.key, self._timeout, "; another worker takes over" if is_missed else "",
         )  # fmt: skip
-        if not self._is_stopping:
+        if is_missed:
             self._start()
 
     async def _work_on(self) -> None:
@@ -195,8 +197,8 @@ class Workers:
                 queue.done(key)
             if task.cancelling():
                 await self._shake_off(task)
-            if run.is_stuck:
-                return  # another one has taken over
+            if run.is_stuck or task in self._ending:
+                return  # another one has taken over, or nobody is to work any more
             if len(queue) and turn.is_over():
                 await turn.pause()
 
@@ -283,6 +285,6 @@ class Workers:
         self._note_failure(key, error)
         logger.error(
             "%s: %s failed, %d times in a row; again in %.3g s: %s",
-            self._name, key, self._queue.num_requeues(key), delay, str(error) or repr(error),
+            self._name, key, self._queue.num_requeues(key), delay, said(error),
             exc_info=None if isinstance(error, AioInformerError) else error,
         )  # fmt: skip

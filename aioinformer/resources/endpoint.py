@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from ..codec import Codec
-from ..errors import ConfigError
+from ..errors import ConfigError, DecodeError
+from ..failures import asking
 from ..listwatch import Client
 from ..listwatch.transport import JSON, Change, Query
-from ..objects import KubeObject
+from ..objects import DECODE_ERRORS, KubeObject
 from .addresses import Addresses
 from .encoding import encode, fields_of
 from .refusals import refusing
@@ -42,6 +44,10 @@ class Endpoint(Generic[T]):
 
     def __str__(self) -> str:
         return str(self.addresses.collection)
+
+    def asking(self, verb: str, key: str) -> AbstractContextManager[None]:
+        """Around what is done with an answer: errors say what was asked for."""
+        return asking(f"{verb} {self} {key}")
 
     async def read(self, key: str) -> bytes:
         """An object as the server has it now."""
@@ -160,17 +166,21 @@ class Seen:
 
 
 def seen_of(body: bytes) -> Seen:
-    """Read an answer: an object; or the Status that stands for one that is gone."""
-    answer = _decode_answer(body)
+    """Read an answer: an object; or the Status that stands for one that is gone.
+
+    Raises:
+        DecodeError: It is neither.
+    """
+    try:
+        answer = _decode_answer(body)
+        is_to_be_emptied = answer.kind == "Namespace" and bool(_decode_namespace(body).spec.finalizers)
+    except DECODE_ERRORS as error:
+        raise DecodeError(f"the answer is no object: {error}") from error
     metadata = answer.metadata
     if answer.kind == "Status":
         details = answer.details if isinstance(answer.details, dict) else {}
         return Seen(str(details.get("uid") or ""), (), True, False)
-    is_kept = bool(
-        metadata.finalizers
-        or metadata.deletion_grace_period_seconds
-        or (answer.kind == "Namespace" and _decode_namespace(body).spec.finalizers)
-    )
+    is_kept = bool(metadata.finalizers or metadata.deletion_grace_period_seconds or is_to_be_emptied)
     return Seen(
         metadata.uid, tuple(metadata.finalizers or ()), metadata.deletion_timestamp is not None, is_kept
     )

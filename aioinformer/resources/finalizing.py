@@ -65,7 +65,9 @@ class Settling(ABC):
         try:
             while True:
                 if state is None:
-                    state = self.state_of(await self.endpoint.read(key))
+                    body = await self.endpoint.read(key)
+                    with self.endpoint.asking("get", key):
+                        state = self.state_of(body)
                     if uid and state.uid != uid:
                         return None
                     uid = state.uid
@@ -101,6 +103,10 @@ class Settling(ABC):
         """What an answer says."""
 
     @abstractmethod
+    def verb(self, name: str, *, wanted: bool) -> str:
+        """What the writing is called in messages."""
+
+    @abstractmethod
     async def write(self, key: str, state: State, name: str, *, wanted: bool) -> bytes:
         """Add or remove a finalizer, if things still are as they were read."""
 
@@ -121,9 +127,12 @@ class Finalizers(Settling):
         seen = seen_of(body)
         return State(body, seen.uid, seen.finalizers, seen.is_deleted)
 
+    def verb(self, name: str, *, wanted: bool) -> str:
+        return f"add finalizer {name} to" if wanted else f"remove finalizer {name} from"
+
     async def write(self, key: str, state: State, name: str, *, wanted: bool) -> bytes:
         patch = (adding if wanted else removing)(state.uid, state.finalizers, name)
-        verb = f"add finalizer {name} to" if wanted else f"remove finalizer {name} from"
+        verb = self.verb(name, wanted=wanted)
         return await self.endpoint.write(
             verb, key, "PATCH", patch, content_type=JSON_PATCH, query=self.endpoint.managed()
         )
@@ -136,17 +145,19 @@ class SpecFinalizers(Settling):
         return None
 
     def state_of(self, body: bytes) -> State:
-        namespace = _decode(body)
+        seen, namespace = seen_of(body), _decode(body)
         finalizers = (namespace.get("spec") or {}).get("finalizers") or ()
-        return State(body, uid_of(namespace), tuple(finalizers), seen_of(body).is_deleted)
+        return State(body, seen.uid, tuple(finalizers), seen.is_deleted)
+
+    def verb(self, name: str, *, wanted: bool) -> str:
+        return f"{f'add {name} to' if wanted else f'remove {name} from'} the spec.finalizers of"
 
     async def write(self, key: str, state: State, name: str, *, wanted: bool) -> bytes:
         namespace = _decode(state.obj)
         left = [each for each in state.finalizers if each != name]
         namespace["spec"] = {**(namespace.get("spec") or {}), "finalizers": [*left, name] if wanted else left}
-        verb = f"add {name} to the" if wanted else f"remove {name} from the"
         return await self.endpoint.write(
-            f"{verb} spec.finalizers of",
+            self.verb(name, wanted=wanted),
             key,
             "PUT",
             namespace,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+from contextlib import aclosing
 from typing import Any, TypeVar, overload
 
 from ..api import ListOptions
 from ..checks import require_seconds, require_text
 from ..codec import codec_for
-from ..errors import ApiError
+from ..errors import ApiError, ConfigError
 from ..listwatch import Client
 from ..listwatch.resource import Resource as Collection
 from ..listwatch.resource_list_watch import ResourceListWatch
@@ -100,7 +101,9 @@ class Resource(Writes[T]):
             DecodeError: The answer is not of the object type.
         """
         endpoint = self._endpoint
-        return endpoint.decode(await endpoint.read(endpoint.addresses.key_of(key)))
+        body = await endpoint.read(endpoint.addresses.key_of(key))
+        with endpoint.asking("get", key):
+            return endpoint.decode(body)
 
     async def list(
         self, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
@@ -113,14 +116,18 @@ class Resource(Writes[T]):
             field_selector: As kubectl's ``--field-selector``.
 
         Raises:
+            ConfigError: The objects live in no namespace, and one is given.
             RefusedError: It may not be read, or a selector is wrong.
             ApiError: The server failed.
             TransportError: No usable answer came.
             DecodeError: The answer is no list, or an object in it is not of the object type.
         """
-        collection = self._endpoint.addresses.collection
+        addresses = self._endpoint.addresses
+        collection = addresses.collection
+        if namespace and not addresses.namespaced:
+            raise ConfigError(f"{collection} live in no namespace, and {namespace!r} is asked for")
         asked = Collection(
-            collection.api_version, collection.plural, namespace, label_selector, field_selector
+            collection.api_version, collection.plural, namespace or None, label_selector, field_selector
         )
         list_watch = ResourceListWatch(self._endpoint.client, asked)
         with refusing("list", str(asked)):
@@ -137,9 +144,11 @@ class Resource(Writes[T]):
         options = ListOptions(limit=size)
         while True:
             token = ""
-            async for piece in list_watch.list_chunks(options):
-                objects += [decode(item, piece.type_meta) for item in piece.items]
-                token = piece.continue_token
+            pieces: Any = list_watch.list_chunks(options)
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    objects += [decode(item, piece.type_meta) for item in piece.items]
+                    token = piece.continue_token
             if not token:
                 return objects
             options = ListOptions(limit=size, continue_token=token)

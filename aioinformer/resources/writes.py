@@ -34,6 +34,7 @@ class Writes(Generic[T]):
             InvalidError, TooManyRequestsError. It names the object, the fields, and what the server says.
         ApiError: It failed.
         TransportError: No answer came in time. Whether the change was made is not known.
+        DecodeError: The answer is no object, or not of the object type. The change may have been made.
         ConfigError: The arguments cannot work. Nothing was asked.
 
     Cancellation: whether the change was made is not known.
@@ -57,7 +58,7 @@ class Writes(Generic[T]):
         path, key = endpoint.addresses.for_new(obj)
         fields = endpoint.fields(obj)
         body = await endpoint.write("create", key, "POST", fields, path=path, query=endpoint.managed())
-        return self._wrote(body)
+        return self._wrote("create", key, body)
 
     async def update(self, obj: Any) -> T:
         """Let an object take the place of the one that is there.
@@ -107,16 +108,17 @@ class Writes(Generic[T]):
         else:
             raise ConfigError(f"a patch is a mapping, or a list of operations, not {type(patch).__name__}")
         endpoint = self._endpoint
+        key = endpoint.addresses.key_of(target)
         body = await endpoint.write(
             "patch",
-            endpoint.addresses.key_of(target),
+            key,
             "PATCH",
             patch,
             subresource=subresource,
             content_type=kind,
             query=endpoint.managed(),
         )
-        return self._wrote(body)
+        return self._wrote("patch", key, body)
 
     async def patch_status(self, target: Any, patch: Patch, *, strategic: bool = False) -> T:
         """As ``patch``, for the status alone; the patch is one of the object: ``{"status": {...}}``."""
@@ -143,7 +145,8 @@ class Writes(Generic[T]):
         key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
         if not fields.get("kind"):
             raise ConfigError(
-                f"apply {endpoint} {key}: an applied object says its kind, or the resource does: kind="
+                f"apply {endpoint} {key}: nothing says of which kind the object is: give it one, such as "
+                '"kind": "ConfigMap", or give it to the resource: kind="ConfigMap"'
             )
         body = await endpoint.write(
             "apply",
@@ -154,7 +157,7 @@ class Writes(Generic[T]):
             content_type=APPLY_PATCH,
             query=[*endpoint.managed(field_manager), ("force", str(force).lower())],
         )
-        return self._wrote(body)
+        return self._wrote("apply", key, body)
 
     async def apply_status(self, obj: Any, *, force: bool = False, field_manager: str | None = None) -> T:
         """As ``apply``, for the status alone."""
@@ -187,9 +190,10 @@ class Writes(Generic[T]):
             uid if uid is not None else uid_of(target), resource_version, propagation_policy, grace_period
         )
         body = await endpoint.write("delete", key, "DELETE", options)
-        seen = seen_of(body)
+        with endpoint.asking("delete", key):
+            seen = seen_of(body)
         if seen.is_deleted and seen.is_kept:
-            return self._wrote(body)
+            return self._wrote("delete", key, body)
         self._note_removed(key, seen.uid)
         return None
 
@@ -251,34 +255,38 @@ class Writes(Generic[T]):
         return await self._settle(self._spec_finalizers, target, name, wanted=False)
 
     async def _settle(self, settling: Settling, target: Any, name: str, *, wanted: bool) -> T | None:
+        endpoint = self._endpoint
         found = await settling.settle(target, name, wanted=wanted)
         if found is None:
             return None
         if not isinstance(found, bytes):
-            return self._endpoint.of_type(found)
-        seen = seen_of(found)
+            return endpoint.of_type(found)
+        key, verb = endpoint.addresses.key_of(target), settling.verb(name, wanted=wanted)
+        with endpoint.asking(verb, key):
+            seen = seen_of(found)
         if seen.is_gone:
-            self._note_removed(self._endpoint.addresses.key_of(target), seen.uid)
+            self._note_removed(key, seen.uid)
             return None
-        return self._wrote(found)
+        return self._wrote(verb, key, found)
 
     async def _put(self, obj: Any, subresource: str = "") -> T:
         endpoint = self._endpoint
         require_whole(obj)
+        key = endpoint.addresses.key_of(obj)
         body = await endpoint.write(
             "update",
-            endpoint.addresses.key_of(obj),
+            key,
             "PUT",
             endpoint.fields(obj),
             subresource=subresource,
             query=endpoint.managed(),
         )
-        return self._wrote(body)
+        return self._wrote("update", key, body)
 
-    def _wrote(self, body: bytes) -> T:
+    def _wrote(self, verb: str, key: str, body: bytes) -> T:
         """The object that an answer brings."""
-        obj = self._endpoint.decode(body)
-        seen = seen_of(body)
+        with self._endpoint.asking(verb, key):
+            obj, seen = self._endpoint.decode(body), seen_of(body)
         if seen.is_gone:
             self._note_removed(meta_namespace_key_func(obj), seen.uid)
         else:

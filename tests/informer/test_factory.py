@@ -145,6 +145,36 @@ class TestForResource:
         assert subject.for_resource("v1", "pods", namespace="red") is pods
         assert subject.for_resource("v1", "pods", namespaces=["red", "red"]) is pods
 
+    @pytest.mark.parametrize(
+        ("default", "asked", "path"),
+        [
+            ("red", {}, "/api/v1/namespaces/red/pods"),
+            ("red", {"namespace": "blue"}, "/api/v1/namespaces/blue/pods"),
+            ("red", {"namespace": ""}, "/api/v1/pods"),
+            ("red", {"namespaced": False}, "/api/v1/pods"),
+            ("red", {"namespace": "", "namespaced": False}, "/api/v1/pods"),
+            ("", {}, "/api/v1/pods"),
+            (None, {}, "/api/v1/pods"),
+            (None, {"namespaced": False}, "/api/v1/pods"),
+        ],
+    )
+    @virtual_time
+    async def test_where_it_reads(self, default: str | None, asked: Any, path: str) -> None:
+        transport = FakeTransport()
+        async with factory(transport, namespace=default) as subject:
+            await subject.for_resource("v1", "pods", **asked).wait_synced(10)
+        assert transport.paths() == [path]
+
+    @pytest.mark.parametrize("asked", [{"namespace": "red"}, {"namespaces": ["red"]}])
+    def test_what_is_not_namespaced_has_no_namespace(self, asked: Any) -> None:
+        with pytest.raises(ConfigError, match="not namespaced has neither"):
+            factory(FakeTransport()).for_resource("v1", "nodes", namespaced=False, **asked)
+
+    @pytest.mark.parametrize("namespace", [7, 0, False, ["red"], "Red"])
+    def test_a_namespace_that_is_none(self, namespace: Any) -> None:
+        with pytest.raises(ConfigError, match="namespace must be"):
+            factory(FakeTransport()).for_resource("v1", "pods", namespace=namespace)
+
     @pytest.mark.parametrize("namespaces", [[], [""], ["red", ""], ["red", None], ["red", 7], ["Red"]])
     def test_namespaces_that_are_none(self, namespaces: Any) -> None:
         with pytest.raises(ConfigError, match="namespace"):

@@ -24,10 +24,28 @@ def test_paths_and_names(resource: Resource, path: str, name: str) -> None:
     assert str(resource) == name
 
 
-@pytest.mark.parametrize("api_version", ["", "/v1", "apps/", "apps/v1/x", "Apps/v1", "v1?x", "../v1"])
+@pytest.mark.parametrize(
+    "api_version",
+    [
+        *("", "/v1", "apps/", "apps/v1/x", "Apps/v1", "v1?x", "../v1", "apps/1", "apps/v1-"),
+        *("apps", "configmaps", "v1alpha", "vv1", "example.com"),
+    ],
+)
 def test_an_odd_version_is_refused(api_version: str) -> None:
-    with pytest.raises(ConfigError, match=r"api_version"):
+    with pytest.raises(ConfigError, match=r"api_version must be 'v1'.*, like 'apps/v1', not ") as caught:
         Resource(api_version, "pods")
+    assert str(caught.value).endswith(f"not {api_version!r}")
+
+
+@pytest.mark.parametrize("api_version", ["v1", "v2", "v1beta1", "apps/v1", "example.com/foo10", "x.io/a-b"])
+def test_versions(api_version: str) -> None:
+    assert Resource(api_version, "pods").path.endswith(f"/{api_version}/pods")
+
+
+@pytest.mark.parametrize(("first", "second"), [("configmaps", "v1"), ("deployments", "apps/v1")])
+def test_what_is_given_in_the_other_order(first: str, second: str) -> None:
+    with pytest.raises(ConfigError, match=f"not '{first}'; the api_version '{second}' comes first"):
+        Resource(first, second)
 
 
 @pytest.mark.parametrize("plural", ["", "Pods", "pods/status", "pods?", "po ds", "-pods", "..", "pods\n"])

@@ -216,6 +216,16 @@ class TestFailures:
 
     @staticmethod
     @simulated
+    async def test_the_log_names_the_type_of_what_was_raised(world: Simulation) -> None:
+        create(world, "a")
+        async with operating(world, Reconciler(lambda request: dict[str, str]()["data"])):
+            await asyncio.sleep(0.1)
+        errors = [str(entry) for entry in world.history if " ERROR " in str(entry)]
+        assert errors
+        assert "default/a failed, 1 times in a row; again in 0.005 s: KeyError: 'data'" in errors[0]
+
+    @staticmethod
+    @simulated
     async def test_one_that_fails_does_not_hold_up_others(world: Simulation) -> None:
         for name in "abc":
             create(world, name)
@@ -511,6 +521,9 @@ class NoReconciler(ReconcilerClass[KubeObject]):
         (("x", reconcile), {"predicate": 1}, "must be a predicate"),
         (("x", reconcile), {"owns": ["pods"]}, "an informer or a CachedResource is needed"),
         (("x", reconcile), {"watches": ["pods"]}, "watches takes Watch"),
+        (("x", reconcile), {"owns": informer()}, r"x: owns must be a list, also of one alone: \[<SharedInd"),
+        (("x", reconcile), {"watches": informer()}, "watches must be a list"),
+        (("x", reconcile), {"sources": generator(Request("", "a"))}, "sources must be a list"),
         (("x", reconcile), {"sources": ["pods"]}, "a source is an async iterable"),
         (("x", reconcile), {"cleanup": reconcile}, "cleanup needs a finalizer"),
         (("x", reconcile), {"finalizer": "a/b"}, "needs a cleanup"),

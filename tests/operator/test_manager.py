@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import httpx
 import msgspec
@@ -19,29 +18,24 @@ from fastapi import FastAPI
 from aioinformer import (
     AlreadyStartedError,
     Client,
+    ClientClosedError,
     ConfigError,
     KubeObject,
     ListWatch,
     Phase,
     SharedIndexInformer,
+    StoppedError,
 )
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result
-from aioinformer.tasks import finish
 from aioinformer.testing import APIServer, Simulation
 
 from ..steps import until
-from .worlds import Reconciler, Stubborn, create, simulated
+from .worlds import Reconciler, Stubborn, create, managed, simulated
 
 
-def elector(client: Client) -> LeaderElector:
-    return LeaderElector(client, "operator", "default")
-
-
-def managed(client: Client, reconcile: Any, **options: Any) -> tuple[Manager, Controller[KubeObject]]:
-    manager = Manager(client, **options)
-    maps = manager.for_resource("v1", "configmaps")
-    return manager, manager.add(Controller("tests", reconcile, maps))
+def warnings_of(world: Simulation) -> list[str]:
+    return [str(entry) for entry in world.history if " WARNING " in str(entry)]
 
 
 class TestLifecycle:
@@ -84,6 +78,24 @@ class TestLifecycle:
             world.server.faults.clear()
             await world.eventually(lambda: counted == [1])
             assert manager.ready()
+
+    @staticmethod
+    @simulated
+    async def test_what_lives_in_no_namespace_beside_a_namespace_of_its_own(world: Simulation) -> None:
+        create(world, "a")
+        world.server.create("v1", "namespaces", {"metadata": {"name": "red"}})
+        world.server.create("v1", "configmaps", {"metadata": {"name": "b", "namespace": "red"}})
+        manager = Manager(world.client, namespace="default")
+        namespaces = manager.resource("v1", "namespaces", namespaced=False)
+        maps, everywhere = (manager.resource("v1", "configmaps", namespace=each) for each in (None, ""))
+        async with manager:
+            assert "red" in [each.key for each in await namespaces.list()]
+            assert (await namespaces.patch("red", {"metadata": {"labels": {"a": "b"}}})).name == "red"
+            assert (await namespaces.get("red"))["metadata"]["labels"]["a"] == "b"
+            assert [each.key for each in await maps.list()] == ["default/a"]
+            assert sorted(each.key for each in await everywhere.list()) == ["default/a", "red/b"]
+        with pytest.raises(ConfigError, match="not namespaced has neither"):
+            manager.resource("v1", "namespaces", namespaced=False, namespace="red")
 
     @staticmethod
     @simulated
@@ -135,125 +147,73 @@ class TestLifecycle:
             await running
         assert "has ended: ExceptionGroup" in str(manager.healthy())
 
+    @staticmethod
+    @simulated
+    async def test_one_that_fails_before_it_has_synced_is_named(world: Simulation) -> None:
+        manager, _ = managed(client := world.new_client(), Reconciler())
+        world.server.faults.fail(503, times=None, resource="configmaps")
+        running = asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        await client.close()
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await running
+        assert caught.group_contains(ClientClosedError), "why it has stopped, not just that it has"
+
+    @staticmethod
+    @simulated
+    async def test_whatever_ends_it_is_a_group(world: Simulation) -> None:
+        client = world.new_client()
+        theirs = SharedIndexInformer(ListWatch.for_resource(client, "v1", "secrets"), KubeObject)
+        manager = Manager(world.client)
+        manager.add(Controller("tests", Reconciler(), theirs))
+        running = asyncio.create_task(manager.run())
+        await asyncio.sleep(1)
+        stopped = theirs.begin()
+        stopped.cancel()
+        with pytest.raises(BaseExceptionGroup, match="<Manager of tests> has failed") as caught:
+            await running
+        assert caught.group_contains(StoppedError, match="stopped before it had synced")
+
+    @staticmethod
+    @simulated
+    async def test_an_informer_that_nobody_has_started_is_named_once(world: Simulation) -> None:
+        create(world, "a")
+        manager = Manager(world.client)
+        theirs = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "configmaps"), KubeObject)
+        reconciler = Reconciler()
+        manager.add(Controller("tests", reconciler, theirs, owns=[manager.for_resource("v1", "secrets")]))
+        async with manager:
+            await asyncio.sleep(9)
+            assert warnings_of(world) == []
+            await asyncio.sleep(3600)
+            (warning,) = warnings_of(world)
+            assert "<Manager of tests> waits for configmaps, which nobody has started: start it" in warning
+            async with theirs:
+                await world.eventually(lambda: reconciler.keys == ["default/a"])
+
+    @staticmethod
+    @simulated
+    async def test_one_that_is_slow_is_not_taken_for_one_that_nobody_has_started(world: Simulation) -> None:
+        manager, _ = managed(world.client, Reconciler())
+        world.server.faults.fail(503, times=None, resource="configmaps")
+        async with manager:
+            await asyncio.sleep(60)
+            assert not [each for each in warnings_of(world) if "nobody has started" in each]
+
     def test_arguments_that_cannot_work(self) -> None:
         client = Client.from_url("http://127.0.0.1:1")
         with pytest.raises(ConfigError, match="grace_period"):
             Manager(client, grace_period=-1)
         with pytest.raises(ConfigError, match="stalled_after"):
             Manager(client, stalled_after=float("nan"))
+        for election in ("lease", LeaderElector, Client):
+            with pytest.raises(ConfigError, match="leader_election must be a LeaderElector, or None, not "):
+                Manager(client, leader_election=election)  # type: ignore[arg-type]
         manager, controller = managed(client, Reconciler())
         with pytest.raises(ConfigError, match="named tests already"):
             manager.add(Controller("tests", Reconciler(), controller.informer))
         with pytest.raises(ConfigError, match="takes a Controller"):
             manager.add("tests")  # type: ignore[arg-type]
-
-
-class TestLeading:
-    @staticmethod
-    @simulated
-    async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simulation) -> None:
-        create(world, "a")
-        reconciler = Reconciler()
-        manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
-        async with elector(world.new_client()):
-            running = manager.begin()
-            await asyncio.sleep(60)
-            create(world, "b")
-            await asyncio.sleep(60)
-            state = manager.state
-            assert (reconciler.keys, state.leading, state.controllers[0].working) == ([], False, False)
-            assert (len(controller.informer.store), controller.queue.state.depth) == (2, 2)
-            assert manager.ready(), "who stands by is ready"
-            assert "standing by" in str(state)
-            assert "aioinformer_leading{} 0" in manager.metrics()
-        began = world.now
-        await world.eventually(lambda: sorted(reconciler.keys) == ["default/a", "default/b"], every=0.1)
-        assert world.now - began < 5
-        assert manager.state.leading
-        assert str(manager.state).startswith("leading")
-        await finish(running)
-
-    @staticmethod
-    @simulated
-    async def test_who_leads_no_more_stops_and_may_lead_again(world: Simulation) -> None:
-        create(world, "a")
-        ended: list[float] = []
-
-        async def act(request: Request[KubeObject]) -> None:
-            if not ended:
-                try:
-                    await asyncio.sleep(3600)
-                finally:
-                    ended.append(world.now)
-
-        reconciler, election = Reconciler(act), elector(world.client)
-        manager, controller = managed(world.client, reconciler, leader_election=election)
-        async with manager:
-            await asyncio.sleep(5)
-            assert reconciler.keys == ["default/a"]
-            began = world.now
-            world.server.faults.fail(503, times=None, resource="leases")
-            await asyncio.sleep(30)
-            assert 5 < ended[0] - began < 10.1, "before another one can lead, at 15"
-            assert (controller.queue.state.depth, controller.state.working) == (1, False)
-            assert manager.healthy()
-            world.server.faults.clear()
-            await asyncio.sleep(10)
-            assert reconciler.keys == ["default/a"] * 2, "what was interrupted comes again"
-            assert controller.state.failed == 0
-
-    @staticmethod
-    @simulated
-    async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> None:
-        create(world, "a")
-        led: list[bool] = []
-
-        async def act(request: Request[KubeObject]) -> None:
-            await asyncio.sleep(20)
-            led.append(election.is_leader)
-
-        election = elector(world.client)
-        manager, _ = managed(world.client, Reconciler(act), leader_election=election)
-        async with manager:
-            await asyncio.sleep(5)
-        assert led == [True]
-        lease = world.server.get("coordination.k8s.io/v1", "leases", "operator")
-        assert not lease["spec"].get("holderIdentity"), "it is given back"
-
-    @staticmethod
-    @simulated
-    async def test_of_two_one_works(world: Simulation) -> None:
-        at_work: list[str] = []
-
-        def act(name: str) -> Reconciler:
-            async def reconcile(request: Request[KubeObject]) -> None:
-                assert not at_work, "one at a time, of both"
-                at_work.append(name)
-                try:
-                    await asyncio.sleep(world.random.random())
-                finally:
-                    at_work.remove(name)
-
-            return Reconciler(reconcile)
-
-        clients = [world.client, world.new_client()]
-        reconcilers = [act("first"), act("second")]
-        managers = [
-            managed(client, reconciler, leader_election=elector(client))[0]
-            for client, reconciler in zip(clients, reconcilers, strict=True)
-        ]
-        running = [manager.begin() for manager in managers]
-        for number in range(40):
-            create(world, f"map-{number}")
-            await asyncio.sleep(3)
-            if number == 20:
-                first = next(at for at, manager in enumerate(managers) if manager.state.leading)
-                await finish(running[first])
-        await asyncio.sleep(60)
-        assert all(reconciler.keys for reconciler in reconcilers)
-        done = {key for reconciler in reconcilers for key in reconciler.keys}
-        assert done == {f"default/map-{number}" for number in range(40)}
-        await finish(*running)
 
 
 class TestHealth:
@@ -549,6 +509,14 @@ async def test_a_second_signal_ends_reconciles(server: APIServer) -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         await manager.run_until_signal([signal.SIGUSR1])
     assert ended == ["a"]
+
+
+async def test_signals_that_cannot_be_caught_leave_no_handler(server: APIServer) -> None:
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, Reconciler())
+        with pytest.raises((RuntimeError, OSError, ValueError)):
+            await manager.run_until_signal([signal.SIGTERM, signal.SIGKILL])
+        assert not asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
 async def test_cancelled_meanwhile_it_is_cancelled(server: APIServer) -> None:

@@ -110,6 +110,16 @@ def test_what_is_new_gone_or_synced_passes_what_asks_for_updates(kind: Any, pred
     assert predicate(Change(obj, obj)), "somebody has asked for a resync"
 
 
+@pytest.mark.parametrize("kind", [KubeObject.from_dict, as_dict])
+@pytest.mark.parametrize(
+    "predicate", [GenerationChanged(), LabelsChanged(), FieldsChanged("spec.size"), FinalizersChanged()]
+)
+def test_what_was_made_anew_is_no_update_of_what_it_was(kind: Any, predicate: Predicate) -> None:
+    old, same, other = (kind(cave(generation=1, uid=uid)) for uid in ("u", "u", "v"))
+    assert not predicate(Change(old, same))
+    assert predicate(Change(old, other))
+
+
 def test_a_change_says_what_it_is() -> None:
     old, new = cave(), cave()
     assert Change(None, new).obj is Change(old, new).obj is new

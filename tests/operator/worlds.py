@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any
 
-from aioinformer import KubeObject
+from aioinformer import Client, KubeObject
+from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.testing import Simulation, simulate
 
@@ -80,6 +81,16 @@ def create(world: Simulation, name: str, plural: str = "configmaps", **fields: A
 def change(world: Simulation, name: str, plural: str = "configmaps", **fields: Any) -> dict[str, Any]:
     """Merge something into an object."""
     return world.server.patch("v1", plural, name, fields)
+
+
+def elector(client: Client) -> LeaderElector:
+    return LeaderElector(client, "operator", "default")
+
+
+def managed(client: Client, reconcile: Any, **options: Any) -> tuple[Manager, Controller[KubeObject]]:
+    manager = Manager(client, **options)
+    maps = manager.for_resource("v1", "configmaps")
+    return manager, manager.add(Controller("tests", reconcile, maps))
 
 
 @asynccontextmanager

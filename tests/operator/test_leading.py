@@ -1,0 +1,171 @@
+"""operator/manager.py with leader election: who works, and that nobody else does."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from aioinformer import KubeObject
+from aioinformer.operator import Controller, Manager, Request
+from aioinformer.tasks import finish
+from aioinformer.testing import Simulation
+
+from .worlds import Reconciler, Stubborn, create, elector, managed, simulated
+
+
+@simulated
+async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simulation) -> None:
+    create(world, "a")
+    reconciler = Reconciler()
+    manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
+    async with elector(world.new_client()):
+        running = manager.begin()
+        await asyncio.sleep(60)
+        create(world, "b")
+        await asyncio.sleep(60)
+        state = manager.state
+        assert (reconciler.keys, state.leading, state.controllers[0].working) == ([], False, False)
+        assert (len(controller.informer.store), controller.queue.state.depth) == (2, 2)
+        assert manager.ready(), "who stands by is ready"
+        assert "standing by" in str(state)
+        assert "aioinformer_leading{} 0" in manager.metrics()
+    began = world.now
+    await world.eventually(lambda: sorted(reconciler.keys) == ["default/a", "default/b"], every=0.1)
+    assert world.now - began < 5
+    assert manager.state.leading
+    assert str(manager.state).startswith("leading")
+    await finish(running)
+
+
+@simulated
+async def test_who_leads_no_more_stops_and_may_lead_again(world: Simulation) -> None:
+    create(world, "a")
+    ended: list[float] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        if not ended:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.append(world.now)
+
+    reconciler, election = Reconciler(act), elector(world.client)
+    manager, controller = managed(world.client, reconciler, leader_election=election)
+    async with manager:
+        await asyncio.sleep(5)
+        assert reconciler.keys == ["default/a"]
+        began = world.now
+        world.server.faults.fail(503, times=None, resource="leases")
+        await asyncio.sleep(30)
+        assert 5 < ended[0] - began < 10.1, "before another one can lead, at 15"
+        assert (controller.queue.state.depth, controller.state.working) == (1, False)
+        assert manager.healthy()
+        world.server.faults.clear()
+        await asyncio.sleep(10)
+        assert reconciler.keys == ["default/a"] * 2, "what was interrupted comes again"
+        assert controller.state.failed == 0
+
+
+@simulated
+async def test_a_reconcile_that_shrugs_its_end_off_is_the_last(world: Simulation) -> None:
+    """Who leads no more begins no reconcile, also where the one that ran ended as if nothing were."""
+    led: list[bool] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        led.append(election.is_leader)
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
+
+    election = elector(world.client)
+    manager, controller = managed(world.client, Reconciler(act), leader_election=election)
+    for name in "abc":
+        create(world, name)
+    async with manager:
+        await asyncio.sleep(5)
+        world.server.faults.fail(503, times=None, resource="leases")
+        await asyncio.sleep(60)
+        assert led == [True]
+        assert (controller.state.working, controller.state.workers) == (False, 0)
+        world.server.faults.clear()
+        await asyncio.sleep(60)
+        assert led == [True, True]
+
+
+@simulated
+async def test_one_that_goes_on_after_the_leadership_is_replaced_by_nobody(world: Simulation) -> None:
+    create(world, "a")
+    stubborn = Stubborn()
+    reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
+    manager = Manager(world.client, leader_election=elector(world.client))
+    maps = manager.for_resource("v1", "configmaps")
+    controller = manager.add(Controller("tests", reconciler, maps, timeout=60))
+    async with manager:
+        await asyncio.sleep(5)
+        world.server.faults.fail(503, times=None, resource="leases")
+        await asyncio.sleep(30)
+        create(world, "b")
+        await asyncio.sleep(60)
+        assert controller.state.stuck
+        assert reconciler.keys == ["default/a"], "nobody leads"
+        assert (controller.state.working, controller.state.workers) == (False, 0)
+        world.server.faults.clear()
+        await asyncio.sleep(30)
+        assert reconciler.keys == ["default/a", "default/b"]
+        assert (controller.state.workers, controller.state.concurrency) == (1, 1)
+        stubborn.gives_in = True
+        await asyncio.sleep(5)
+        assert controller.state.stuck == ()
+        assert controller.state.workers == 1
+
+
+@simulated
+async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> None:
+    create(world, "a")
+    led: list[bool] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        await asyncio.sleep(20)
+        led.append(election.is_leader)
+
+    election = elector(world.client)
+    manager, _ = managed(world.client, Reconciler(act), leader_election=election)
+    async with manager:
+        await asyncio.sleep(5)
+    assert led == [True]
+    lease = world.server.get("coordination.k8s.io/v1", "leases", "operator")
+    assert not lease["spec"].get("holderIdentity"), "it is given back"
+
+
+@simulated
+async def test_of_two_one_works(world: Simulation) -> None:
+    at_work: list[str] = []
+
+    def act(name: str) -> Reconciler:
+        async def reconcile(request: Request[KubeObject]) -> None:
+            assert not at_work, "one at a time, of both"
+            at_work.append(name)
+            try:
+                await asyncio.sleep(world.random.random())
+            finally:
+                at_work.remove(name)
+
+        return Reconciler(reconcile)
+
+    clients = [world.client, world.new_client()]
+    reconcilers = [act("first"), act("second")]
+    managers = [
+        managed(client, reconciler, leader_election=elector(client))[0]
+        for client, reconciler in zip(clients, reconcilers, strict=True)
+    ]
+    running = [manager.begin() for manager in managers]
+    for number in range(40):
+        create(world, f"map-{number}")
+        await asyncio.sleep(3)
+        if number == 20:
+            first = next(at for at, manager in enumerate(managers) if manager.state.leading)
+            await finish(running[first])
+    await asyncio.sleep(60)
+    assert all(reconciler.keys for reconciler in reconcilers)
+    done = {key for reconciler in reconcilers for key in reconciler.keys}
+    assert done == {f"default/map-{number}" for number in range(40)}
+    await finish(*running)

@@ -1,0 +1,135 @@
+"""resources/resource.py: answers and arguments that are not what they should be, and what is said of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import pytest
+
+from aioinformer import (
+    AioInformerError,
+    Client,
+    ConfigError,
+    DecodeError,
+    KubeObject,
+    Resource,
+    TransportError,
+)
+
+from ..informer.test_factory import Body, FakeTransport
+from ..listwatch.transports import Server
+from ..virtual_time import virtual_time
+
+Maps = Resource[KubeObject]
+
+CONFIGMAP = {"metadata": {"name": "a", "namespace": "default"}}
+
+
+def maps(server: Server, **options: Any) -> Maps:
+    return Resource(Client(server), "v1", "configmaps", **options)
+
+
+async def test_a_list_without_a_connection_says_once_what_was_asked() -> None:
+    async with Client.from_url("http://127.0.0.1:1") as client:
+        with pytest.raises(TransportError) as caught:
+            await Resource(client, "v1", "configmaps").list("default")
+    assert str(caught.value).startswith("list configmaps in default: http://127.0.0.1:1: cannot connect")
+
+
+class Named(msgspec.Struct):
+    metadata: dict[str, str]
+    data: dict[str, str]
+
+
+class Long(FakeTransport):
+    """A list that comes in several pieces, of objects that have no data; it does not end."""
+
+    async def stream(self, *args: Any, **options: Any) -> Body:
+        item = b'{"metadata":{"name":"%s"}},' % (b"a" * 2000)
+        return Body(self, b'{"kind":"ConfigMapList","metadata":{},"items":[' + item * 2000, ends=False)
+
+
+@virtual_time
+async def test_a_list_whose_objects_are_of_another_type_leaves_no_connection_open() -> None:
+    transport = Long()
+    typed = Resource(Client(transport), "v1", "configmaps", Named)
+    with pytest.raises(DecodeError, match=r"^list configmaps in default: "):
+        await typed.list("default")
+    assert not transport.bodies
+
+
+@pytest.mark.parametrize(("namespace", "path"), [(None, "/api/v1/pods"), ("", "/api/v1/pods")])
+@virtual_time
+async def test_all_namespaces(namespace: str | None, path: str) -> None:
+    transport = FakeTransport()
+    await Resource(Client(transport), "v1", "pods").list(namespace)
+    assert transport.paths() == [path]
+
+
+@virtual_time
+async def test_what_lives_in_no_namespace_is_not_listed_in_one() -> None:
+    transport = FakeTransport()
+    nodes = Resource(Client(transport), "v1", "nodes", namespaced=False)
+    with pytest.raises(ConfigError, match="nodes live in no namespace, and 'red' is asked for"):
+        await nodes.list("red")
+    assert not transport.asked
+
+
+def test_the_order_of_its_arguments() -> None:
+    with pytest.raises(ConfigError, match="not 'configmaps'; the api_version 'v1' comes first"):
+        Resource(Client(Server()), "configmaps", "v1")
+
+
+@virtual_time
+async def test_what_is_applied_needs_a_kind() -> None:
+    server = Server()
+    with pytest.raises(ConfigError) as caught:
+        await maps(server).apply(CONFIGMAP)
+    assert str(caught.value) == (
+        "apply configmaps default/a: nothing says of which kind the object is: give it one, such as "
+        '"kind": "ConfigMap", or give it to the resource: kind="ConfigMap"'
+    )
+    assert not server.asked
+
+
+VERBS: dict[str, Callable[[Maps], Coroutine[Any, Any, object]]] = {
+    "get": lambda maps: maps.get("default/a"),
+    "create": lambda maps: maps.create(CONFIGMAP),
+    "update": lambda maps: maps.update(CONFIGMAP),
+    "patch": lambda maps: maps.patch("default/a", {}),
+    "apply": lambda maps: maps.apply(CONFIGMAP),
+    "delete": lambda maps: maps.delete("default/a"),
+    "ensure_finalizer": lambda maps: maps.ensure_finalizer("default/a", "example.com/f"),
+    "drop_finalizer": lambda maps: maps.drop_finalizer("default/a", "example.com/f"),
+    "ensure_spec_finalizer": lambda maps: maps.ensure_spec_finalizer("default/a", "example.com/f"),
+    "drop_spec_finalizer": lambda maps: maps.drop_spec_finalizer("default/a", "example.com/f"),
+}
+
+ODD_ANSWERS = [
+    b"",
+    b"<html>",
+    b"[]",
+    b"{}",
+    b'{"metadata":5}',
+    b'{"metadata":{"name":"a","namespace":"default","finalizers":7}}',
+    b'{"metadata":{"name":"a","namespace":"default","deletionGracePeriodSeconds":"x"}}',
+    b'{"kind":"Namespace","metadata":{"name":"a","namespace":"default"},"spec":7}',
+]
+
+
+@pytest.mark.parametrize("answer", ODD_ANSWERS)
+@pytest.mark.parametrize("verb", VERBS)
+@virtual_time
+async def test_an_answer_of_another_kind_is_an_error_of_this_package(verb: str, answer: bytes) -> None:
+    """A proxy may answer anything."""
+    with contextlib.suppress(AioInformerError):
+        await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
+
+
+@virtual_time
+async def test_no_object_is_told_of() -> None:
+    with pytest.raises(DecodeError, match="delete configmaps default/a: the answer is no object"):
+        await maps(Server(then=b"<html>")).delete("default/a")
