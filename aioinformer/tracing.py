@@ -22,7 +22,7 @@ from .handlers import ResourceEventHandler, handler_name, require_handler
 from .keys import key_and_version
 from .notifications import Notification
 from .processor import Processor, ProcessorListener
-from .protocols import ListerWatcher, Process, Queue, WatchStream
+from .protocols import AtOnce, ListerWatcher, Process, Queue, WatchStream
 
 STAGES = ("decoded", "queued", "popped", "stored", "delivered", "started", "finished")
 """What an event has gone through, each stage called by the stamp at its end."""
@@ -104,6 +104,8 @@ class Tracer:
         config.process = self._traced_process(config.process)
         if config.process_batch is not None:
             config.process_batch = self._traced_process(config.process_batch)
+        if config.at_once is not None:
+            config.at_once = self._traced_at_once(config.at_once)
 
     def processor(self) -> Processor:
         """A processor that stamps what it distributes."""
@@ -129,10 +131,10 @@ class Tracer:
         return begun
 
     def stamp(self, stage: int, keys: Iterable[_Key], now: int) -> None:
-        """Events have come so far."""
+        """Events have come so far. The first time counts."""
         for key in keys:
             if (stamps := self._under_way.get(key)) is not None:
-                stamps[stage] = now
+                stamps[stage] = stamps[stage] or now
 
     def waits_for(self, key: _Key, handlers: int) -> None:
         """So many handlers are to be told of an event."""
@@ -163,6 +165,17 @@ class Tracer:
                 now = monotonic_ns()
                 self.stamp(_POPPED, (key_and_version(delta.object) for delta in deltas), now)
             return process(deltas, is_in_initial_list)
+
+        return traced
+
+    def _traced_at_once(self, at_once: AtOnce) -> AtOnce:
+        def traced(deltas: list[Delta], is_in_initial_list: bool) -> None:
+            if not is_in_initial_list:
+                now = monotonic_ns()
+                keys = [key_and_version(delta.object) for delta in deltas]
+                self.stamp(_QUEUED, keys, now)
+                self.stamp(_POPPED, keys, now)
+            at_once(deltas, is_in_initial_list)
 
         return traced
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError
 from ..keys import key_and_version
-from ..protocols import ListerWatcher, Process, Queue
+from ..protocols import AtOnce, ListerWatcher, Process, Queue
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
 from ..tasks import Running, first_of, is_cancelled, settle
@@ -41,6 +41,8 @@ class Config:
             the queue wait; None where there is room.
         process_batch: As ``process``, given the deltas of two or more items; None has them given to ``process``,
             one by one.
+        at_once: The same, plain and quick: what few changes a watch brings are processed in the step that reads them.
+            Not with ``retry_on_error``. None leaves all to the controller's own task.
     """
 
     queue: Queue
@@ -54,6 +56,7 @@ class Config:
     reflector_options: ReflectorOptions = field(default_factory=ReflectorOptions)
     room: Callable[[], Awaitable[None] | None] = lambda: None
     process_batch: Process | None = None
+    at_once: AtOnce | None = None
 
 
 class Controller(Running):
@@ -73,6 +76,7 @@ class Controller(Running):
         )
         self._process = self._guarded(config.process)
         self._process_batch = None if config.process_batch is None else self._guarded(config.process_batch)
+        self._at_once = None if config.retry_on_error else config.at_once and self._safe(config.at_once)
         self._failed = 0
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
@@ -96,7 +100,7 @@ class Controller(Running):
             while True:
                 if (room := self._config.room()) is not None:
                     await room
-                await queue.pop_batch(self._process, self._process_batch)
+                await queue.pop_batch(self._process, self._process_batch, self._at_once)
                 if self._on_progress is not None:
                     self._on_progress()
                 # With items left the next pop would not wait: let others run.
@@ -167,6 +171,17 @@ class Controller(Running):
             return self._finish(result, deltas)
 
         return guarded
+
+    def _safe(self, at_once: AtOnce) -> AtOnce:
+        """The function with its errors dealt with."""
+
+        def safe(deltas: list[Delta], is_in_initial_list: bool) -> None:
+            try:
+                at_once(deltas, is_in_initial_list)
+            except Exception as error:
+                self._note_failure(deltas, error)
+
+        return safe
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:

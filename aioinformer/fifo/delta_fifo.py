@@ -11,7 +11,7 @@ from ..errors import RejectedObjectError, TransformError
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
-from .queue import FIFO, LONGEST_BATCH, Item
+from .queue import FIFO, LONGEST_BATCH, Hold, Item
 from .sliced_dict import SlicedDict
 
 Deltas = tuple[Delta, ...]
@@ -55,7 +55,7 @@ class DeltaFIFO(FIFO):
             KeyFuncError: There are no deltas, or their object has no key.
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held:
+        async with Hold(self):
             self._deltas.add_if_not_present(deltas)
 
     def get_by_key(self, key: str) -> list[Delta] | None:
@@ -161,7 +161,7 @@ class DeltaState:
                     missing, _appended(self.items.get(missing, ()), Delta(DeltaType.DELETED, tombstone))
                 )
             yield
-        initial = len(staged.items)
+        initial = len(staged.queue) if staged.items else 0  # what was queued before comes before
         yield from self._take_over(staged)
         if not self.populated:
             self.populated = True

@@ -16,7 +16,7 @@ import msgspec
 from ..deltas import Delta, DeltaType
 from ..errors import FIFOClosedError, QueueHeldError, RejectedObjectError, RequeueError
 from ..keys import key_and_version
-from ..protocols import Process
+from ..protocols import AtOnce, Process
 from ..turns import Turn, in_turns
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ SLOW_POP_DEPTH = 10
 
 LONGEST_BATCH = 1000
 """Items that one batch works off at most."""
+MOST_AT_ONCE = 64
+"""Items that are worked off in the step that adds them: a turn's work at most."""
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
@@ -48,51 +50,17 @@ class Item(msgspec.Struct, frozen=True, gc=False):
         return len(self.by_key) or len(self.deltas)
 
 
-@dataclass(slots=True)
-class Begun:
-    """The call of a process function, and what came of it.
-
-    Attributes:
-        item: Given to it.
-        result: What it returned, perhaps to be awaited.
-        error: What it raised.
-        interrupted: The cancellation of the pop whose call it is, that came before it was finished.
-    """
-
-    item: Item
-    result: object = None
-    error: BaseException | None = None
-    interrupted: asyncio.CancelledError | None = None
-
-    def give_up(self, interrupted: asyncio.CancelledError) -> None:
-        """Its pop was cancelled: what was to be awaited never is."""
-        self.interrupted = interrupted
-        if self.result is not None and isawaitable(self.result):
-            self.error = interrupted
-            end: Any = getattr(self.result, "close", None) or getattr(self.result, "cancel", None)
-            if end is not None:
-                end()
-
-
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A pop of batches that waits for an item.
+    """A pop that waits for an item, and may be served before it wakes.
 
     Attributes:
-        count: How many items were worked off for it.
-        begun: The call for it that it has to finish.
+        at_once: What works off a few items in the step that adds them.
+        count: How many it was served.
     """
 
-    process: Process
-    process_batch: Process
-    task: asyncio.Task[Any] | None
+    at_once: AtOnce
     count: int = 0
-    begun: Begun | None = None
-
-    @property
-    def was_served(self) -> bool:
-        """Whether a batch was processed for it."""
-        return self.count > 0 or self.begun is not None
 
 
 class QueueState(Protocol):
@@ -140,10 +108,8 @@ class FIFO:
     All waiting is on one condition, and whoever held it wakes all on leaving: ``notify(1)`` would lose a
     wake-up whose waiter is cancelled (CPython before 3.13).
 
-    One item is processed at a time, however many pop. While somebody waits to pop a batch, it is processed in the very
-    step that adds it: until he woke up, all else that is ready would have had its turn. The queue is held meanwhile;
-    with ``room`` it is let go while an async process function waits, and held up again for who adds once so many
-    items are queued.
+    One item is processed at a time, however many pop. The queue is held meanwhile; with ``room`` it is let go while
+    an async process function waits, and held up again for who adds once so many items are queued.
 
     Cancellation: a cancelled verb has done nothing; a pop that is cancelled inside process has put its item back.
 
@@ -161,8 +127,6 @@ class FIFO:
         self._is_let_go = False
         self._held_up = 0  # how many wait for room
         self._changed = asyncio.Condition()
-        self._held = Hold(self)
-        self._held_to_add = Hold(self, to_add=True)
         self._waiting: Waiting | None = None
         self._processing: asyncio.Task[Any] | None = None
         self._taken: list[Item] = []  # by the pop that is processing
@@ -199,7 +163,7 @@ class FIFO:
         """
         rejected: list[RejectedObjectError] = []
         enqueue = self._state.enqueue
-        async with self._held_to_add:
+        async with Hold(self, to_add=True):
             for delta in events:
                 try:
                     enqueue(delta)
@@ -220,7 +184,7 @@ class FIFO:
             RejectedObjectError: As ``apply``: what could be taken was.
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held_to_add:
+        async with Hold(self, to_add=True):
             await in_turns(self._state.replace(objects, resource_version))
 
     async def resync(self) -> None:
@@ -229,7 +193,7 @@ class FIFO:
         Raises:
             QueueHeldError: Called from inside this queue's own process function.
         """
-        async with self._held_to_add:
+        async with Hold(self, to_add=True):
             await in_turns(self._state.resync())
 
     async def pop(self, process: Process) -> list[Delta]:
@@ -248,21 +212,27 @@ class FIFO:
 
         Cancellation: cancelled inside ``process``, the item goes back.
         """
-        async with self._held:
+        async with Hold(self):
             await self._wait_for_item()
             return (await self._work_off(process, 1))[-1].deltas
 
-    async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
+    async def pop_batch(
+        self, process: Process, process_batch: Process | None = None, at_once: AtOnce | None = None
+    ) -> int:
         """Wait for an item, then work off what is there.
 
         Without ``process_batch`` one item after the other, as by ``pop``, for one turn of the event loop; the first
         that raises, RequeueError included, ends the batch. With it many in one call: the oldest items, all or none
         of the initial list. While somebody who adds is held up both go on for longer.
 
+        With ``at_once``, what few items ``apply`` brings while this waits are worked off before it returns: until
+        this woke up, all else that is ready would have had its turn.
+
         Args:
             process: As for ``pop``.
             process_batch: The same, given the deltas of two or more items. All of them go back if it raises
                 RequeueError or is cancelled, so it should do all or nothing; all are gone if it raises anything else.
+            at_once: The same, plain; it raises nothing.
 
         Returns:
             How many items were worked off, those that went back among them.
@@ -272,16 +242,12 @@ class FIFO:
         Raises:
             FIFOClosedError: The queue is closed and empty.
         """
-        async with self._held:
-            if process_batch is None:
-                await self._wait_for_item()
-                return sum(item.count for item in await self._work_off(process, LONGEST_BATCH))
-            waiting = Waiting(process, process_batch, asyncio.current_task())
+        waiting = None if at_once is None else Waiting(at_once)
+        async with Hold(self):
             await self._wait_for_item(waiting)
-            if waiting.count:
+            if waiting is not None and waiting.count:
                 return waiting.count
-            items = await self._work_off(process, LONGEST_BATCH, process_batch, waiting.begun)
-            return sum(item.count for item in items)
+            return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
 
     def has_synced(self) -> bool:
         """Whether the items of the first Replace have been worked off, or the first verb was another one."""
@@ -356,10 +322,8 @@ class FIFO:
             )
 
     async def _wait_for_item(self, waiting: Waiting | None = None) -> None:
-        """Wait until there is one, or until one was worked off for who waits."""
-        while (waiting is None or not waiting.was_served) and (
-            self._processing is not None or not len(self._state.queue)
-        ):
+        """Wait until there is one, or until who waits was served."""
+        while self._processing is not None or not len(self._state.queue):
             if self._processing is asyncio.current_task():
                 raise QueueHeldError("process popped from its own queue, which waits for process to return")
             if self._closed and self._processing is None:
@@ -367,78 +331,63 @@ class FIFO:
             self._waiting = self._waiting or waiting
             try:
                 await self._changed.wait()
-            except asyncio.CancelledError as error:
-                if waiting is None or waiting.begun is None:
-                    raise
-                waiting.begun.give_up(error)
             finally:
                 if self._waiting is waiting:
                     self._waiting = None
+            if waiting is not None and waiting.count:
+                return
 
     def _serve_who_waits(self) -> None:
-        """Work off a batch for a pop that waits. What is to be awaited, or raised, is for the pop to deal with."""
-        waiting = self._waiting
-        if waiting is None or self._processing is not None or not len(self._state.queue):
+        """Work off what was added for a pop that waits, if it is little."""
+        waiting, depth = self._waiting, len(self._state.queue)
+        if waiting is None or self._processing is not None or not 0 < depth <= MOST_AT_ONCE:
             return
         self._waiting = None
-        self._processing = waiting.task
-        started = perf_counter()
-        begun = self._begin(waiting.process, waiting.process_batch)
-        if begun.result is not None or begun.error is not None:
-            waiting.begun = begun
-            return
-        waiting.count = begun.item.count
-        if begun.item.is_in_initial_list:
-            self._state.done(begun.item)
-        self._note_slow(begun.item, perf_counter() - started)
-        self._note_worked_off()
-
-    def _begin(self, process: Process, process_batch: Process | None) -> Begun:
-        """Take the oldest items and give them to who processes them."""
-        item = self._state.take() if process_batch is None else self._state.take_batch()
+        self._high_water = max(self._high_water, depth)
+        item = self._state.take_batch()
+        waiting.count = item.count
         self._taken.append(item)
-        call = process if process_batch is None or item.count == 1 else process_batch
         try:
-            # What goes back stays as it was.
-            return Begun(item, call(list(item.deltas), item.is_in_initial_list))
-        except BaseException as error:
-            return Begun(item, error=error)
+            waiting.at_once(item.deltas, item.is_in_initial_list)
+        finally:
+            if item.is_in_initial_list:
+                self._state.done(item)
+            self._note_worked_off()
 
     async def _work_off(
-        self,
-        process: Process,
-        most: int,
-        process_batch: Process | None = None,
-        begun: Begun | None = None,
+        self, process: Process, most: int, process_batch: Process | None = None
     ) -> list[Item]:
         """Process the oldest items, so many at most and for one turn of the loop, or one batch of them; the first
-        put back is the last. A call that was begun comes first.
+        put back is the last.
 
         While somebody is held up it goes on with another turn: between two pops they would get in.
         """
         state = self._state
+        take = state.take if process_batch is None else state.take_batch
         turn = Turn(over=process_batch is not None)
         items = self._taken
         self._processing = asyncio.current_task()
         now = perf_counter()
         try:
-            while begun is not None or (len(state.queue) and len(items) < most):
-                if begun is None and items and now >= turn.end:
+            while len(state.queue) and len(items) < most:
+                if items and now >= turn.end:
                     if not self._held_up or len(state.queue) < self._room:
                         break
                     await self._pause(turn)
                     now = perf_counter()
-                call, begun = begun or self._begin(process, process_batch), None
-                item, interrupted = call.item, call.interrupted
+                item = take()
+                items.append(item)
                 finished = True
+                interrupted: asyncio.CancelledError | None = None
                 try:
-                    if call.error is not None:
-                        raise call.error
-                    if call.result is not None and isawaitable(call.result):
+                    call = process if process_batch is None or item.count == 1 else process_batch
+                    # What goes back stays as it was.
+                    result = call(list(item.deltas), item.is_in_initial_list)
+                    if result is not None and isawaitable(result):
                         if self._room:
                             self._let_go()
                         try:
-                            await call.result
+                            await result
                         finally:
                             if self._is_let_go:
                                 interrupted = await self._hold_again()
@@ -460,7 +409,8 @@ class FIFO:
                     if interrupted is not None:
                         raise interrupted
                 started, now = now, perf_counter()
-                self._note_slow(item, now - started)
+                if now - started > SLOW_POP:
+                    self._note_slow(item, now - started)
         finally:
             self._note_worked_off()
         return items
@@ -504,8 +454,6 @@ class FIFO:
             self._synced.set()
 
     def _note_slow(self, item: Item, seconds: float) -> None:
-        if seconds <= SLOW_POP:
-            return
         waiting, deltas = len(self._state.queue), item.deltas
         if waiting > SLOW_POP_DEPTH and seconds > SLOW_POP * min(len(deltas), 10):
             what = key_and_version(deltas[0].object)[0] if len(deltas) == 1 else f"{len(deltas)} deltas"
@@ -513,7 +461,7 @@ class FIFO:
 
 
 class Hold:
-    """Holding a queue, which nobody else is then using: ``async with``. As it goes with each event, no generator.
+    """Holding a queue, which nobody else is then using: ``async with``. No generator, which costs thrice as much.
 
     Args:
         queue: Which.

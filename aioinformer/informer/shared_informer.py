@@ -480,6 +480,7 @@ class SharedIndexInformer(Running, Generic[T]):
             config.process_batch = distributor.once_there_is_room(distributor.handle_batch)
         else:
             config.room = self._processor.room
+            config.at_once = distributor.handle
         if self._tracer is not None:
             self._tracer.attach(config)
         return Controller(config)

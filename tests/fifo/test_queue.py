@@ -295,33 +295,34 @@ class TestBatches:
 
 
 class TestServingWhoWaits:
-    """A batch is processed in the step that adds it, if somebody waits to pop one."""
+    """Few items are worked off in the step that adds them, if somebody waits who can do so."""
 
-    async def waiting(self, process: Any) -> tuple[Fifo, asyncio.Task[int]]:
+    async def waiting(self, at_once: Any) -> tuple[Fifo, asyncio.Task[int]]:
         fifo = new_fifo()
-        popping = asyncio.create_task(fifo.pop_batch(process, process))
+        popping = asyncio.create_task(fifo.pop_batch(ignore, ignore, at_once))
         await turns(2)
         return fifo, popping
 
-    async def test_it_is_processed_when_add_returns(self) -> None:
+    async def test_they_are_worked_off_when_apply_returns(self) -> None:
         seen: list[str] = []
         fifo, popping = await self.waiting(
             lambda deltas, initial: seen.extend(each.object.name for each in deltas)
         )
         await fifo.apply([Delta(ADDED, pod("a")), Delta(ADDED, pod("b"))])
         assert seen == ["a", "b"]
-        assert (len(fifo), fifo.unfinished) == (0, 0)
+        assert (len(fifo), fifo.unfinished, fifo.worked_off, fifo.high_water) == (0, 0, 2, 2)
         await fifo.add(pod("c"))  # nobody waits any more, until the pop has returned
         assert seen == ["a", "b"]
         assert await popping == 2
         assert await fifo.pop_batch(ignore, ignore) == 1
+        assert fifo.worked_off == 3
 
     async def test_one_of_many_that_wait(self) -> None:
         seen: list[int] = []
         fifo = new_fifo()
         poppers = [
-            asyncio.create_task(fifo.pop_batch(process, process))
-            for process in [lambda deltas, initial, n=n: seen.append(n) for n in range(3)]
+            asyncio.create_task(fifo.pop_batch(ignore, ignore, at_once))
+            for at_once in [lambda deltas, initial, n=n: seen.append(n) for n in range(3)]
         ]
         await turns(2)
         await fifo.add(pod("a"))
@@ -334,75 +335,54 @@ class TestServingWhoWaits:
         await finish(*poppers)
         assert await is_free(fifo)
 
-    async def test_what_it_raises_is_the_pops(self) -> None:
-        def fail(deltas: Deltas, initial: bool) -> None:
-            raise KeyError
+    async def test_many_are_left_to_the_pop(self) -> None:
+        fifo, popping = await self.waiting(lambda deltas, initial: pytest.fail("they are many"))
+        count = queue_module.MOST_AT_ONCE + 1
+        await fifo.apply([Delta(ADDED, pod(f"p{number}")) for number in range(count)])
+        assert len(fifo) == count
+        assert await popping == count
 
-        fifo, popping = await self.waiting(fail)
-        await fifo.add(pod("a"))
-        with pytest.raises(KeyError):
-            await popping
-        assert len(fifo) == 0
-        assert await is_free(fifo)
-
-    @pytest.mark.parametrize("interrupted", [False, True])
-    async def test_a_requeue_is_put_back(self, interrupted: bool) -> None:
-        def refuse(deltas: Deltas, initial: bool) -> None:
-            raise RequeueError
-
-        fifo, popping = await self.waiting(refuse)
-        await fifo.add(pod("a"))
-        if interrupted:
-            popping.cancel()
-        await asyncio.wait([popping])
-        assert popping.cancelled() is interrupted
-        assert keys(fifo) == ["ns/a"]
-        assert await is_free(fifo)
-
-    async def test_what_is_to_be_awaited_is_so_by_the_pop(self) -> None:
+    async def test_while_another_processes_they_are_left(self) -> None:
         gate = Gate()
-        fifo, popping = await self.waiting(gate)
-        await fifo.add(pod("a"))
-        adding = asyncio.create_task(fifo.add(pod("b")))
+        fifo = await filled("a")
+        first = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
+        second = asyncio.create_task(fifo.pop_batch(ignore, ignore, lambda deltas, initial: None))
+        adding = asyncio.create_task(fifo.add(pod("b")))
         await turns(4)
-        assert fifo.unfinished == 1
-        assert not adding.done()  # it is held
+        assert not adding.done()
         gate.let_go.set()
-        assert await popping == 1
-        await adding
+        await asyncio.gather(first, second, adding)
+        assert fifo.worked_off == 2
 
-    @pytest.mark.parametrize("count", range(8))
-    async def test_cancelled_in_the_middle_it_goes_back(self, count: int) -> None:
-        gate = Gate()
-        fifo, popping = await self.waiting(gate)
+    async def test_a_list_is_left_to_the_pop(self) -> None:
+        fifo, popping = await self.waiting(lambda deltas, initial: pytest.fail("it is a list"))
+        await fifo.replace([pod("a")], "1")
+        assert await popping == 1
+        assert fifo.has_synced()
+
+    @pytest.mark.parametrize("count", range(4))
+    async def test_cancelled_what_was_done_stays_done(self, count: int) -> None:
+        seen: list[str] = []
+        fifo, popping = await self.waiting(
+            lambda deltas, initial: seen.extend(each.object.name for each in deltas)
+        )
         await fifo.add(pod("a"))
         await turns(count)
         popping.cancel()
         await asyncio.wait([popping])
-        assert popping.cancelled()
-        assert keys(fifo) == ["ns/a"]
+        assert seen == ["a"]
+        assert len(fifo) == fifo.unfinished == 0
         assert await is_free(fifo)
 
-    async def test_a_task_that_is_to_be_awaited_is_cancelled_with_it(self) -> None:
-        tasks: list[asyncio.Task[None]] = []
+    async def test_what_it_raises_leaves_the_queue_free(self) -> None:
+        def fail(deltas: Deltas, initial: bool) -> None:
+            raise ZeroDivisionError
 
-        def process(deltas: Deltas, initial: bool) -> asyncio.Task[None]:
-            tasks.append(asyncio.create_task(asyncio.sleep(3600)))
-            return tasks[0]
-
-        fifo, popping = await self.waiting(process)
-        await fifo.add(pod("a"))
-        popping.cancel()
-        await asyncio.wait([popping, *tasks], timeout=5)
-        assert tasks[0].cancelled()
-        assert keys(fifo) == ["ns/a"]
-
-    async def test_cancelled_before_it_woke_what_was_done_stays_done(self) -> None:
-        fifo, popping = await self.waiting(ignore)
-        await fifo.add(pod("a"))
-        popping.cancel()
-        await asyncio.wait([popping])
+        fifo, popping = await self.waiting(fail)
+        with pytest.raises(ZeroDivisionError):
+            await fifo.add(pod("a"))
+        assert await popping == 1
         assert len(fifo) == fifo.unfinished == 0
         assert await is_free(fifo)
 
@@ -665,8 +645,8 @@ async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, i
         elif move in ("pop", "pop_batch"):
             tasks.append(asyncio.create_task(getattr(fifo, move)(process)))
         elif move in ("pop_many", "pop_at_once"):
-            how = process if move == "pop_many" else done
-            tasks.append(asyncio.create_task(fifo.pop_batch(how, how)))
+            at_once = done if move == "pop_at_once" else None
+            tasks.append(asyncio.create_task(fifo.pop_batch(process, process, at_once)))
         elif move == "requeue":
             refuse.append(None)
         elif move == "turn":

@@ -278,16 +278,10 @@ MUTANTS = [
         "        self._note_synced()",
     ),
     Mutant(
-        "what is worked off for a pop that waits is never over",
+        "what is worked off in the step that adds it is never over",
         "fifo/queue.py",
-        "        self._note_slow(begun.item, perf_counter() - started)\n        self._note_worked_off()\n",
-        "        self._note_slow(begun.item, perf_counter() - started)\n",
-    ),
-    Mutant(
-        "what a call for a pop that waits left to do is not done",
-        "fifo/queue.py",
-        "            waiting.begun = begun\n            return",
-        "            pass",
+        "                self._state.done(item)\n            self._note_worked_off()\n",
+        "                self._state.done(item)\n",
     ),
     Mutant(
         "a deletion swallows what came before it is processed (delta)",
