@@ -151,6 +151,30 @@ async def test_a_cancellation_of_the_process_functions_own_making_is_a_failure(
 
 
 @virtual_time
+async def test_what_a_watch_brings_is_processed_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    process, at_once = Process(), Process({"c": [ValueError("no")]})
+    server = Scripted(
+        [page(pod("a"), version=10)],
+        [[1.0, added("b", 11), 1.0, added("c", 12), 1.0, added("d", 13), FOREVER]],
+    )
+    async with controller(server, process, at_once=at_once) as subject:
+        await asyncio.sleep(5)
+        assert (process.names(), at_once.names()) == (["a"], ["b", "c", "d"])
+        assert (subject.failed, subject.worked_off, subject.unfinished) == (1, 4, 0)
+    assert "processing default/c at 12 failed: no" in caplog.text
+    server.assert_closed()
+
+
+@virtual_time
+async def test_what_may_have_to_be_tried_again_is_not_processed_at_once() -> None:
+    process, at_once = Process(), Process()
+    server = Scripted([page(pod("a"), version=10)], [[1.0, added("b", 11), FOREVER]])
+    async with controller(server, process, at_once=at_once, retry_on_error=True):
+        await asyncio.sleep(5)
+        assert (process.names(), at_once.names()) == (["a", "b"], [])
+
+
+@virtual_time
 async def test_retry_on_error_puts_it_back_and_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
     process = Process({"a": [ValueError("1"), ValueError("2")]})
     server = Scripted([page(pod("a"), pod("b"), version=10)])
