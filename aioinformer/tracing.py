@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from itertools import pairwise
 from time import monotonic_ns
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
@@ -22,7 +22,9 @@ from .handlers import ResourceEventHandler, handler_name, require_handler
 from .keys import key_and_version
 from .notifications import Notification
 from .processor import Processor, ProcessorListener
-from .protocols import AtOnce, ListerWatcher, Process, Queue, WatchStream
+from .protocols import ListerWatcher, Queue, WatchStream
+
+R = TypeVar("R")
 
 STAGES = ("decoded", "queued", "popped", "stored", "delivered", "started", "finished")
 """What an event has gone through, each stage called by the stamp at its end."""
@@ -101,11 +103,11 @@ class Tracer:
         source = _TracedSource(config.list_watch)
         config.list_watch = cast(ListerWatcher, source)
         config.queue = cast(Queue, _TracedQueue(config.queue, self, source))
-        config.process = self._traced_process(config.process)
+        config.process = self._traced(config.process)
         if config.process_batch is not None:
-            config.process_batch = self._traced_process(config.process_batch)
+            config.process_batch = self._traced(config.process_batch)
         if config.at_once is not None:
-            config.at_once = self._traced_at_once(config.at_once)
+            config.at_once = self._traced(config.at_once)
 
     def processor(self) -> Processor:
         """A processor that stamps what it distributes."""
@@ -159,23 +161,14 @@ class Tracer:
             Trace(name, version, handler, received, decoded, queued, popped, stored, delivered, started, now)
         )
 
-    def _traced_process(self, process: Process) -> Process:
-        def traced(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
-            if not is_in_initial_list:
-                now = monotonic_ns()
-                self.stamp(_POPPED, (key_and_version(delta.object) for delta in deltas), now)
-            return process(deltas, is_in_initial_list)
-
-        return traced
-
-    def _traced_at_once(self, at_once: AtOnce) -> AtOnce:
-        def traced(deltas: list[Delta], is_in_initial_list: bool) -> None:
+    def _traced(self, process: Callable[[list[Delta], bool], R]) -> Callable[[list[Delta], bool], R]:
+        def traced(deltas: list[Delta], is_in_initial_list: bool) -> R:
             if not is_in_initial_list:
                 now = monotonic_ns()
                 keys = [key_and_version(delta.object) for delta in deltas]
-                self.stamp(_QUEUED, keys, now)
+                self.stamp(_QUEUED, keys, now)  # what is processed at once is not through with being queued
                 self.stamp(_POPPED, keys, now)
-            at_once(deltas, is_in_initial_list)
+            return process(deltas, is_in_initial_list)
 
         return traced
 

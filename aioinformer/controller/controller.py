@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError
@@ -76,7 +76,9 @@ class Controller(Running):
         )
         self._process = self._guarded(config.process)
         self._process_batch = None if config.process_batch is None else self._guarded(config.process_batch)
-        self._at_once = None if config.retry_on_error else config.at_once and self._safe(config.at_once)
+        self._at_once: AtOnce | None = None
+        if config.at_once is not None and not config.retry_on_error:
+            self._at_once = cast(AtOnce, self._guarded(config.at_once))  # plain, as what it guards is
         self._failed = 0
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
@@ -171,17 +173,6 @@ class Controller(Running):
             return self._finish(result, deltas)
 
         return guarded
-
-    def _safe(self, at_once: AtOnce) -> AtOnce:
-        """The function with its errors dealt with."""
-
-        def safe(deltas: list[Delta], is_in_initial_list: bool) -> None:
-            try:
-                at_once(deltas, is_in_initial_list)
-            except Exception as error:
-                self._note_failure(deltas, error)
-
-        return safe
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:

@@ -185,26 +185,21 @@ class DeltaState:
         self._insert(key, deltas)
 
     def take(self) -> Item:
-        is_in_initial_list = not self.has_synced()
-        key = self.queue.popleft()
-        if self.initial_waiting:
-            self.initial_waiting -= 1
-            self.initial_popped.add(key)
-        deltas = self.items.pop(key)
-        self._note_taken()
-        return Item(list(deltas), is_in_initial_list, {key: deltas})
+        return self._take(1)
 
     def take_batch(self) -> Item:
         """Remove the oldest items, as many as may be processed together: all or none of the initial list."""
+        return self._take(LONGEST_BATCH)
+
+    def _take(self, most: int) -> Item:
         queue, items = self.queue, self.items
         is_in_initial_list = not self.has_synced()
         waiting, popped = self.initial_waiting, self.initial_popped
-        left = waiting + len(
-            popped
-        )  # of the initial list: what was popped was put back, or it would not be there
+        # Of the initial list. What was popped was put back, or it would not be among those.
+        left = waiting + len(popped)
         by_key: dict[str, Deltas] = {}
         deltas: list[Delta] = []
-        for _ in range(min(len(queue), LONGEST_BATCH)):
+        for _ in range(min(len(queue), most)):
             key = queue.popleft()
             by_key[key] = of_key = items.pop(key)
             deltas += of_key
@@ -218,7 +213,8 @@ class DeltaState:
                 if not left:
                     break
         self.initial_waiting = waiting
-        self._note_taken()
+        if not queue:
+            self.items = {}  # a dict keeps the size that it once had
         return Item(deltas, is_in_initial_list, by_key)
 
     def put_back(self, item: Item) -> None:
@@ -235,10 +231,6 @@ class DeltaState:
         if key not in self.items:
             self.queue.append(key)
             self.items[key] = tuple(deltas)
-
-    def _note_taken(self) -> None:
-        if not self.queue:
-            self.items = {}  # a dict keeps the size that it once had
 
     def _take_over(self, staged: _Staged) -> Iterator[None]:
         """Queue these, in place of what is queued for their keys; changes nothing before its end."""
