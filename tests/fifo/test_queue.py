@@ -18,7 +18,6 @@ from aioinformer import (
     DeltaType,
     FIFOClosedError,
     QueueHeldError,
-    RealFIFO,
     RequeueError,
     Store,
     TransformError,
@@ -29,20 +28,9 @@ from aioinformer.tasks import finish
 
 from ..samples import pod
 from ..steps import cancel_after, turns, until
+from .queues import KINDS, Deltas, Fifo, Gate, ignore, is_free, keys
 
 ADDED, DELETED = DeltaType.ADDED, DeltaType.DELETED
-
-Deltas = list[Delta]
-
-
-Fifo = DeltaFIFO | RealFIFO
-
-KINDS: dict[str, Callable[..., Fifo]] = {
-    "delta": DeltaFIFO,
-    "real": lambda known_objects=None, **options: RealFIFO(
-        known_objects=Store() if known_objects is None else known_objects, **options
-    ),
-}
 
 new_fifo = KINDS["delta"]
 
@@ -55,41 +43,10 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return chosen
 
 
-def keys(fifo: Fifo) -> list[str]:
-    """The queued keys, oldest first."""
-    if isinstance(fifo, DeltaFIFO):
-        return fifo.list_keys()
-    return [fifo.key_of(delta.object) for delta in fifo.queued]
-
-
-def ignore(deltas: Deltas, initial: bool) -> None:
-    pass
-
-
 async def filled(*names: str) -> Fifo:
     fifo = new_fifo()
     await fifo.apply([Delta(ADDED, pod(name)) for name in names])
     return fifo
-
-
-async def is_free(fifo: Fifo) -> bool:
-    """Whether nobody was left holding it: another verb gets through."""
-    await fifo.apply([])
-    return True
-
-
-class Gate:
-    """A process function that stands still until it is let go."""
-
-    def __init__(self) -> None:
-        self.entered = asyncio.Event()
-        self.let_go = asyncio.Event()
-        self.seen: list[str] = []
-
-    async def __call__(self, deltas: Deltas, initial: bool) -> None:
-        self.entered.set()
-        await self.let_go.wait()
-        self.seen.append(deltas[-1].object.key)
 
 
 class TestWaiting:
@@ -249,6 +206,7 @@ class TestProcess:
         assert len(caplog.messages) == 1
 
 
+@pytest.mark.usefixtures("long_turns")
 class TestBatches:
     async def test_a_batch_takes_what_is_there(self) -> None:
         fifo = await filled("a", "b", "c")
@@ -292,99 +250,6 @@ class TestBatches:
         await fifo.apply([])
         assert len(fifo) == 0
         assert not fifo.has_synced()
-
-
-class TestServingWhoWaits:
-    """Few items are worked off in the step that adds them, if somebody waits who can do so."""
-
-    async def waiting(self, at_once: Any) -> tuple[Fifo, asyncio.Task[int]]:
-        fifo = new_fifo()
-        popping = asyncio.create_task(fifo.pop_batch(ignore, ignore, at_once))
-        await turns(2)
-        return fifo, popping
-
-    async def test_they_are_worked_off_when_apply_returns(self) -> None:
-        seen: list[str] = []
-        fifo, popping = await self.waiting(
-            lambda deltas, initial: seen.extend(each.object.name for each in deltas)
-        )
-        await fifo.apply([Delta(ADDED, pod("a")), Delta(ADDED, pod("b"))])
-        assert seen == ["a", "b"]
-        assert (len(fifo), fifo.unfinished, fifo.worked_off, fifo.high_water) == (0, 0, 2, 2)
-        await fifo.add(pod("c"))  # nobody waits any more, until the pop has returned
-        assert seen == ["a", "b"]
-        assert await popping == 2
-        assert await fifo.pop_batch(ignore, ignore) == 1
-        assert fifo.worked_off == 3
-
-    async def test_one_of_many_that_wait(self) -> None:
-        seen: list[int] = []
-        fifo = new_fifo()
-        poppers = [
-            asyncio.create_task(fifo.pop_batch(ignore, ignore, at_once))
-            for at_once in [lambda deltas, initial, n=n: seen.append(n) for n in range(3)]
-        ]
-        await turns(2)
-        await fifo.add(pod("a"))
-        assert seen == [0]
-        await turns(4)
-        await fifo.add(pod("b"))
-        assert len(seen) == 2
-        await turns(4)
-        assert [popper.done() for popper in poppers] == [number in seen for number in range(3)]
-        await finish(*poppers)
-        assert await is_free(fifo)
-
-    async def test_many_are_left_to_the_pop(self) -> None:
-        fifo, popping = await self.waiting(lambda deltas, initial: pytest.fail("they are many"))
-        count = queue_module.MOST_AT_ONCE + 1
-        await fifo.apply([Delta(ADDED, pod(f"p{number}")) for number in range(count)])
-        assert len(fifo) == count
-        assert await popping == count
-
-    async def test_while_another_processes_they_are_left(self) -> None:
-        gate = Gate()
-        fifo = await filled("a")
-        first = asyncio.create_task(fifo.pop(gate))
-        await gate.entered.wait()
-        second = asyncio.create_task(fifo.pop_batch(ignore, ignore, lambda deltas, initial: None))
-        adding = asyncio.create_task(fifo.add(pod("b")))
-        await turns(4)
-        assert not adding.done()
-        gate.let_go.set()
-        await asyncio.gather(first, second, adding)
-        assert fifo.worked_off == 2
-
-    async def test_a_list_is_left_to_the_pop(self) -> None:
-        fifo, popping = await self.waiting(lambda deltas, initial: pytest.fail("it is a list"))
-        await fifo.replace([pod("a")], "1")
-        assert await popping == 1
-        assert fifo.has_synced()
-
-    @pytest.mark.parametrize("count", range(4))
-    async def test_cancelled_what_was_done_stays_done(self, count: int) -> None:
-        seen: list[str] = []
-        fifo, popping = await self.waiting(
-            lambda deltas, initial: seen.extend(each.object.name for each in deltas)
-        )
-        await fifo.add(pod("a"))
-        await turns(count)
-        popping.cancel()
-        await asyncio.wait([popping])
-        assert seen == ["a"]
-        assert len(fifo) == fifo.unfinished == 0
-        assert await is_free(fifo)
-
-    async def test_what_it_raises_leaves_the_queue_free(self) -> None:
-        def fail(deltas: Deltas, initial: bool) -> None:
-            raise ZeroDivisionError
-
-        fifo, popping = await self.waiting(fail)
-        with pytest.raises(ZeroDivisionError):
-            await fifo.add(pod("a"))
-        assert await popping == 1
-        assert len(fifo) == fifo.unfinished == 0
-        assert await is_free(fifo)
 
 
 class TestClosing:

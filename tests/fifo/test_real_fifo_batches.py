@@ -127,6 +127,7 @@ class TestWhatGoesTogether:
         fifo = await filled("a")
         assert await Processed().all_of(fifo) == [("single", ["Added a 1"], False)]
 
+    @pytest.mark.usefixtures("long_turns")
     async def test_without_a_process_function_for_batches_they_come_one_by_one(self) -> None:
         fifo = await filled("a", "b", "a")
         processed = Processed()

@@ -102,9 +102,9 @@ async def test_c29_nobody_is_held_up_while_nothing_is_processed() -> None:
     assert len(fifo) == 50
 
 
-async def test_c29_those_held_up_go_on_as_room_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("long_turns")
+async def test_c29_those_held_up_go_on_as_room_comes() -> None:
     """Within one pop_batch, too."""
-    monkeypatch.setattr("aioinformer.turns.TURN", 1e9)
     fifo = await filled("a", "b", "c", "d", batch_size=1)
     waiting: list[int] = []
 

@@ -395,7 +395,7 @@ class TestSources:
         async with operating(world, Reconciler(), sources=[source]):
             await asyncio.sleep(700)
         pauses = [later - earlier for earlier, later in pairwise(begun)]
-        assert pauses[:6] == pytest.approx([1, 2, 4, 8, 601, 2], abs=0.1)
+        assert pauses[:6] == pytest.approx([1, 2, 4, 8, 601, 2], abs=0.01)
 
     @staticmethod
     @simulated
