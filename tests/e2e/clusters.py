@@ -167,6 +167,14 @@ class KubernetesCluster(Cluster):
     def token(self) -> str:
         return self.control_plane.token
 
+    async def create(self, resource: Resource, obj: Object, namespace: str | None = None) -> Object:
+        """As the others', and wait until the server's watch cache has it: a list of version 0 shows it then."""
+        created = await super().create(resource, obj, namespace)
+        version = created["metadata"]["resourceVersion"]
+        seen = {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}  # a limit would ask etcd
+        await self.api.do("GET", resource.path(self._or_own(namespace)), query=seen)
+        return created
+
     async def forbid(self) -> Client:
         return Client.from_kubeconfig("powerless", self.kubeconfig)
 
