@@ -337,6 +337,7 @@ class Reflector(Running, Generic[T]):
                 if self._journal.last_error is not None and watch.is_healthy(_now()):
                     self._journal.well()
                 await self._apply(batch, watch)
+                await asyncio.sleep(0)  # whom this concerns comes first; what follows can wait
                 if self._intake.missed and self._owes_list():
                     break
         except Exception as error:

@@ -11,6 +11,7 @@ from ..api import ListOptions, WatchEvent
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
 from ..failures import network_error
 from ..protocols import ListerWatcher, WatchStream
+from .patience import Patience
 
 VERY_SHORT = 1.0
 """Seconds: a watch that ends sooner without one event says that its version is no good."""
@@ -78,6 +79,7 @@ class OpenWatch:
         self._stream: WatchStream | None = stream
         self._idle_timeout = timeout + IDLE_GRACE
         self._pulse = pulse or Pulse()
+        self._patience = Patience()
         self._bookmarked: float | None = None
         self._healthy_after = min(HEALTHY, timeout)
         self.started = started
@@ -105,14 +107,14 @@ class OpenWatch:
             return returned
         patience = min(self._idle_timeout, self._pulse.longest_silence())
         idle = asyncio.get_running_loop().time() + patience
-        timeout = asyncio.timeout_at(idle if deadline is None else min(deadline, idle))
         try:
-            async with timeout:
-                batch = await anext(self._stream)
+            batch = await self._patience.wait(
+                anext(self._stream), idle if deadline is None else min(deadline, idle)
+            )
         except StopAsyncIteration:
             return None
         except Exception as error:
-            if isinstance(error, TimeoutError) and timeout.expired():
+            if isinstance(error, TimeoutError) and self._patience.has_ended:
                 self._pulse.was_silent()
                 raise IdleTimeoutError("the watch is open but nothing arrives") from error
             if (found := network_error(error)) is not None:
@@ -132,6 +134,7 @@ class OpenWatch:
 
     async def aclose(self) -> None:
         """Close the stream, if it can be closed; once."""
+        self._patience.close()
         stream, self._stream = self._stream, None
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:

@@ -1,0 +1,121 @@
+"""Deadlines of waits that follow each other, with few timers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioinformer.reflector.patience import Patience
+
+from ..virtual_time import virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def after(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return "there"
+
+
+@virtual_time
+async def test_what_comes_in_time_is_returned() -> None:
+    patience = Patience()
+    assert await patience.wait(after(5), now() + 10) == "there"
+    assert not patience.has_ended
+    patience.close()
+
+
+@virtual_time
+async def test_what_does_not_is_cancelled_at_its_deadline() -> None:
+    patience, began = Patience(), now()
+    waited = asyncio.get_running_loop().create_future()
+    with pytest.raises(TimeoutError):
+        await patience.wait(waited, began + 10)
+    assert now() - began == pytest.approx(10)
+    assert patience.has_ended
+    assert waited.cancelled()
+
+
+@virtual_time
+async def test_a_later_wait_has_its_own_deadline() -> None:
+    patience, began = Patience(), now()
+    assert await patience.wait(after(8), began + 10)
+    with pytest.raises(TimeoutError):
+        await patience.wait(after(100), began + 18)
+    assert now() - began == pytest.approx(18)
+
+
+@virtual_time
+async def test_a_sooner_one_too() -> None:
+    patience, began = Patience(), now()
+    assert await patience.wait(after(1), began + 300)
+    with pytest.raises(TimeoutError):
+        await patience.wait(after(100), began + 3)
+    assert now() - began == pytest.approx(3)
+
+
+@virtual_time
+async def test_what_lies_between_two_waits_is_not_disturbed() -> None:
+    patience, began = Patience(), now()
+    assert await patience.wait(after(1), began + 10)
+    await asyncio.sleep(100)
+    assert await patience.wait(after(5), now() + 10) == "there"
+    with pytest.raises(TimeoutError):
+        await patience.wait(after(100), now() + 10)
+    assert now() - began == pytest.approx(116)
+
+
+@virtual_time
+async def test_many_waits_set_few_timers(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    timers: list[float] = []
+    call_at: Callable[..., asyncio.TimerHandle] = loop.call_at
+
+    def counted(when: float, callback: Any, *args: Any, **options: Any) -> asyncio.TimerHandle:
+        if getattr(callback, "__self__", None) is patience:
+            timers.append(when)
+        return call_at(when, callback, *args, **options)
+
+    monkeypatch.setattr(loop, "call_at", counted)
+    patience = Patience()
+    for _ in range(1000):
+        assert await patience.wait(after(0.5), now() + 100)
+    assert len(timers) <= 6
+
+
+@virtual_time
+async def test_an_error_of_what_is_awaited_is_its_own() -> None:
+    async def fails() -> None:
+        raise TimeoutError("the socket's")
+
+    patience = Patience()
+    with pytest.raises(TimeoutError, match="the socket's"):
+        await patience.wait(fails(), now() + 10)
+    assert not patience.has_ended
+
+
+@virtual_time
+async def test_cancelled_by_somebody_else_it_is_cancelled() -> None:
+    """Also where the deadline passes in the same moment."""
+    for seconds in (5, 10):
+        patience = Patience()
+        waiting = asyncio.create_task(patience.wait(after(100), now() + 10))
+        await asyncio.sleep(seconds)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        patience.close()
+
+
+@virtual_time
+async def test_closed_it_leaves_no_timer() -> None:
+    patience = Patience()
+    assert await patience.wait(after(1), now() + 10)
+    patience.close()
+    patience.close()
+    assert patience._timer is None
