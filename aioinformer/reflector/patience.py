@@ -45,11 +45,13 @@ class Patience:
         try:
             return await awaitable
         except asyncio.CancelledError as error:
-            if self._has_ended and task.uncancel() <= requests:
+            if self._has_ended and task.cancelling() <= requests + 1:
                 raise TimeoutError from error
             raise
         finally:
             self._task = None
+            if self._has_ended:
+                task.uncancel()
 
     @property
     def has_ended(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -110,6 +111,21 @@ async def test_cancelled_by_somebody_else_it_is_cancelled() -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiting
         patience.close()
+
+
+@virtual_time
+async def test_what_comes_in_spite_of_its_deadline_is_returned() -> None:
+    async def stubborn() -> str:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(100)
+        return "there"
+
+    patience = Patience()
+    assert await patience.wait(stubborn(), now() + 10) == "there"
+    assert patience.has_ended
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling()
 
 
 @virtual_time
