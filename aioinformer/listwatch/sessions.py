@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import ChainMap
+from contextlib import AsyncExitStack
 from typing import Any
 
 import aiohttp
@@ -98,11 +99,12 @@ class Sessions:
         await self._close_sessions()
 
     async def _close_sessions(self) -> None:
-        clients = [*self._clients.values()]
-        self._clients.clear()
-        for client in clients:
-            await client.rest_client.pool_manager.close()
-        await self._sockets.close()
+        """Close them all, whatever becomes of one: a cancellation ends but the wait for it."""
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self._sockets.close)  # comes last
+            for client in self._clients.values():
+                closing.push_async_callback(client.rest_client.pool_manager.close)
+            self._clients.clear()
 
     def _client(self, streaming: bool) -> Any:
         """The ApiClient over one of the sessions."""

@@ -44,7 +44,8 @@ def opening_case(name: str, call: Callable[[Client], Coroutine[Any, Any, Any]], 
     async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
         subject = Client.from_url(server.url)
         if is_open:
-            await subject.get("/api")
+            await subject.get("/api")  # each opens a session
+            await read(subject)
         yield lambda: call(subject)
         await subject.close()
         assert_at_rest(subject)
