@@ -20,7 +20,7 @@ Process = Callable[[list[Delta], bool], Awaitable[None] | None]
 """``process(deltas, is_in_initial_list)``: works off deltas, oldest first; plain or async."""
 
 AtOnce = Callable[[list[Delta], bool], None]
-"""A Process that is plain and raises nothing."""
+"""A Process that is plain and raises nothing but RequeueError."""
 
 WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
 """A watch: events, or lists of events where many arrived at once. Closed with ``aclose()`` where it has one."""

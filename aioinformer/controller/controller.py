@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError
+from ..handlers import require_plain
 from ..keys import key_and_version
 from ..protocols import AtOnce, ListerWatcher, Process, Queue
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
@@ -63,6 +64,9 @@ class Controller(Running):
     """Fills a queue by a Reflector and works it off by ``config.process``.
 
     What ``process`` raises is logged and counted and stops nothing. An async context manager.
+
+    Raises:
+        ConfigError: ``at_once`` is no plain function.
     """
 
     def __init__(self, config: Config) -> None:
@@ -78,6 +82,7 @@ class Controller(Running):
         self._process_batch = None if config.process_batch is None else self._guarded(config.process_batch)
         self._at_once: AtOnce | None = None
         if config.at_once is not None and not config.retry_on_error:
+            require_plain("at_once", config.at_once)
             self._at_once = cast(AtOnce, self._guarded(config.at_once))  # plain, as what it guards is
         self._failed = 0
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is

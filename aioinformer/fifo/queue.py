@@ -232,7 +232,7 @@ class FIFO:
             process: As for ``pop``.
             process_batch: The same, given the deltas of two or more items. All of them go back if it raises
                 RequeueError or is cancelled, so it should do all or nothing; all are gone if it raises anything else.
-            at_once: The same, plain; it raises nothing.
+            at_once: The same, plain; it raises nothing but RequeueError.
 
         Returns:
             How many items were worked off, those that went back among them.
@@ -348,10 +348,14 @@ class FIFO:
         waiting.count = item.count
         self._taken.append(item)
         try:
-            waiting.at_once(item.deltas, item.is_in_initial_list)
-        finally:
+            # What goes back stays as it was.
+            waiting.at_once(list(item.deltas), item.is_in_initial_list)
+        except RequeueError:
+            self._state.put_back(item)
+        else:
             if item.is_in_initial_list:
                 self._state.done(item)
+        finally:
             self._note_worked_off()
 
     async def _work_off(

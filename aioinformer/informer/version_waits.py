@@ -35,10 +35,12 @@ class Goal:
 
     def is_reached(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
         """Whether it was, once. To be asked at every progress from some time on: then none is missed."""
-        if not self._is_reached:
-            by_each = [self._is_reached_by(*each) for each in controllers.items()]
-            self._is_reached = self._is_stored(store) or (bool(by_each) and all(by_each))
+        self._is_reached = self._is_reached or self._is_reached_now(store, controllers)
         return self._is_reached
+
+    def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
+        by_each = [self._is_reached_by(*each) for each in controllers.items()]
+        return self._is_stored(store) or (bool(by_each) and all(by_each))
 
     def _is_stored(self, store: Store[Any]) -> bool:
         obj = None if self.key is None else store.get_by_key(self.key)
@@ -65,7 +67,7 @@ class Gone(Goal):
         super().__init__("", key, split_meta_namespace_key(key)[0])
         self.uid = uid
 
-    def is_reached(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
+    def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
         obj = store.get_by_key(self.key or "")
         return obj is None or ("" != self.uid != uid_of(obj) != "")
 

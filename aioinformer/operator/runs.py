@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,16 +18,18 @@ class Run:
         key: What is reconciled.
         task: Who does it.
         started: Loop time when it began.
+        due: Loop time by which it has to have ended.
         is_overdue: Whether it was cancelled for taking too long.
         is_stuck: Whether it has not ended for all that.
     """
 
-    __slots__ = ("is_overdue", "is_stuck", "key", "started", "task")
+    __slots__ = ("due", "is_overdue", "is_stuck", "key", "started", "task")
 
     def __init__(self, key: str, task: asyncio.Task[None], started: float) -> None:
         self.key = key
         self.task = task
         self.started = started
+        self.due = math.inf
         self.is_overdue = False
         self.is_stuck = False
 
@@ -68,6 +71,7 @@ class Runs:
         self._running: dict[str, Run] = {}  # by the time of their beginning
         self._overdue: dict[str, Run] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf  # uvloop's handles do not always know
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
@@ -78,8 +82,10 @@ class Runs:
         self._running[run.key] = run
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
-        if self._timer is None and self._timeout is not None:
-            self._set_timer()
+        if self._timeout is not None:
+            run.due = run.started + self._timeout
+            if run.due < self._timer_at:
+                self._set_timer()
 
     def end(self, run: Run) -> None:
         """A reconcile has ended."""
@@ -102,35 +108,34 @@ class Runs:
 
     def close(self) -> None:
         """Watch no more."""
+        self._timer_at = math.inf
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _set_timer(self) -> None:
         """The next time that one has to be looked at. One that ends before leaves the timer as it is."""
-        assert self._timeout is not None
-        times = [run.started + self._timeout for run in list(self._running.values())[:1]]
-        times += [
-            run.started + self._timeout + CANCEL_GRACE for run in self._overdue.values() if not run.is_stuck
-        ]
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_at(min(times), self._look) if times else None
+        self.close()
+        watched = list(self._running.values())[:1]  # the others began later
+        watched += [run for run in self._overdue.values() if not run.is_stuck]
+        if watched:
+            self._timer_at = min(run.due for run in watched)
+            self._timer = asyncio.get_running_loop().call_at(self._timer_at, self._look)
 
     def _look(self) -> None:
-        assert self._timeout is not None
-        loop = asyncio.get_running_loop()
-        assert self._timer is not None
-        now = max(loop.time(), self._timer.when())  # a timer may come early, by the clock's resolution
+        # A timer may come early, by the clock's resolution.
+        now = max(asyncio.get_running_loop().time(), self._timer_at)
         for run in list(self._overdue.values()):
-            if not run.is_stuck and run.started + self._timeout + CANCEL_GRACE <= now:
+            if not run.is_stuck and run.due <= now:
                 run.is_stuck = True
                 self._on_stuck(run)
         while self._running:
             run = next(iter(self._running.values()))
-            if run.started + self._timeout > now:
+            if run.due > now:
                 break
             del self._running[run.key]
             run.is_overdue = True
+            run.due = now + CANCEL_GRACE
             self._overdue[run.key] = run
             run.task.cancel()
         self._set_timer()

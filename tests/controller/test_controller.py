@@ -12,6 +12,7 @@ import pytest
 from aioinformer import (
     AlreadyStartedError,
     Config,
+    ConfigError,
     Controller,
     DeltaFIFO,
     DeltaType,
@@ -163,6 +164,23 @@ async def test_what_a_watch_brings_is_processed_at_once(caplog: pytest.LogCaptur
         assert (subject.failed, subject.worked_off, subject.unfinished) == (1, 4, 0)
     assert "processing default/c at 12 failed: no" in caplog.text
     server.assert_closed()
+
+
+@virtual_time
+async def test_what_is_put_back_at_once_is_processed_by_the_controllers_task() -> None:
+    process, at_once = Process(), Process({"b": [RequeueError()]})
+    server = Scripted([page(pod("a"), version=10)], [[1.0, added("b", 11), 1.0, added("c", 12), FOREVER]])
+    async with controller(server, process, at_once=at_once) as subject:
+        await asyncio.sleep(5)
+        assert (process.names(), at_once.names()) == (["a", "b"], ["b", "c"])
+        assert (subject.failed, subject.state.last_error) == (0, None)
+
+
+def test_what_is_to_process_at_once_has_to_be_plain() -> None:
+    async def at_once(deltas: list[Delta], is_in_initial_list: bool) -> None: ...
+
+    with pytest.raises(ConfigError, match="at_once must be a plain function"):
+        controller(Scripted([]), Process(), at_once=at_once)
 
 
 @virtual_time

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Delta, DeltaType
+from aioinformer import Delta, DeltaType, RequeueError
 from aioinformer.fifo.queue import MOST_AT_ONCE
 from aioinformer.tasks import finish
 
@@ -40,6 +40,22 @@ async def test_they_are_worked_off_when_apply_returns(fifo: Fifo) -> None:
     assert await popping == 2
     assert await fifo.pop_batch(ignore, ignore) == 1
     assert fifo.worked_off == 3
+
+
+async def test_what_is_put_back_is_popped_again(fifo: Fifo) -> None:
+    def refuse(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        deltas.clear()
+        raise RequeueError
+
+    seen: list[str] = []
+    popping = await waiting(fifo, refuse)
+    await fifo.apply([Delta(ADDED, pod("a")), Delta(ADDED, pod("b"))])
+    assert len(fifo) == 2
+    assert await popping == 2
+    while len(fifo):
+        await fifo.pop_batch(lambda deltas, initial: seen.extend(each.object.name for each in deltas))
+    assert seen == ["a", "b"]
+    assert await is_free(fifo)
 
 
 async def test_one_of_many_that_wait(fifo: Fifo) -> None:

@@ -1,0 +1,32 @@
+"""informer/version_waits.py: what is waited for, once reached, stays so."""
+
+from __future__ import annotations
+
+import pytest
+
+from aioinformer import KubeObject, Store
+from aioinformer.informer.version_waits import Goal, Gone
+
+from ..samples import pod
+
+
+@pytest.mark.parametrize("uid", ["", "old"])
+def test_a_deletion_that_was_seen_counts_though_another_of_its_name_is_there(uid: str) -> None:
+    """Who asks only later, as the one that waits does, must not find it undone."""
+    store: Store[KubeObject] = Store()
+    store.put("ns/a", pod(), [])
+    gone = Gone("ns/a", uid)
+    store.remove("ns/a")
+    assert gone.is_reached(store, {})
+    store.put("ns/a", pod(version="2"), [])
+    assert gone.is_reached(store, {})
+
+
+def test_a_version_that_was_stored_counts_though_the_object_is_gone() -> None:
+    store: Store[KubeObject] = Store()
+    goal = Goal("7", "ns/a", "ns")
+    assert not goal.is_reached(store, {})
+    store.put("ns/a", pod(version="7"), [])
+    assert goal.is_reached(store, {})
+    store.remove("ns/a")
+    assert goal.is_reached(store, {})
