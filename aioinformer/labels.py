@@ -40,7 +40,7 @@ class Requirement:
 
     def _compares(self, value: str | None) -> bool:
         (bound,) = self.values
-        if value is None or not _INTEGER.fullmatch(value):
+        if value is None or not _is_int64(value):
             return False
         return int(value) > int(bound) if self.operator == "gt" else int(value) < int(bound)
 
@@ -48,9 +48,15 @@ class Requirement:
 _TOKEN = re.compile(r"\s*(!=|==|[=!<>(),]|[^\s=!<>(),]+)")
 _NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label has no more
+_INT64 = range(-(2**63), 2**63)
 _OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
 _PUNCTUATION = frozenset(["!=", "==", "=", "!", "<", ">", "(", ")", ","])
+
+
+def _is_int64(value: str) -> bool:
+    """Whether it is a number that upstream takes (``strconv.ParseInt``)."""
+    return _INTEGER.fullmatch(value) is not None and int(value) in _INT64
 
 
 class LabelSelector:
@@ -129,7 +135,7 @@ class _LabelParser:
         if operator in ("in", "notin"):
             return Requirement(key, operator, frozenset(self._value(key, value) for value in self._set()))
         value = self._value(key, "" if self._peek() in ("", ",") else self._take())
-        if operator in ("<", ">") and not _INTEGER.fullmatch(value):
+        if operator in ("<", ">") and not _is_int64(value):
             raise SelectorError(
                 f'unable to parse requirement: values[0]: Invalid value: "{value}": '
                 "for 'Gt', 'Lt' operators, the value must be an integer"

@@ -416,7 +416,7 @@ def _labels_at_the_front(raw: bytes) -> dict[str, str] | None:
     braces say where it is, and what is no JSON up to the first closing one is something else.
     """
     begin = raw.find(b'"labels":{')
-    if begin < 0:
+    if begin < 0 or raw.find(b"}", 0, begin) >= 0:
         return None
     outer = raw.find(b"{", 1, begin)
     if raw[outer - 11 : outer] != b'"metadata":' or raw.count(b"{", 0, begin) != 2:

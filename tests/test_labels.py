@@ -114,6 +114,16 @@ def test_labels_that_are_no_numbers_are_not_compared() -> None:
         assert not selector.matches({"a": value})
 
 
+def test_numbers_are_of_64_bits() -> None:
+    """As upstream's: such as a time in nanoseconds."""
+    now = "1700000000000000000"
+    assert LabelSelector.parse("ts>5").matches({"ts": now})
+    assert LabelSelector.parse("ts<9223372036854775807").matches({"ts": now})
+    assert not LabelSelector.parse("ts>5").matches({"ts": "9223372036854775808"})
+    with pytest.raises(SelectorError):
+        LabelSelector.parse("ts<9223372036854775808")
+
+
 def test_a_huge_selector_is_no_trouble() -> None:
     names = [f"v{number}" for number in range(20_000)]
     assert LabelSelector.parse(f"app in ({','.join(names)},web)").matches(LABELS)

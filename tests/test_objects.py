@@ -304,6 +304,12 @@ def test_it_is_a_mapping_of_its_fields() -> None:
     assert obj.get("status", "none") == "none"
 
 
+def test_labels_that_are_not_those_of_the_metadata_are_not_its_labels() -> None:
+    obj = KubeObject.from_bytes(b'{"kind":"X","metadata":{"name":"a"},"labels":{"app":"web"},"spec":{}}')
+    assert obj.metadata.labels == {}
+    assert read_labels(obj) is None
+
+
 labels = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
 anywhere = st.sampled_from(["labels", "metadata", "a", '"labels":{', "}"])
 nested = st.recursive(

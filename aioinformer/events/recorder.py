@@ -23,6 +23,7 @@ from ..errors import (
     ApiError,
     ClientClosedError,
     ConfigError,
+    DecodeError,
     NotFoundError,
     RefusedError,
     TooManyRequestsError,
@@ -365,7 +366,8 @@ class EventRecorder(Running):
 
 def _may_pass(error: AioInformerError) -> bool:
     """Whether it may go better another time."""
-    return not isinstance(error, RefusedError) or isinstance(error, TooManyRequestsError)
+    wrong = isinstance(error, (RefusedError, DecodeError)) and not isinstance(error, TooManyRequestsError)
+    return not wrong
 
 
 def _identity(reference: Reference) -> tuple[str, ...]:
@@ -380,8 +382,8 @@ def _micro_time(stamp: int) -> str:
 
 def _cut(note: str) -> str:
     """At most a kilobyte of it, which is what the server takes."""
-    raw = note.encode()
-    return note if len(raw) <= LONGEST_NOTE else raw[: LONGEST_NOTE - 3].decode(errors="ignore") + "…"
+    raw = note.encode(errors="replace")  # half a character is nothing that JSON could say
+    return raw.decode() if len(raw) <= LONGEST_NOTE else raw[: LONGEST_NOTE - 3].decode(errors="ignore") + "…"
 
 
 def _require_name(name: str, value: object) -> None:

@@ -233,6 +233,8 @@ class SharedInformerFactory:
         """
         for informer in self._tasks:
             informer.require_outside_handlers()
+        if self._started:
+            self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
         self._shut_down = True
         tasks = list(self._tasks.values())
         try:

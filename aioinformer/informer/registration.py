@@ -53,7 +53,8 @@ class Registration:
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            raise SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}") from error
+            if not self.has_synced():  # it may have, at last
+                raise SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}") from error
         if not self.has_synced():
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")
 

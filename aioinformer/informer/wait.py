@@ -44,13 +44,13 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
         SyncTimeout: It took longer; the message names each that is missing and what it is doing.
         StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
     """
-    waiting = [
-        asyncio.create_task(each.wait_synced(), name=f"waiting for {each.name}")
-        for each in informers
-        if not each.has_synced()
-    ]
+    waiting: list[asyncio.Task[None]] = []
     deadline = asyncio.timeout(timeout)
     try:
+        for each in informers:
+            if not each.has_synced():
+                name = f"waiting for {each.name}"
+                waiting.append(asyncio.create_task(each.wait_synced(), name=name))
         async with deadline:
             await _all(waiting, informers)
     except TimeoutError as error:

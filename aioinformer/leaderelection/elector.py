@@ -151,7 +151,9 @@ class LeaderElector:
         self._told: str | None = None
         self._last_error: Exception | None = None
 
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
+        self._leaving = False
         self._renewed: float | None = None
         self._asked = False
         self._cancelling = 0
@@ -165,23 +167,25 @@ class LeaderElector:
     @property
     def is_leader(self) -> bool:
         """Whether this one leads, for certain: there is time left until the Lease counts as lost."""
+        renewed = self._renewed
         return (
             self._renewing is not None
             and self._lost is None
-            and self._renewed is not None
-            and _now() < self._renewed + self._renew_deadline
+            and renewed is not None
+            and self._now() < renewed + self._renew_deadline
         )
 
     @property
     def state(self) -> LeaderElectorState:
-        """What it is doing."""
+        """What it is doing; in any thread."""
+        renewed = self._renewed
         return LeaderElectorState(
             lease=self._lock.key,
             identity=self.identity,
             is_leader=self.is_leader,
             leader=self._record.holder,
             transitions=self._record.transitions,
-            renewed_seconds=None if self._renewed is None else _now() - self._renewed,
+            renewed_seconds=None if renewed is None else self._now() - renewed,
             last_error=self._last_error,
         )
 
@@ -216,7 +220,9 @@ class LeaderElector:
             raise AlreadyStartedError(f"{self!r} is entered already")
         body = asyncio.current_task()
         assert body is not None
+        self._loop = asyncio.get_running_loop()
         self._body, self._lost, self._renewed, self._asked = body, None, None, False
+        self._leaving = False
         try:
             await self._acquire()
         except BaseException:
@@ -239,6 +245,7 @@ class LeaderElector:
         assert renewing is not None
         assert self._expiry is not None
         self._renewing = None  # from here on nothing is lost any more, and nobody leads
+        self._leaving = True
         is_ours = lost is not None and body.uncancel() <= self._cancelling
         try:
             await finish(renewing)
@@ -263,9 +270,9 @@ class LeaderElector:
     async def _renew(self) -> None:
         try:
             started = self._renewed or 0.0
-            while self._lost is None:
-                await _sleep_until(started + self._retry_period)
-                started = _now()
+            while self._lost is None and not self._leaving:  # a request may swallow the cancelling
+                await asyncio.sleep(max(0.0, started + self._retry_period - self._now()))
+                started = self._now()
                 if await self._try():
                     self._set_expiry()
         except Exception as error:  # a client that was closed, or a mistake of ours: nobody renews any more
@@ -273,7 +280,7 @@ class LeaderElector:
 
     async def _try(self) -> bool:
         """Take or renew the Lease, if that is possible; whether this one holds it now."""
-        started = _now()
+        started = self._now()
         failure: Exception
         try:
             # Half the time: a connection that fell silent leaves time for another one.
@@ -338,7 +345,7 @@ class LeaderElector:
     def _see(self, spec: Spec) -> None:
         """Note what the Lease says; the time only if it says something new."""
         if spec != self._seen:
-            self._seen, self._seen_at, self._record = spec, _now(), Record.of(spec)
+            self._seen, self._seen_at, self._record = spec, self._now(), Record.of(spec)
 
     def _tell(self) -> None:
         holder = self._record.holder
@@ -386,19 +393,15 @@ class LeaderElector:
                         continue
                     logger.info("%s: the lease is given back", self)
                     return
-        except (TimeoutError, ApiError, TransportError) as error:
+        except Exception as error:
             logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 
     def _note_overrun(self) -> None:
         assert self._renewed is not None
-        late = _now() - (self._renewed + self._lease_duration)
+        late = self._now() - (self._renewed + self._lease_duration)
         if late > 0:
             logger.error("%s: what was done under its leadership went on for %.1f s too long", self, late)
 
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-async def _sleep_until(time: float) -> None:
-    await asyncio.sleep(max(0.0, time - _now()))
+    def _now(self) -> float:
+        assert self._loop is not None
+        return self._loop.time()

@@ -80,11 +80,13 @@ async def _output(
     try:
         async with asyncio.timeout(None if interactive else PLUGIN_TIMEOUT):
             output, errors = await process.communicate()
-    except TimeoutError as error:
-        raise ConfigError(f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds") from error
-    finally:
-        if process.returncode is None:
-            await _end(process, interactive)
+    except BaseException as error:
+        await _end(process, interactive)  # it may have ended, and left children that hold its pipes
+        if isinstance(error, TimeoutError):
+            raise ConfigError(
+                f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds"
+            ) from error
+        raise
     if process.returncode != 0:
         said = " ".join((errors or b"").decode("utf-8", "replace").split())[-500:]
         raise ConfigError(

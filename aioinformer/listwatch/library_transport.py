@@ -68,6 +68,7 @@ class LibraryTransport:
         self._wall = wall
         self._opened: _Opened | None = None
         self._closed = False
+        self._closings = 0
         self._lock = asyncio.Lock()
         self._loads = 0
         self._failure: ConfigError | None = None
@@ -95,6 +96,7 @@ class LibraryTransport:
     async def close(self) -> None:
         """Close every connection. Requests under way fail, later ones raise ConfigError. Idempotent."""
         self._closed = True
+        self._closings += 1
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.sessions.close()
@@ -197,6 +199,8 @@ class LibraryTransport:
             return await self._renew(None)
         try:
             return await self._renew(opened)
+        except ClientClosedError:
+            raise
         except ConfigError as error:
             # What we have may still do: if not, the server says so.
             if self._wall() >= opened.renew_at:
@@ -214,13 +218,14 @@ class LibraryTransport:
                 return self._opened
             if self._loads != loads and self._failure is not None:
                 raise ConfigError(str(self._failure)) from self._failure
+            closings = self._closings
             try:
                 opened = await self._load(stale)
             except ConfigError as error:
                 self._loads, self._failure = self._loads + 1, error
                 raise
             self._loads, self._failure = self._loads + 1, None
-            if self._closed:
+            if self._closings != closings:  # perhaps opened again since, and what was loaded is of before
                 raise ClientClosedError("the client is closed")
             self._opened = opened
             return opened

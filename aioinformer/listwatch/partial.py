@@ -46,7 +46,7 @@ def partial_list(piece: ListResult) -> ListResult:
     """A piece of a list, its items reduced if they are not."""
     if piece.type_meta is not None and piece.type_meta.kind == KIND:
         return piece
-    return replace(piece, items=[partial_object(item) for item in piece.items])
+    return replace(piece, items=[partial_object(item) for item in piece.items], objects=())
 
 
 class PartialStream:

@@ -100,8 +100,9 @@ class Sessions:
 
     async def _close_sessions(self) -> None:
         """Close them all, whatever becomes of one: a cancellation ends but the wait for it."""
+        sockets, self._sockets = self._sockets, Sockets()  # for sessions that are opened meanwhile
         async with AsyncExitStack() as closing:
-            closing.push_async_callback(self._sockets.close)  # comes last
+            closing.push_async_callback(sockets.close)  # comes last
             for client in self._clients.values():
                 closing.push_async_callback(client.rest_client.pool_manager.close)
             self._clients.clear()

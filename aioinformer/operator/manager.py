@@ -264,7 +264,7 @@ class Manager(Running):
                 loop.add_signal_handler(each, stop)
             await self.run()
         except asyncio.CancelledError:
-            if task.cancelling() > told:  # by somebody else, too
+            if not told or task.cancelling() > told:  # somebody else's doing, at least in part
                 raise
         finally:
             for each in signals:
@@ -285,8 +285,10 @@ class Manager(Running):
                 try:
                     await finish(leading)
                 finally:
-                    await finish(reading)
-                    self._raise_failures(reading, leading)
+                    try:
+                        await finish(reading)
+                    finally:
+                        self._raise_failures(reading, leading)
                     for task in ended:
                         task.result()
 
@@ -381,7 +383,7 @@ class Manager(Running):
     def _not_alive(self) -> Iterator[str]:
         if not self._has_begun and self._task is None:
             yield "the manager has not started"
-        elif self._has_ended:
+        elif self._has_ended or (self._task is not None and self._task.done()):  # or was left before it began
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"
         else:
             for informer in self.informers:

@@ -48,13 +48,15 @@ class SourceTrigger(Trigger):
         now = asyncio.get_running_loop().time
         delay = RESTART_DELAY
         began = now()
-        while not await self._take_all() and not isinstance(self._source, AsyncIterable):
-            if now() - began > LONGEST_RESTART_DELAY:
-                delay = RESTART_DELAY
-            await asyncio.sleep(delay)
-            delay = min(2 * delay, LONGEST_RESTART_DELAY)
-            began = now()
-        self._ended = True
+        try:
+            while not await self._take_all() and not isinstance(self._source, AsyncIterable):
+                if now() - began > LONGEST_RESTART_DELAY:
+                    delay = RESTART_DELAY
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LONGEST_RESTART_DELAY)
+                began = now()
+        finally:
+            self._ended = True
 
     async def _take_all(self) -> bool:
         """Take requests until there are no more; whether they came to an end by themselves."""
@@ -64,6 +66,8 @@ class SourceTrigger(Trigger):
             try:
                 async for request in iterator:
                     self._take(request)
+                    if is_cancelled():  # and the source has gone on
+                        raise asyncio.CancelledError
                     if turn.is_over():
                         await turn.pause()
             finally:
@@ -72,6 +76,8 @@ class SourceTrigger(Trigger):
                     await close()
         except Exception as error:
             self.note_failure("iterating", error)
+            if is_cancelled():  # the source has made a failure of it
+                raise asyncio.CancelledError from error
             return False
         except asyncio.CancelledError as error:
             if is_cancelled():

@@ -106,7 +106,7 @@ class Workers:
         """Begin no reconcile any more, and let those that run end.
 
         Args:
-            grace_period: Seconds after which they are cancelled.
+            grace_period: Seconds after which they are cancelled. Those that are stuck get none.
 
         Cancellation: they are cancelled at once.
         """
@@ -114,7 +114,7 @@ class Workers:
         for worker in list(self._idle):
             worker.cancel()
         try:
-            if busy := self._tasks - self._idle:
+            if busy := self._tasks - self._idle - {run.task for run in self.runs.stuck}:
                 await asyncio.wait(busy, timeout=grace_period)
         finally:
             await self._end_all()

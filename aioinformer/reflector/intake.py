@@ -78,6 +78,8 @@ class Intake:
                 self._reject(error)
                 if (key := self._key_of_bad_item(item)) is not None:
                     objects.append(key)
+                else:
+                    self.missed = True
             if turn.is_over():
                 await turn.pause()
         return objects

@@ -187,6 +187,7 @@ class Reflector(Running, Generic[T]):
     async def _list(self) -> None:
         self._journal.enter(Phase.LISTING)
         self._journal.list_begun()
+        self._intake.missed = False
         self._streaming.list_tried()
         version = self._versions.relist_version(self._last_version)
         try:
@@ -272,7 +273,6 @@ class Reflector(Running, Generic[T]):
             self._note_rejected(error)
         self._last_version = listed.resource_version
         self._listed_at = _now()
-        self._intake.missed = False
         self._retry.succeeded()
         if self.on_progress is not None:
             self.on_progress()

@@ -186,15 +186,14 @@ class Writes(Generic[T]):
         """
         endpoint = self._endpoint
         key = endpoint.addresses.key_of(target)
-        options = _delete_options(
-            uid if uid is not None else uid_of(target), resource_version, propagation_policy, grace_period
-        )
+        uid = uid_of(target) if uid is None else uid
+        options = _delete_options(uid, resource_version, propagation_policy, grace_period)
         body = await endpoint.write("delete", key, "DELETE", options)
         with endpoint.asking("delete", key):
             seen = seen_of(body)
         if seen.is_deleted and seen.is_kept:
             return self._wrote("delete", key, body)
-        self._note_removed(key, seen.uid)
+        self._note_removed(key, seen.uid or uid)
         return None
 
     async def evict(self, target: Any, *, uid: str | None = None, grace_period: int | None = None) -> None:

@@ -87,17 +87,17 @@ class Delays(Generic[T]):
         self._timer, self._timer_at = None, math.inf
         entries = self._entries
         turn = Turn()
-        while entries and (not self._is_current(entries[0]) or entries[0][0] <= now):
-            if turn.is_over():
-                self._timer_at = now
-                self._timer = loop.call_soon(self._fire, loop)
-                return
-            entry = heappop(entries)
-            if self._is_current(entry):
-                priority = self._pending.pop(entry[2])[2]
-                self._due(entry[2], priority)
-        if entries:
-            self._set_timer(loop, entries[0][0])
+        try:
+            while entries and (not self._is_current(entries[0]) or entries[0][0] <= now):
+                if turn.is_over():
+                    break
+                entry = heappop(entries)
+                if self._is_current(entry):
+                    priority = self._pending.pop(entry[2])[2]
+                    self._due(entry[2], priority)
+        finally:
+            if entries:
+                self._set_timer(loop, entries[0][0])
 
     def _is_current(self, entry: tuple[float, int, T]) -> bool:
         pending = self._pending.get(entry[2])

@@ -130,20 +130,20 @@ class WorkQueue(Generic[T]):
         if item in self._processing:
             again = self._again.get(item)
             if again is None or again < priority:
+                self._again[item] = priority
                 if again is None and self._metrics is not None:
                     self._metrics.added(item)
-                self._again[item] = priority
             return
         bucket = self._queued.get(item)
         if bucket is not None:
             if bucket.priority < priority:
                 self._buckets.raise_to(item, priority)
             return
-        if self._metrics is not None:
-            self._metrics.added(item)
         self._buckets.push(item, priority)
         if self._getters:
             self._wake_one()
+        if self._metrics is not None:  # last: what it raises loses no item
+            self._metrics.added(item)
 
     def add_after(self, item: T, delay: float, priority: int = 0) -> None:
         """Add an item after a while. Of several times the earliest counts, of several priorities the highest.
@@ -161,12 +161,12 @@ class WorkQueue(Generic[T]):
         if self._shutting_down:
             return
         self._delays.check(delay)
-        if self._metrics is not None:
-            self._metrics.retried(item)
         if delay <= 0:
             self.add(item, priority)
         else:
             self._delays.add(item, delay, priority)
+        if self._metrics is not None:
+            self._metrics.retried(item)
 
     def add_rate_limited(self, item: T, priority: int = 0) -> float:
         """Add an item when the rate limiter allows it.
@@ -220,14 +220,14 @@ class WorkQueue(Generic[T]):
             del self._processing[item]
         except KeyError:
             raise WorkQueueError(f"{shortened(item)} is not being worked on in {self!r}") from None
-        if self._metrics is not None:
-            self._metrics.done(item)
         if self._again and (priority := self._again.pop(item, None)) is not None:
             self._buckets.push(item, priority)
             if self._getters:
                 self._wake_one()
         elif self._drained and self._is_empty():
             self._wake_drained()
+        if self._metrics is not None:
+            self._metrics.done(item)
 
     def priority_of(self, item: T) -> int:
         """The priority with which an item was handed out.

@@ -122,7 +122,8 @@ class BucketRateLimiter:
     def when(self, item: Any) -> float:
         now = asyncio.get_running_loop().time() if self._clock is None else self._clock()
         if self._last is not None:
-            self._tokens = min(self._tokens + (now - self._last) * self._qps, self._burst)
+            passed = max(0.0, now - self._last)  # a clock may be set back
+            self._tokens = min(self._tokens + passed * self._qps, self._burst)
         self._last = now
         self._tokens -= 1
         return 0.0 if self._tokens >= 0 else -self._tokens / self._qps

@@ -363,6 +363,21 @@ async def test_names_and_notes_that_the_server_would_not_take(world: Simulation)
 
 
 @simulated
+async def test_what_is_no_text_is_told_as_far_as_it_can_be(world: Simulation) -> None:
+    """Such as the name of a file that is not UTF-8."""
+    async with recorder(world) as subject:
+        subject.event(about(), "Warning", "Failed", "cannot open a\udcff")
+        await idle(subject)
+        (event,) = events(world)
+        assert event["note"] == "cannot open a?"
+        subject.event(about(), "Warning", "Failed\udcff", "")
+        subject.event(about("b"), "Warning", "Failed", "")
+        await idle(subject)
+        assert len(events(world)) == 2
+        assert (subject.state.refused, subject.state.given_up) == (1, 0)
+
+
+@simulated
 async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
     subject = recorder(world)
     bad: list[tuple[Any, ...]] = [

@@ -25,7 +25,7 @@ from aioinformer.controller import QueueName
 
 from ..reflector.scripted import FOREVER, Scripted, Step, Stream, added, modified, page, pod
 from ..steps import until
-from ..virtual_time import cancel_after, run, settled, virtual_time
+from ..virtual_time import VirtualTimeLoop, cancel_after, run, settled, virtual_time
 from .handlers import Follower
 
 
@@ -514,6 +514,17 @@ class TestSyncing:
         async with subject:
             with pytest.raises(SyncTimeout, match=r"a follower.*not synced after 5 s.*last error: refused"):
                 await registration.wait_synced(timeout=5)
+
+    @virtual_time
+    async def test_synced_too_late_but_synced(self) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualTimeLoop)
+        work, began = loop.work, loop.time()
+        subject = informer("a")
+        registration = subject.add_event_handler(ResourceEventHandlerFuncs(lambda obj, initial: work(20.0)))
+        async with subject:
+            await registration.wait_synced(timeout=10)
+            assert loop.time() - began > 10
 
     @virtual_time
     async def test_no_time_at_all_is_enough_for_what_has_synced(self) -> None:

@@ -158,3 +158,9 @@ async def test_a_timeout_of_ones_own_around_it() -> None:
         async with asyncio.timeout(1):
             await wait_for_cache_sync(informer("never"), timeout=5)
     assert not isinstance(caught.value, SyncTimeout)
+
+
+@virtual_time
+async def test_one_that_cannot_be_waited_for_leaves_no_task() -> None:
+    with pytest.raises(AttributeError):
+        await wait_for_cache_sync(informer("first"), "pods")  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -353,6 +355,50 @@ async def test_a_client_that_is_closed_is_the_end(world: Simulation) -> None:
     with pytest.raises(ClientClosedError):
         async with elector:
             raise AssertionError("it cannot lead")
+
+
+@simulated
+async def test_what_prevents_giving_back_is_not_how_it_ends(world: Simulation) -> None:
+    client = world.new_client()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1), LeaderElector(client, "operator", "default", "one"):
+            await client.close()
+            await asyncio.sleep(1e9)
+
+
+@simulated
+async def test_a_request_that_swallows_its_cancelling_is_the_last(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    send = one.link.send
+
+    async def send_anyway(*args: Any, **kwargs: Any) -> bytes:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(1)
+        return await send(*args, **kwargs)
+
+    async def work() -> None:
+        one.link.send = send_anyway  # type: ignore[method-assign]
+        await asyncio.sleep(2.5)  # until it renews
+
+    leading = asyncio.create_task(one.elector.run(work))
+    await asyncio.wait({leading}, timeout=60)
+    assert leading.done()
+    assert spec(world)["holderIdentity"] == ""
+
+
+def test_its_state_may_be_read_in_any_thread_and_after_the_loops_end() -> None:
+    electors: list[LeaderElector] = []
+
+    async def scenario(world: Simulation) -> None:
+        one = Candidate(world, "one").elector
+        electors.append(one)
+        async with one:
+            with ThreadPoolExecutor() as threads:
+                assert threads.submit(lambda: one.state).result().is_leader
+
+    simulate(scenario, seed=1, shrink=False)
+    state = electors[0].state
+    assert (state.is_leader, state.renewed_seconds is not None) == (False, True)
 
 
 @simulated

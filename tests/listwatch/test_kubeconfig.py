@@ -12,9 +12,21 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch, TransportError
+from aioinformer import (
+    ApiError,
+    Client,
+    ClientClosedError,
+    ConfigError,
+    ListOptions,
+    ListWatch,
+    TransportError,
+)
 from aioinformer.listwatch import exec_plugin
+from aioinformer.listwatch.libraries import Library, library_named
+from aioinformer.listwatch.library_transport import LibraryTransport
+from aioinformer.listwatch.sources import Access, Wall
 
+from ..steps import until
 from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
 from .streams import POD_LIST, begin, json_of, serving
 
@@ -296,6 +308,77 @@ async def test_a_plugin_that_hangs_is_ended_with_its_children(
     path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
     with pytest.raises(ConfigError, match=r"no answer in 0.5 seconds"):
         await Client.from_kubeconfig(path=path, library=library).open()
+
+
+def is_at_end(pipe: int) -> bool:
+    """Whether nobody has the other end of it."""
+    try:
+        return os.read(pipe, 1) == b""
+    except BlockingIOError:
+        return False
+
+
+class Slow:
+    """Credentials that take their time, once they are to."""
+
+    is_renewable = True
+
+    def __init__(self, url: str) -> None:
+        self.given = asyncio.Event()
+        self.given.set()
+        self._url = url
+
+    async def load(self, library: Library, wall: Wall) -> Access:
+        await self.given.wait()
+        access = Access(library.configuration())
+        access.configuration.host = self._url
+        return access
+
+
+async def test_credentials_that_come_after_a_close_are_not_those_of_the_next_opening(library: str) -> None:
+    async with guarded("secret") as (server, _):
+        source = Slow(server.url)
+        transport = LibraryTransport(source, library_named(library))
+        client = Client(transport)
+        await client.open()
+        source.given.clear()
+        renewing = asyncio.create_task(transport._renew(transport._opened))
+        await asyncio.sleep(0)
+        await client.close()
+        opening = asyncio.create_task(client.open())
+        await asyncio.sleep(0)
+        source.given.set()
+        with pytest.raises(ClientClosedError):
+            await renewing
+        await opening
+        with pytest.raises(ApiError, match="401"):  # the server is asked
+            await client.get("/api")
+        await client.close()
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_nor_do_the_children_of_one_that_has_ended_live_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    """They hold the pipes whose end is waited for."""
+    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 30.0 if cancelled else 0.5)
+    alive, said, script = tmp_path / "alive", tmp_path / "said", tmp_path / "plugin"
+    os.mkfifo(alive)
+    lives = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)  # ends when nobody has the other end any more
+    script.write_text(f"#!/bin/sh\nexec 3>{alive}\nsleep 600 &\necho >{said}\n")
+    script.chmod(0o700)
+    config = {"command": str(script), "apiVersion": "client.authentication.k8s.io/v1"}
+    running = asyncio.ensure_future(exec_plugin.run_exec_plugin(config, str(tmp_path), {}))
+    try:
+        async with asyncio.timeout(20):
+            await until(said.exists)
+            if cancelled:
+                running.cancel()
+            with pytest.raises(asyncio.CancelledError if cancelled else ConfigError):
+                await running
+            await until(lambda: is_at_end(lives))
+    finally:
+        os.close(lives)
 
 
 @pytest.mark.parametrize("in_header", [True, False])

@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 
 from aioinformer import Client, KubeObject, ListOptions, ListWatch
-from aioinformer.listwatch.partial import partial_object
+from aioinformer.listwatch.body import ListBodySplitter
+from aioinformer.listwatch.partial import partial_list, partial_object
 
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 
@@ -40,6 +41,18 @@ def test_what_is_left_is_the_metadata() -> None:
         "apiVersion": "meta.k8s.io/v1",
         "metadata": whole["metadata"],
     }
+
+
+def test_so_is_that_of_items_that_were_read_already() -> None:
+    """Of a list that is longer than one piece."""
+    items = b",".join(b'{"metadata":{"name":"%d"},"spec":{"x":"%s"}}' % (n, b"x" * 1000) for n in range(600))
+    whole = ListBodySplitter().feed(b'{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[' + items)
+    assert whole is not None
+    assert whole.objects
+    piece = partial_list(whole)
+    objects = piece.objects or [KubeObject.from_bytes(item, piece.type_meta) for item in piece.items]
+    assert len(objects) == len(whole.items)
+    assert not any("spec" in obj for obj in objects)
 
 
 async def test_metadata_is_what_is_asked_for(library: str) -> None:

@@ -5,14 +5,16 @@ import gc
 import importlib
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch
+from aioinformer.listwatch.sessions import Sessions
 
-from .clusters import guarded
+from .clusters import Authority, guarded
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 
 
@@ -21,8 +23,9 @@ def make(library: str) -> Callable[..., Any]:
     """Makes the user's ApiClient."""
     package = importlib.import_module(f"{library}.client")
 
-    def make(url: str, token: str | None = None) -> Any:
+    def make(url: str, token: str | None = None, ca: str | None = None) -> Any:
         configuration = package.Configuration(host=url)
+        configuration.ssl_ca_cert = ca
         if token is not None:
             configuration.api_key["BearerToken"] = f"Bearer {token}"
         configuration.connection_pool_maxsize = 1
@@ -70,6 +73,38 @@ async def test_a_wrapped_api_client_keeps_its_connections(make: Callable[..., An
         # Closing ours has not closed theirs.
         session = api_client.rest_client.pool_manager
         assert session is None or not session.closed
+
+
+async def test_a_request_that_begins_while_connections_are_closed_has_its_own(
+    make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Those of requests that have ended are closed with the last of them; over TLS that takes a moment."""
+    begun = asyncio.Event()
+    close_sessions = Sessions._close_sessions
+
+    async def noted(self: Sessions) -> None:
+        begun.set()
+        await close_sessions(self)
+
+    monkeypatch.setattr(Sessions, "_close_sessions", noted)
+
+    async def second(client: Client, turns: int) -> bytes:
+        await begun.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return await client.get("/b")
+
+    authority, ca = Authority(), tmp_path / "ca.pem"
+    ca.write_bytes(authority.pem)
+    async with (
+        serving(answer, authority.server_context()) as server,
+        make(server.url, ca=str(ca)) as api_client,
+        asyncio.timeout(20),
+    ):
+        client = Client.of(api_client)
+        for turns in range(8):
+            begun.clear()
+            assert all(await asyncio.gather(client.get("/a"), second(client, turns)))
 
 
 async def test_a_bare_api_client_needs_no_closing_of_ours(make: Callable[..., Any]) -> None:

@@ -23,6 +23,7 @@ from aioinformer import (
     KubeObject,
     ListWatch,
     Phase,
+    ResourceEventHandlerFuncs,
     SharedIndexInformer,
     StoppedError,
 )
@@ -31,7 +32,7 @@ from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.testing import APIServer, Simulation
 
 from ..steps import until
-from .worlds import Reconciler, Stubborn, create, managed, simulated
+from .worlds import Reconciler, Stubborn, create, elector, managed, simulated
 
 
 def warnings_of(world: Simulation) -> list[str]:
@@ -161,6 +162,31 @@ class TestLifecycle:
 
     @staticmethod
     @simulated
+    async def test_cancelled_after_a_failure_it_ends_by_that(world: Simulation) -> None:
+        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(10)
+
+        create(world, "a")
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        maps.add_event_handler(ResourceEventHandlerFuncs(on_add))
+        controller = manager.add(Controller("tests", Reconciler(), secrets))
+        running = asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        (worker,) = controller._workers._idle
+        worker.cancel()
+        await asyncio.sleep(5)
+        assert not running.done(), "the handler takes its time to end"
+        running.cancel()
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await running
+        assert caught.group_contains(StoppedError, match="cancelled by somebody else")
+
+    @staticmethod
+    @simulated
     async def test_whatever_ends_it_is_a_group(world: Simulation) -> None:
         client = world.new_client()
         theirs = SharedIndexInformer(ListWatch.for_resource(client, "v1", "secrets"), KubeObject)
@@ -231,6 +257,14 @@ class TestHealth:
 
     @staticmethod
     @simulated
+    async def test_left_before_it_began_it_has_ended(world: Simulation) -> None:
+        manager, _ = managed(world.client, Reconciler())
+        async with manager:
+            pass
+        assert str(manager.healthy()) == "the manager has ended"
+
+    @staticmethod
+    @simulated
     async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
         manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
         async with manager:
@@ -292,6 +326,20 @@ class TestHealth:
             stubborn.gives_in = True
             await asyncio.sleep(10)
             assert manager.healthy()
+
+    @staticmethod
+    @simulated
+    async def test_one_that_is_stuck_has_no_grace(world: Simulation) -> None:
+        create(world, "a")
+        stubborn = Stubborn()
+        manager = Manager(world.client, grace_period=1000)
+        manager.add(Controller("tests", stubborn, manager.for_resource("v1", "configmaps"), timeout=60))
+        async with manager:
+            await asyncio.sleep(75)
+            left = world.now
+        assert world.now - left < 20
+        stubborn.gives_in = True
+        await asyncio.sleep(10)
 
     @staticmethod
     @simulated
@@ -532,18 +580,40 @@ async def test_cancelled_meanwhile_it_is_cancelled(server: APIServer) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+async def test_one_that_no_signal_has_ended_is_cancelled(server: APIServer) -> None:
+    reconciler = Reconciler()
+    async with Client.from_url(server.url) as client:
+        manager, _ = managed(client, reconciler)
+        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        running = asyncio.create_task(manager.run_until_signal())
+        await until(lambda: reconciler.keys)
+        (reading,) = (task for task in asyncio.all_tasks() if task.get_name() == f"{manager!r} reading")
+        reading.cancel()
+        await asyncio.wait({running})
+        assert running.cancelled()
+
+
 async def test_its_state_may_be_read_in_any_thread(server: APIServer) -> None:
     """Such as one that answers Prometheus."""
     async with Client.from_url(server.url) as client:
         manager, controller = managed(
-            client, Reconciler(lambda request: asyncio.sleep(3600)), grace_period=0.0
+            client,
+            Reconciler(lambda request: asyncio.sleep(3600)),
+            grace_period=0.0,
+            leader_election=elector(client),
         )
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         async with manager:
             await until(lambda: controller.state.running)
-            text, metrics, health = await asyncio.to_thread(
-                lambda: (str(controller.state), manager.metrics(), manager.healthy())
+            text, metrics, health, leading = await asyncio.to_thread(
+                lambda: (
+                    str(controller.state),
+                    manager.metrics(),
+                    manager.healthy(),
+                    manager.state.leading,
+                )
             )
             assert "; at default/a for" in text
             assert 'controller_runtime_active_workers{controller="tests"} 1' in metrics
             assert health
+            assert leading

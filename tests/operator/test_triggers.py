@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +29,7 @@ from aioinformer.operator.sources import SourceTrigger
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import WorkQueue
 
+from ..virtual_time import virtual_time
 from .worlds import Reconciler, change, create, operating, quiet, simulated
 
 CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"}]}}
@@ -340,6 +342,29 @@ class TestWatch:
         gc.collect()  # a coroutine that was never awaited is a warning, and that an error
 
 
+async def fails_at_its_end() -> AsyncIterator[Request[Any]]:
+    try:
+        await asyncio.sleep(3600)
+        yield Request("default", "a")
+    finally:
+        raise ConnectionError("could not unsubscribe")
+
+
+async def makes_a_failure_of_it() -> AsyncIterator[Request[Any]]:
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError as error:
+        raise ConnectionError("closed") from error
+    yield Request("default", "a")
+
+
+async def swallows_it() -> AsyncIterator[Request[Any]]:
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
+        yield Request("default", "a")
+
+
 class TestSources:
     @staticmethod
     @simulated
@@ -441,6 +466,20 @@ class TestSources:
         async with operating(world, Reconciler(), sources=[source]):
             await asyncio.sleep(1)
         assert closed == ["closed"]
+
+    @pytest.mark.parametrize("source", [fails_at_its_end, makes_a_failure_of_it, swallows_it])
+    @virtual_time
+    async def test_cancelled_none_is_begun_anew(
+        self, source: Callable[[], AsyncIterator[Request[Any]]]
+    ) -> None:
+        trigger = SourceTrigger(source)
+        running = asyncio.create_task(trigger.run(WorkQueue()))
+        await asyncio.sleep(1)
+        assert trigger.is_running
+        running.cancel()
+        await asyncio.wait({running}, timeout=600)
+        assert running.cancelled()
+        assert not trigger.is_running
 
 
 @simulated

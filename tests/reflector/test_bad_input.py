@@ -22,6 +22,7 @@ from .scripted import (
     Scripted,
     Step,
     added,
+    bookmark,
     closing_bookmark,
     error_event,
     page,
@@ -74,6 +75,18 @@ class TestBadInput:
         assert subject.state.rejected == 2
         assert caplog.text.count("dropped an object") == 2
         assert "scripted pods at 3" in caplog.text
+
+    @virtual_time
+    async def test_a_list_with_one_that_nobody_knows_is_made_up_for_by_another(self) -> None:
+        """What it was may be what the cache had, and lacks now."""
+        store = self.store()
+        server = Scripted(
+            [page(pod("a", 1, node="n1"), b"{", version=3), page(pod("a", 1, node="n1"), version=3)],
+            [[bookmark(4), 30.0, bookmark(5), 30.0, bookmark(6), FOREVER], [FOREVER]],
+        )
+        await run_for(Reflector(server, Narrow, store, random=NoJitter(), min_watch_timeout=45.0), 300)
+        assert [asked for asked, _ in server.versions()][:3] == ["list", "watch", "list"]
+        assert [asked for asked, _ in server.versions()].count("list") == 2
 
     @virtual_time
     async def test_nor_does_one_of_a_streamed_list(self) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from aioinformer import WorkQueue
 from aioinformer.workqueue import Histogram, QueueMetrics
+
+from ..virtual_time import virtual_time
 
 
 class Clock:
@@ -91,6 +96,52 @@ async def test_others_are_told_by_overriding() -> None:
     queue: WorkQueue[str] = WorkQueue(metrics=Told())
     queue.add("a")
     assert told == ["a"]
+
+
+class Failing(QueueMetrics[str]):
+    def added(self, item: str) -> None:
+        super().added(item)
+        raise OSError("statsd")
+
+    def done(self, item: str) -> None:
+        super().done(item)
+        raise OSError("statsd")
+
+    def retried(self, item: str) -> None:
+        super().retried(item)
+        raise OSError("statsd")
+
+
+async def test_what_they_raise_loses_no_item() -> None:
+    queue: WorkQueue[str] = WorkQueue(metrics=Failing())
+    with pytest.raises(OSError, match="statsd"):
+        queue.add("a")
+    assert len(queue) == 1
+    assert await queue.get() == "a"
+    with pytest.raises(OSError, match="statsd"):
+        queue.add("a")
+    with pytest.raises(OSError, match="statsd"):
+        queue.done("a")
+    assert len(queue) == 1
+    with pytest.raises(OSError, match="statsd"):
+        queue.add_after("b", 5.0)
+    assert queue.state.delayed == 1
+
+
+@virtual_time
+async def test_what_they_raise_holds_up_none_that_is_delayed() -> None:
+    loop = asyncio.get_running_loop()
+    failures: list[dict[str, Any]] = []
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+    metrics = Failing()
+    queue: WorkQueue[str] = WorkQueue(metrics=metrics)
+    for seconds, item in ((5.0, "a"), (5.0, "b"), (10.0, "c")):
+        with pytest.raises(OSError, match="statsd"):
+            queue.add_after(item, seconds)
+    await asyncio.sleep(5.1)
+    assert (len(queue), len(failures)) == (2, 2)
+    await asyncio.sleep(5)
+    assert (len(queue), len(failures)) == (3, 3)
 
 
 def test_a_histogram_counts_what_is_below_each_bound() -> None:

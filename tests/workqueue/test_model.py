@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, field
 
 from hypothesis import settings
@@ -42,12 +43,14 @@ class Model:
         self.queued.append((item, priority))
 
     def add_after(self, item: str, when: float, priority: int) -> None:
-        earliest, highest = self.delayed.get(item, (when, priority))
+        earliest, highest = self.delayed.get(item, (math.inf, priority))
+        if when < earliest:
+            self.delayed.pop(item, None)  # it comes after others of that time
         self.delayed[item] = (min(when, earliest), max(priority, highest))
 
     def pass_time(self, now: float) -> None:
-        due = sorted((when, item) for item, (when, _) in self.delayed.items() if when <= now)
-        for _, item in due:
+        due = [item for item, (when, _) in self.delayed.items() if when <= now]
+        for item in sorted(due, key=lambda item: self.delayed[item][0]):
             self.add(item, self.delayed.pop(item)[1])
 
     def get(self) -> str:

@@ -84,6 +84,16 @@ def test_a_bucket_lets_a_burst_pass_and_then_a_rate() -> None:
     assert limiter.num_requeues("one") == 0
 
 
+def test_a_clock_that_is_set_back_takes_no_tokens() -> None:
+    now = 3600.0
+    limiter: RateLimiter[str] = BucketRateLimiter(10.0, 3, clock=lambda: now)
+    assert limiter.when("one") == 0
+    now = 0.0
+    assert [limiter.when("one") for _ in range(3)] == pytest.approx([0, 0, 0.1])
+    now = 0.1
+    assert limiter.when("one") == pytest.approx(0.1)
+
+
 @virtual_time
 async def test_a_bucket_fills_by_the_loops_time() -> None:
     limiter = BucketRateLimiter(1.0, 1)
