@@ -29,6 +29,8 @@ SHARE = 0.1
 has lasted takes over, up to the longest. All with a jitter of a fifth."""
 
 ANSWER_TIMEOUT = 5.0
+RENEWAL_TIMEOUT = 90.0
+"""Seconds for a probe that has to have the credentials renewed, which may be a plugin's work."""
 
 PATIENCE_WITH_THE_FIRST = 1.0
 """Seconds for which those who lost their stream wait for what becomes of the first one's request."""
@@ -217,13 +219,14 @@ class ServerHealth:
         # Counted from here: a probe that is not answered is followed by the next one without a further pause.
         trouble.take_pause(self._random)
         failure: Exception
+        limit = RENEWAL_TIMEOUT if trouble is self._refusal else ANSWER_TIMEOUT
         try:
             with self.noting_answers():
-                async with asyncio.timeout(ANSWER_TIMEOUT):
+                async with asyncio.timeout(limit):
                     await self._transport.get(PATH)
             return
         except TimeoutError:
-            failure = TransportError(f"no answer within {ANSWER_TIMEOUT:g} s")
+            failure = TransportError(f"no answer within {limit:g} s")
         except (ApiError, TransportError) as error:
             failure = error
         except Exception:  # no matter of reaching the server: who waits will meet with the same, and tell
