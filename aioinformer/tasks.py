@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self
 
@@ -45,6 +45,31 @@ async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
         finally:
             for task in ended:
                 task.result()
+
+
+async def within(
+    timeout: float | None,
+    waiting: Awaitable[object],
+    is_over: Callable[[], bool],
+    too_late: Callable[[], Exception],
+) -> None:
+    """Wait for something, but not for ever.
+
+    Args:
+        timeout: Seconds; None for any.
+        waiting: What to await.
+        is_over: Whether it is so after all: somebody may have held the event loop past the deadline.
+        too_late: Gives what is raised if it is not.
+    """
+    deadline = asyncio.timeout(timeout)
+    try:
+        async with deadline:
+            await waiting
+    except TimeoutError as error:
+        if not deadline.expired():
+            raise
+        if not is_over():
+            raise too_late() from error
 
 
 def is_cancelled() -> bool:

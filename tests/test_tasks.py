@@ -9,7 +9,7 @@ from time import perf_counter
 import pytest
 
 from aioinformer import AlreadyStartedError, WrongEventLoopError
-from aioinformer.tasks import Running, finish, first_of, settle
+from aioinformer.tasks import Running, finish, first_of, settle, within
 from aioinformer.turns import TURN, Turn, in_turns
 
 from .steps import cancel_after, turns, until
@@ -139,6 +139,45 @@ class TestFirstOf:
         for _ in range(20):
             with pytest.raises(ValueError):
                 await first_of(fail(), *(end() for _ in range(5)))
+
+
+class TooLateError(Exception):
+    """What a caller of within() makes of it."""
+
+
+class TestWithin:
+    async def test_what_comes_in_time_is_awaited(self) -> None:
+        came: list[bool] = []
+
+        async def come() -> None:
+            await turns(3)
+            came.append(True)
+
+        await within(60, come(), lambda: False, TooLateError)
+        await within(None, come(), lambda: False, TooLateError)
+        assert came == [True, True]
+
+    async def test_too_late_is_what_the_caller_says(self) -> None:
+        with pytest.raises(TooLateError) as raised:
+            await within(0.01, asyncio.Event().wait(), lambda: False, TooLateError)
+        assert isinstance(raised.value.__cause__, TimeoutError)
+
+    async def test_over_after_all_is_not_too_late(self) -> None:
+        await within(0.0, asyncio.Event().wait(), lambda: True, TooLateError)
+
+    async def test_a_timeout_of_what_is_awaited_is_its_own(self) -> None:
+        async def fail() -> None:
+            raise TimeoutError("its own")
+
+        with pytest.raises(TimeoutError, match="its own"):
+            await within(60, fail(), lambda: True, TooLateError)
+
+    async def test_cancelled_it_is_cancelled(self) -> None:
+        waiting = asyncio.create_task(within(60, asyncio.Event().wait(), lambda: True, TooLateError))
+        await turns(3)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
 
 
 async def test_settle_awaits_what_can_be_awaited() -> None:

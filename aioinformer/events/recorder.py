@@ -366,8 +366,7 @@ class EventRecorder(Running):
 
 def _may_pass(error: AioInformerError) -> bool:
     """Whether it may go better another time."""
-    wrong = isinstance(error, (RefusedError, DecodeError)) and not isinstance(error, TooManyRequestsError)
-    return not wrong
+    return isinstance(error, TooManyRequestsError) or not isinstance(error, (RefusedError, DecodeError))
 
 
 def _identity(reference: Reference) -> tuple[str, ...]:

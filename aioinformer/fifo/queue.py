@@ -347,15 +347,14 @@ class FIFO:
         item = self._state.take_batch()
         waiting.count = item.count
         self._taken.append(item)
+        finished = True
         try:
             # What goes back stays as it was.
             waiting.at_once(list(item.deltas), item.is_in_initial_list)
         except RequeueError:
-            self._state.put_back(item)
-        else:
-            if item.is_in_initial_list:
-                self._state.done(item)
+            finished = False
         finally:
+            self._let_out(item, finished=finished)
             self._note_worked_off()
 
     async def _work_off(
@@ -406,10 +405,7 @@ class FIFO:
                     finished = False
                     raise
                 finally:
-                    if not finished:
-                        state.put_back(item)
-                    elif item.is_in_initial_list:
-                        state.done(item)
+                    self._let_out(item, finished=finished)
                     if interrupted is not None:
                         raise interrupted
                 started, now = now, perf_counter()
@@ -418,6 +414,13 @@ class FIFO:
         finally:
             self._note_worked_off()
         return items
+
+    def _let_out(self, item: Item, *, finished: bool) -> None:
+        """An item was processed, or goes back."""
+        if not finished:
+            self._state.put_back(item)
+        elif item.is_in_initial_list:
+            self._state.done(item)
 
     def _note_worked_off(self) -> None:
         self._worked_off += sum(item.count for item in self._taken)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from ..errors import StoppedError, SyncTimeout
 from ..processor import ListenerState, ProcessorListener
+from ..tasks import within
 from .wait import Syncing
 
 
@@ -45,18 +45,18 @@ class Registration:
                 key that it stands at.
             StoppedError: The informer stopped, or the handler was removed, before.
         """
-        deadline = asyncio.timeout(timeout)
-        try:
-            async with deadline:
-                await self._informer.wait_synced()
-                await self._listener.wait_initial_delivered()
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            if not self.has_synced():  # it may have, at last
-                raise SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}") from error
+        await within(
+            timeout,
+            self._wait_synced(),
+            self.has_synced,
+            lambda: SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}"),
+        )
         if not self.has_synced():
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")
+
+    async def _wait_synced(self) -> None:
+        await self._informer.wait_synced()
+        await self._listener.wait_initial_delivered()
 
     def _describe(self) -> str:
         return f"{self.state}; the informer: {self._informer.state}"

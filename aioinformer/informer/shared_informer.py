@@ -22,7 +22,7 @@ from ..reflector import ReflectorOptions
 from ..reflector.options import WatchErrorHandler, check_options
 from ..reflector.scope import lacks_namespace
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
-from ..tasks import Running, finish, first_of
+from ..tasks import Running, finish, first_of, within
 from ..tracing import Tracer
 from .distributor import Distributor
 from .registration import Registration
@@ -354,15 +354,12 @@ class SharedIndexInformer(Running, Generic[T]):
         self.require_own_loop()
         if self.has_synced():
             return
-        deadline = asyncio.timeout(timeout)
-        try:
-            async with deadline:
-                await first_of(self._wait_controllers(), self.wait_stopped())
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            if not self.has_synced():  # somebody may have held the loop past the deadline
-                raise SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}") from error
+        await within(
+            timeout,
+            first_of(self._wait_controllers(), self.wait_stopped()),
+            self.has_synced,
+            lambda: SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}"),
+        )
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
 

@@ -10,6 +10,7 @@ from ..controller import Controller
 from ..errors import ConfigError, StoppedError, VersionTimeout
 from ..keys import namespace_of, resource_version_of, split_meta_namespace_key, uid_of
 from ..store import Store
+from ..tasks import within
 from ..versions import number_of, require_version
 
 
@@ -141,21 +142,17 @@ class VersionWaits:
         """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``."""
         if self.is_reached(goal):
             return
-        deadline = asyncio.timeout(timeout)
-        try:
-            async with deadline:
-                await self._wait(goal)
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            if not self.is_reached(goal):  # somebody may have held the loop past the deadline
-                raise self._timeout(goal, timeout) from error
-        else:
-            if not self.is_reached(goal):
-                raise StoppedError(
-                    f"{self._name} stopped at {self._reached(goal)} before it had reached "
-                    f"{goal.version or 'the deletion'}{_about(goal)}: {self._state()}"
-                )
+        await within(
+            timeout,
+            self._wait(goal),
+            lambda: self.is_reached(goal),
+            lambda: self._timeout(goal, timeout),
+        )
+        if not self.is_reached(goal):
+            raise StoppedError(
+                f"{self._name} stopped at {self._reached(goal)} before it had reached "
+                f"{goal.version or 'the deletion'}{_about(goal)}: {self._state()}"
+            )
 
     async def _wait(self, goal: Goal) -> None:
         if self._stopped:

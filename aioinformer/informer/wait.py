@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ..errors import SyncTimeout
-from ..tasks import finish
+from ..tasks import finish, within
 
 logger = logging.getLogger(__name__)
 
@@ -44,20 +44,18 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
         SyncTimeout: It took longer; the message names each that is missing and what it is doing.
         StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
     """
+
+    def too_late() -> SyncTimeout:
+        missing = [f"{each!r}: {each.state}" for each in _missing(informers)]
+        return SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(missing)}")
+
     waiting: list[asyncio.Task[None]] = []
-    deadline = asyncio.timeout(timeout)
     try:
         for each in informers:
             if not each.has_synced():
                 name = f"waiting for {each.name}"
                 waiting.append(asyncio.create_task(each.wait_synced(), name=name))
-        async with deadline:
-            await _all(waiting, informers)
-    except TimeoutError as error:
-        if not deadline.expired():
-            raise
-        if missing := [f"{each!r}: {each.state}" for each in _missing(informers)]:
-            raise SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(missing)}") from error
+        await within(timeout, _all(waiting, informers), lambda: not _missing(informers), too_late)
     finally:
         await finish(*waiting)
         for task in waiting:

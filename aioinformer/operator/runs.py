@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..alarm import Alarm
+
 CANCEL_GRACE = 10.0
 """Seconds that a reconcile may take to end once it was cancelled, before it counts as stuck."""
 
@@ -70,8 +72,7 @@ class Runs:
         self._on_stuck = on_stuck
         self._running: dict[str, Run] = {}  # by the time of their beginning
         self._overdue: dict[str, Run] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = math.inf  # uvloop's handles do not always know
+        self._alarm = Alarm(self._look)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
@@ -84,8 +85,7 @@ class Runs:
             self._loop = asyncio.get_running_loop()
         if self._timeout is not None:
             run.due = run.started + self._timeout
-            if run.due < self._timer_at:
-                self._set_timer()
+            self._alarm.ring_by(run.due)
 
     def end(self, run: Run) -> None:
         """A reconcile has ended."""
@@ -108,23 +108,9 @@ class Runs:
 
     def close(self) -> None:
         """Watch no more."""
-        self._timer_at = math.inf
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._alarm.turn_off()
 
-    def _set_timer(self) -> None:
-        """The next time that one has to be looked at. One that ends before leaves the timer as it is."""
-        self.close()
-        watched = list(self._running.values())[:1]  # the others began later
-        watched += [run for run in self._overdue.values() if not run.is_stuck]
-        if watched:
-            self._timer_at = min(run.due for run in watched)
-            self._timer = asyncio.get_running_loop().call_at(self._timer_at, self._look)
-
-    def _look(self) -> None:
-        # A timer may come early, by the clock's resolution.
-        now = max(asyncio.get_running_loop().time(), self._timer_at)
+    def _look(self, now: float) -> None:
         for run in list(self._overdue.values()):
             if not run.is_stuck and run.due <= now:
                 run.is_stuck = True
@@ -138,4 +124,8 @@ class Runs:
             run.due = now + CANCEL_GRACE
             self._overdue[run.key] = run
             run.task.cancel()
-        self._set_timer()
+        for run in list(self._running.values())[:1]:  # the others began later
+            self._alarm.ring_by(run.due)
+        for run in self._overdue.values():
+            if not run.is_stuck:
+                self._alarm.ring_by(run.due)

@@ -78,8 +78,6 @@ class Intake:
                 self._reject(error)
                 if (key := self._key_of_bad_item(item)) is not None:
                     objects.append(key)
-                else:
-                    self.missed = True
             if turn.is_over():
                 await turn.pause()
         return objects
@@ -148,7 +146,6 @@ class Intake:
         """The key of an event's object that cannot be decoded, as a tombstone if it was deleted, or None."""
         self._reject(error)
         key = self._key_of_bad_item(event.object)
-        self.missed = self.missed or key is None
         return key if key is None or event.type != DELETED else DeletedFinalStateUnknown(str(key), None)
 
     def _reject_unknown(self, event: WatchEvent) -> None:
@@ -159,7 +156,9 @@ class Intake:
             self._reject(DecodeError(f"a watch event of unknown type {event.type!r:.80}"))
 
     def _key_of_bad_item(self, item: Any) -> ExplicitKey | None:
+        """The key of what cannot be decoded; None, and it was missed, if not even that can be read."""
         try:
             return ExplicitKey(self._key_of(codec_for(KubeObject).decode(item)))
         except (DecodeError, KeyFuncError):
+            self.missed = True
             return None

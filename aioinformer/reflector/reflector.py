@@ -186,8 +186,7 @@ class Reflector(Running, Generic[T]):
 
     async def _list(self) -> None:
         self._journal.enter(Phase.LISTING)
-        self._journal.list_begun()
-        self._intake.missed = False
+        self._note_list_begun()
         self._streaming.list_tried()
         version = self._versions.relist_version(self._last_version)
         try:
@@ -240,12 +239,11 @@ class Reflector(Running, Generic[T]):
         return None
 
     async def _watch_list(self) -> OpenWatch:
-        self._journal.list_begun()
+        self._note_list_begun()
         version = self._versions.rewatch_version(self._last_version)
         watch = await self._open(version, send_initial_events=True)
         try:
             initial = InitialEvents(self._initial_events_timeout, self._key_of)
-            self._intake.missed = False
             while not initial.is_complete:
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
@@ -264,6 +262,10 @@ class Reflector(Running, Generic[T]):
             await watch.aclose()
             raise
         return watch
+
+    def _note_list_begun(self) -> None:
+        self._journal.list_begun()
+        self._intake.missed = False  # before it; what it lacks itself is still to come
 
     async def _replace(self, listed: Listed) -> None:
         try:

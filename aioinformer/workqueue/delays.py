@@ -9,6 +9,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
+from ..alarm import Alarm
 from ..errors import ConfigError
 from ..turns import Turn
 
@@ -30,8 +31,7 @@ class Delays(Generic[T]):
         self._pending: dict[T, tuple[float, int, int]] = {}  # when, number of its entry, priority
         self._entries: list[tuple[float, int, T]] = []
         self._numbers = count()
-        self._timer: asyncio.Handle | None = None
-        self._timer_at = math.inf
+        self._alarm = Alarm(self._fire)
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -48,8 +48,7 @@ class Delays(Generic[T]):
 
     def add(self, item: T, delay: float, priority: int) -> None:
         """Have an item due after some seconds; of several times the earliest counts, of priorities the highest."""
-        loop = asyncio.get_running_loop()
-        when = loop.time() + delay
+        when = asyncio.get_running_loop().time() + delay
         pending = self._pending.get(item)
         if pending is not None:
             priority = max(priority, pending[2])
@@ -61,8 +60,7 @@ class Delays(Generic[T]):
         heappush(self._entries, (when, number, item))
         if len(self._entries) > TIDY + 2 * len(self._pending):
             self._tidy()
-        if when < self._timer_at:
-            self._set_timer(loop, when)
+        self._alarm.ring_by(when)
 
     def cancel(self, item: T) -> bool:
         """Forget an item; whether it was there."""
@@ -72,19 +70,9 @@ class Delays(Generic[T]):
         """Forget all."""
         self._pending.clear()
         self._entries.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._timer_at = None, math.inf
+        self._alarm.turn_off()
 
-    def _set_timer(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = when
-        self._timer = loop.call_at(when, self._fire, loop)
-
-    def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
-        now = max(loop.time(), self._timer_at)  # a timer may come early, by the clock's resolution
-        self._timer, self._timer_at = None, math.inf
+    def _fire(self, now: float) -> None:
         entries = self._entries
         turn = Turn()
         try:
@@ -97,7 +85,7 @@ class Delays(Generic[T]):
                     self._due(entry[2], priority)
         finally:
             if entries:
-                self._set_timer(loop, entries[0][0])
+                self._alarm.ring_by(entries[0][0])
 
     def _is_current(self, entry: tuple[float, int, T]) -> bool:
         pending = self._pending.get(entry[2])

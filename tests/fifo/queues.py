@@ -38,9 +38,14 @@ async def is_free(fifo: Fifo) -> bool:
 
 
 class Gate:
-    """A process function that stands still until it is let go."""
+    """A process function that stands still until it is let go.
 
-    def __init__(self) -> None:
+    Args:
+        tell: What is to be seen of the deltas that it is given.
+    """
+
+    def __init__(self, tell: Callable[[Deltas], list[str]] = lambda deltas: [deltas[-1].object.key]) -> None:
+        self._tell = tell
         self.entered = asyncio.Event()
         self.let_go = asyncio.Event()
         self.seen: list[str] = []
@@ -48,4 +53,4 @@ class Gate:
     async def __call__(self, deltas: Deltas, initial: bool) -> None:
         self.entered.set()
         await self.let_go.wait()
-        self.seen.append(deltas[-1].object.key)
+        self.seen += self._tell(deltas)

@@ -11,21 +11,8 @@ import pytest
 from aioinformer import Delta, QueueHeldError, RealFIFO, RequeueError
 
 from ..steps import cancel_after, turns, until
+from .queues import Gate
 from .samples import ADDED, Deltas, by_default, known, obj, real, told
-
-
-class Gate:
-    """A process function that stands still until it is let go."""
-
-    def __init__(self) -> None:
-        self.entered = asyncio.Event()
-        self.let_go = asyncio.Event()
-        self.seen: list[str] = []
-
-    async def __call__(self, deltas: Deltas, initial: bool) -> None:
-        self.entered.set()
-        await self.let_go.wait()
-        self.seen += told(deltas)
 
 
 async def filled(*names: str, **options: Any) -> RealFIFO:
@@ -39,7 +26,7 @@ async def filled(*names: str, **options: Any) -> RealFIFO:
 )
 async def test_c29_others_may_add_meanwhile(pop: Callable[[RealFIFO, Gate], Awaitable[object]]) -> None:
     """C29 BenchmarkAddWithSlowHandlers."""
-    fifo, gate = await filled("a"), Gate()
+    fifo, gate = await filled("a"), Gate(told)
     popping = asyncio.ensure_future(pop(fifo, gate))
     await gate.entered.wait()
     async with asyncio.timeout(5):
@@ -59,7 +46,7 @@ async def test_c29_others_may_add_meanwhile(pop: Callable[[RealFIFO, Gate], Awai
 async def test_c29_without_it_the_queue_is_held() -> None:
     for fifo in (real(), real(known())):
         await fifo.add(obj("a"))
-        gate = Gate()
+        gate = Gate(told)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         adding = asyncio.create_task(fifo.add(obj("b")))
@@ -71,7 +58,7 @@ async def test_c29_without_it_the_queue_is_held() -> None:
 
 
 async def test_c29_twice_a_batch_holds_up_who_adds() -> None:
-    fifo, gate = await filled("a", batch_size=2), Gate()
+    fifo, gate = await filled("a", batch_size=2), Gate(told)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
     adding = [asyncio.create_task(fifo.add(obj(f"b{number}"))) for number in range(7)]
@@ -83,7 +70,7 @@ async def test_c29_twice_a_batch_holds_up_who_adds() -> None:
     await asyncio.gather(*adding)
     assert len(fifo) == fifo.high_water == 7
     # Full from the beginning: nobody may add until it has been worked off.
-    gate = Gate()
+    gate = Gate(told)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
     late = asyncio.create_task(fifo.add(obj("late")))
@@ -222,7 +209,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(8))
     async def test_one_who_is_held_up_has_done_nothing(self, count: int) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate()
+        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(told)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         await cancel_after(count, fifo.add(obj("d")))
@@ -282,7 +269,7 @@ class TestClosing:
         assert sorted(type(result).__name__ for result in results) == ["FIFOClosedError", "list"]
 
     async def test_who_is_held_up_still_adds(self) -> None:
-        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate()
+        fifo, gate = await filled("a", "b", "c", batch_size=1), Gate(told)
         popping = asyncio.create_task(fifo.pop(gate))
         await gate.entered.wait()
         adding = asyncio.create_task(fifo.add(obj("d")))

@@ -14,6 +14,7 @@ from aiohttp import web
 from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch
 from aioinformer.listwatch.sessions import Sessions
 
+from ..steps import turns
 from .clusters import Authority, guarded
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 
@@ -88,10 +89,9 @@ async def test_a_request_that_begins_while_connections_are_closed_has_its_own(
 
     monkeypatch.setattr(Sessions, "_close_sessions", noted)
 
-    async def second(client: Client, turns: int) -> bytes:
+    async def second(client: Client, later: int) -> bytes:
         await begun.wait()
-        for _ in range(turns):
-            await asyncio.sleep(0)
+        await turns(later)
         return await client.get("/b")
 
     authority, ca = Authority(), tmp_path / "ca.pem"
@@ -102,9 +102,9 @@ async def test_a_request_that_begins_while_connections_are_closed_has_its_own(
         asyncio.timeout(20),
     ):
         client = Client.of(api_client)
-        for turns in range(8):
+        for later in range(8):
             begun.clear()
-            assert all(await asyncio.gather(client.get("/a"), second(client, turns)))
+            assert all(await asyncio.gather(client.get("/a"), second(client, later)))
 
 
 async def test_a_bare_api_client_needs_no_closing_of_ours(make: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""operator/manager.py: from the first list to the last reconcile, and the truth for those who probe."""
+"""operator/manager.py: from the first list to the last reconcile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 import httpx
 import msgspec
@@ -22,7 +22,6 @@ from aioinformer import (
     ConfigError,
     KubeObject,
     ListWatch,
-    Phase,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     StoppedError,
@@ -32,7 +31,7 @@ from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.testing import APIServer, Simulation
 
 from ..steps import until
-from .worlds import Reconciler, Stubborn, create, elector, managed, simulated
+from .worlds import Reconciler, create, elector, managed, simulated
 
 
 def warnings_of(world: Simulation) -> list[str]:
@@ -242,159 +241,6 @@ class TestLifecycle:
             manager.add("tests")  # type: ignore[arg-type]
 
 
-class TestHealth:
-    @staticmethod
-    @simulated
-    async def test_before_and_after(world: Simulation) -> None:
-        manager, _ = managed(world.client, Reconciler())
-        assert str(manager.healthy()) == "the manager has not started"
-        async with manager:
-            assert manager.healthy().reasons == ()
-            assert "has not synced" in str(manager.ready())
-            await asyncio.sleep(1)
-            assert (str(manager.healthy()), str(manager.ready())) == ("ok", "ok")
-        assert str(manager.healthy()) == "the manager has ended"
-
-    @staticmethod
-    @simulated
-    async def test_left_before_it_began_it_has_ended(world: Simulation) -> None:
-        manager, _ = managed(world.client, Reconciler())
-        async with manager:
-            pass
-        assert str(manager.healthy()) == "the manager has ended"
-
-    @staticmethod
-    @simulated
-    async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
-        manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
-        async with manager:
-            await asyncio.sleep(1)
-            world.network.silence()
-            world.server.faults.lose_bookmarks()
-            await asyncio.sleep(110)
-            assert manager.healthy()
-            await asyncio.sleep(20)
-            assert "is stalled: watching, nothing arrived for" in str(manager.healthy())
-            assert not manager.ready()
-            world.network.cut()
-            await world.eventually(manager.healthy, every=1)
-
-    @staticmethod
-    @simulated
-    async def test_a_quiet_collection_is_live(world: Simulation) -> None:
-        world.server.faults.lose_bookmarks()
-        manager, controller = managed(world.client, Reconciler())
-        async with manager:
-            for _ in range(1000):
-                await asyncio.sleep(10)
-                assert manager.healthy()
-                assert manager.ready()
-            assert controller.informer.state.phase is Phase.WATCHING
-
-    @staticmethod
-    @simulated
-    async def test_a_server_that_is_away_is_no_reason_to_restart_but_the_cache_is_old(
-        world: Simulation,
-    ) -> None:
-        manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
-        async with manager:
-            await asyncio.sleep(1)
-            world.server.faults.fail(503, times=None)
-            world.server.faults.drop_watches()
-            await asyncio.sleep(60)
-            assert manager.ready()
-            await asyncio.sleep(600)
-            assert manager.healthy()
-            assert "is out of date" in str(manager.ready())
-            world.server.faults.clear()
-            await world.eventually(manager.ready)
-
-    @staticmethod
-    @simulated
-    async def test_a_reconcile_that_ignores_its_end_is_not_live(world: Simulation) -> None:
-        create(world, "a")
-        stubborn = Stubborn()
-        manager = Manager(world.client)
-        manager.add(
-            Controller("tests", Reconciler(stubborn), manager.for_resource("v1", "configmaps"), timeout=60)
-        )
-        async with manager:
-            await asyncio.sleep(65)
-            assert manager.healthy()
-            await asyncio.sleep(10)
-            assert "tests is stuck at default/a" in str(manager.healthy())
-            stubborn.gives_in = True
-            await asyncio.sleep(10)
-            assert manager.healthy()
-
-    @staticmethod
-    @simulated
-    async def test_one_that_is_stuck_has_no_grace(world: Simulation) -> None:
-        create(world, "a")
-        stubborn = Stubborn()
-        manager = Manager(world.client, grace_period=1000)
-        manager.add(Controller("tests", stubborn, manager.for_resource("v1", "configmaps"), timeout=60))
-        async with manager:
-            await asyncio.sleep(75)
-            left = world.now
-        assert world.now - left < 20
-        stubborn.gives_in = True
-        await asyncio.sleep(10)
-
-    @staticmethod
-    @simulated
-    async def test_a_failing_reconciler_is_live(world: Simulation) -> None:
-        create(world, "a")
-
-        def act(request: Request[KubeObject]) -> None:
-            raise ValueError
-
-        manager, controller = managed(world.client, Reconciler(act))
-        async with manager:
-            await asyncio.sleep(60)
-            assert manager.healthy()
-            assert manager.ready()
-            assert controller.state.failing == 1
-
-    @staticmethod
-    @simulated
-    async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
-        async def act(request: Request[KubeObject]) -> None:
-            while not died:
-                with suppress(asyncio.CancelledError):
-                    await asyncio.sleep(1)
-
-        died = False
-        create(world, "a")
-        manager, _ = managed(world.client, Reconciler(act), grace_period=0.0)
-        idle = Controller("idle", Reconciler(), manager.for_resource("v1", "secrets"))
-        manager.add(idle)
-        running = asyncio.create_task(manager.run())
-        await asyncio.sleep(5)
-        (worker,) = idle._workers._idle
-        worker.cancel()
-        await asyncio.sleep(5)
-        assert not running.done(), "the other one's reconcile takes its time to end"
-        assert "idle: a worker has died: StoppedError" in str(manager.healthy())
-        died = True
-        with pytest.raises(BaseExceptionGroup):
-            await running
-        assert "has ended: ExceptionGroup" in str(manager.healthy())
-
-    @staticmethod
-    @simulated
-    async def test_an_informer_of_ones_own_that_has_stopped_is_not_live(world: Simulation) -> None:
-        manager = Manager(world.client)
-        pods = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "pods"), KubeObject)
-        manager.add(Controller("tests", Reconciler(), pods))
-        assert manager.informers == [pods]
-        async with manager:
-            async with pods:
-                await asyncio.sleep(5)
-                assert manager.ready()
-            assert "pods has stopped" in str(manager.healthy())
-
-
 class TestState:
     @staticmethod
     @simulated
@@ -567,13 +413,20 @@ async def test_signals_that_cannot_be_caught_leave_no_handler(server: APIServer)
         assert not asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
-async def test_cancelled_meanwhile_it_is_cancelled(server: APIServer) -> None:
+@asynccontextmanager
+async def running_until_signal(server: APIServer) -> AsyncIterator[tuple[Manager, asyncio.Task[None]]]:
+    """A manager that has reconciled something, and the task that runs it."""
     reconciler = Reconciler()
     async with Client.from_url(server.url) as client:
         manager, _ = managed(client, reconciler)
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         running = asyncio.create_task(manager.run_until_signal())
         await until(lambda: reconciler.keys)
+        yield manager, running
+
+
+async def test_cancelled_meanwhile_it_is_cancelled(server: APIServer) -> None:
+    async with running_until_signal(server) as (_, running):
         running.cancel()
         await asyncio.wait({running})
         assert running.cancelled()
@@ -581,12 +434,7 @@ async def test_cancelled_meanwhile_it_is_cancelled(server: APIServer) -> None:
 
 
 async def test_one_that_no_signal_has_ended_is_cancelled(server: APIServer) -> None:
-    reconciler = Reconciler()
-    async with Client.from_url(server.url) as client:
-        manager, _ = managed(client, reconciler)
-        server.create("v1", "configmaps", {"metadata": {"name": "a"}})
-        running = asyncio.create_task(manager.run_until_signal())
-        await until(lambda: reconciler.keys)
+    async with running_until_signal(server) as (manager, running):
         (reading,) = (task for task in asyncio.all_tasks() if task.get_name() == f"{manager!r} reading")
         reading.cancel()
         await asyncio.wait({running})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -78,7 +79,7 @@ async def test_many_waits_set_few_timers(monkeypatch: pytest.MonkeyPatch) -> Non
     call_at: Callable[..., asyncio.TimerHandle] = loop.call_at
 
     def counted(when: float, callback: Any, *args: Any, **options: Any) -> asyncio.TimerHandle:
-        if getattr(callback, "__self__", None) is patience:
+        if getattr(callback, "__self__", None) is patience._alarm:
             timers.append(when)
         return call_at(when, callback, *args, **options)
 
@@ -134,4 +135,4 @@ async def test_closed_it_leaves_no_timer() -> None:
     assert await patience.wait(after(1), now() + 10)
     patience.close()
     patience.close()
-    assert patience._timer is None
+    assert patience._alarm.at == math.inf

@@ -280,8 +280,8 @@ MUTANTS = [
     Mutant(
         "what is worked off in the step that adds it is never over",
         "fifo/queue.py",
-        "        finally:\n            self._note_worked_off()\n\n    async def _work_off(",
-        "        finally:\n            pass\n\n    async def _work_off(",
+        "            self._note_worked_off()\n\n    async def _work_off(",
+        "            pass\n\n    async def _work_off(",
     ),
     Mutant(
         "a deletion swallows what came before it is processed (delta)",

@@ -1,0 +1,165 @@
+"""operator/health.py: the truth for those who probe."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from aioinformer import KubeObject, ListWatch, Phase, SharedIndexInformer
+from aioinformer.operator import Controller, Manager, Request
+from aioinformer.testing import Simulation
+
+from .worlds import Reconciler, Stubborn, create, managed, simulated
+
+
+@simulated
+async def test_before_and_after(world: Simulation) -> None:
+    manager, _ = managed(world.client, Reconciler())
+    assert str(manager.healthy()) == "the manager has not started"
+    async with manager:
+        assert manager.healthy().reasons == ()
+        assert "has not synced" in str(manager.ready())
+        await asyncio.sleep(1)
+        assert (str(manager.healthy()), str(manager.ready())) == ("ok", "ok")
+    assert str(manager.healthy()) == "the manager has ended"
+
+
+@simulated
+async def test_left_before_it_began_it_has_ended(world: Simulation) -> None:
+    manager, _ = managed(world.client, Reconciler())
+    async with manager:
+        pass
+    assert str(manager.healthy()) == "the manager has ended"
+
+
+@simulated
+async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
+    manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
+    async with manager:
+        await asyncio.sleep(1)
+        world.network.silence()
+        world.server.faults.lose_bookmarks()
+        await asyncio.sleep(110)
+        assert manager.healthy()
+        await asyncio.sleep(20)
+        assert "is stalled: watching, nothing arrived for" in str(manager.healthy())
+        assert not manager.ready()
+        world.network.cut()
+        await world.eventually(manager.healthy, every=1)
+
+
+@simulated
+async def test_a_quiet_collection_is_live(world: Simulation) -> None:
+    world.server.faults.lose_bookmarks()
+    manager, controller = managed(world.client, Reconciler())
+    async with manager:
+        for _ in range(1000):
+            await asyncio.sleep(10)
+            assert manager.healthy()
+            assert manager.ready()
+        assert controller.informer.state.phase is Phase.WATCHING
+
+
+@simulated
+async def test_a_server_that_is_away_is_no_reason_to_restart_but_the_cache_is_old(
+    world: Simulation,
+) -> None:
+    manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
+    async with manager:
+        await asyncio.sleep(1)
+        world.server.faults.fail(503, times=None)
+        world.server.faults.drop_watches()
+        await asyncio.sleep(60)
+        assert manager.ready()
+        await asyncio.sleep(600)
+        assert manager.healthy()
+        assert "is out of date" in str(manager.ready())
+        world.server.faults.clear()
+        await world.eventually(manager.ready)
+
+
+@simulated
+async def test_a_reconcile_that_ignores_its_end_is_not_live(world: Simulation) -> None:
+    create(world, "a")
+    stubborn = Stubborn()
+    manager = Manager(world.client)
+    manager.add(
+        Controller("tests", Reconciler(stubborn), manager.for_resource("v1", "configmaps"), timeout=60)
+    )
+    async with manager:
+        await asyncio.sleep(65)
+        assert manager.healthy()
+        await asyncio.sleep(10)
+        assert "tests is stuck at default/a" in str(manager.healthy())
+        stubborn.gives_in = True
+        await asyncio.sleep(10)
+        assert manager.healthy()
+
+
+@simulated
+async def test_one_that_is_stuck_has_no_grace(world: Simulation) -> None:
+    create(world, "a")
+    stubborn = Stubborn()
+    manager = Manager(world.client, grace_period=1000)
+    manager.add(Controller("tests", stubborn, manager.for_resource("v1", "configmaps"), timeout=60))
+    async with manager:
+        await asyncio.sleep(75)
+        left = world.now
+    assert world.now - left < 20
+    stubborn.gives_in = True
+    await asyncio.sleep(10)
+
+
+@simulated
+async def test_a_failing_reconciler_is_live(world: Simulation) -> None:
+    create(world, "a")
+
+    def act(request: Request[KubeObject]) -> None:
+        raise ValueError
+
+    manager, controller = managed(world.client, Reconciler(act))
+    async with manager:
+        await asyncio.sleep(60)
+        assert manager.healthy()
+        assert manager.ready()
+        assert controller.state.failing == 1
+
+
+@simulated
+async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
+    async def act(request: Request[KubeObject]) -> None:
+        while not died:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(1)
+
+    died = False
+    create(world, "a")
+    manager, _ = managed(world.client, Reconciler(act), grace_period=0.0)
+    idle = Controller("idle", Reconciler(), manager.for_resource("v1", "secrets"))
+    manager.add(idle)
+    running = asyncio.create_task(manager.run())
+    await asyncio.sleep(5)
+    (worker,) = idle._workers._idle
+    worker.cancel()
+    await asyncio.sleep(5)
+    assert not running.done(), "the other one's reconcile takes its time to end"
+    assert "idle: a worker has died: StoppedError" in str(manager.healthy())
+    died = True
+    with pytest.raises(BaseExceptionGroup):
+        await running
+    assert "has ended: ExceptionGroup" in str(manager.healthy())
+
+
+@simulated
+async def test_an_informer_of_ones_own_that_has_stopped_is_not_live(world: Simulation) -> None:
+    manager = Manager(world.client)
+    pods = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "pods"), KubeObject)
+    manager.add(Controller("tests", Reconciler(), pods))
+    assert manager.informers == [pods]
+    async with manager:
+        async with pods:
+            await asyncio.sleep(5)
+            assert manager.ready()
+        assert "pods has stopped" in str(manager.healthy())
