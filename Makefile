@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BENCH_VENV ?= .venv-bench
+BENCH_BIN := $(BENCH_VENV)/bin
+BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
@@ -38,17 +41,23 @@ lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-bench-quick: $(STAMP) ## Clients side by side, in 4 minutes (BENCH_ARGS='--only REGEX' picks some, --help lists more).
-	$(BIN)/python -m benchmarks.harness quick $(BENCH_ARGS)
+$(BENCH_STAMP): $(STAMP)
+	python="$${BENCH_PYTHON:-$$($(BIN)/python benchmarks/interpreter.py)}" && echo "measuring with $$python" && \
+	  "$$python" -m venv --clear --without-pip $(BENCH_VENV)
+	$(BIN)/python -m pip --python $(BENCH_BIN)/python install --quiet --constraint constraints.txt --editable . --group test
+	touch $@
 
-bench: $(STAMP) ## All goals of benchmarks/goals.toml, in 40 minutes; writes docs/benchmarks.md.
-	$(BIN)/python -m benchmarks.harness bench --publish $(BENCH_ARGS)
+bench-quick: $(BENCH_STAMP) ## Clients side by side, in 4 minutes (BENCH_ARGS='--only REGEX' picks some, --help lists more).
+	$(BENCH_BIN)/python -m benchmarks.harness quick $(BENCH_ARGS)
 
-bench-full: $(STAMP) ## All of benchmarks/matrix.toml, in hours; begun again it goes on where it ended.
-	$(BIN)/python -m benchmarks.harness full --resume $(BENCH_ARGS)
+bench: $(BENCH_STAMP) ## All goals of benchmarks/goals.toml, in 40 minutes; writes docs/benchmarks.md.
+	$(BENCH_BIN)/python -m benchmarks.harness bench --publish $(BENCH_ARGS)
 
-bench-operators: $(STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
-	$(BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
+bench-full: $(BENCH_STAMP) ## All of benchmarks/matrix.toml, in hours; begun again it goes on where it ended.
+	$(BENCH_BIN)/python -m benchmarks.harness full --resume $(BENCH_ARGS)
+
+bench-operators: $(BENCH_STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
+	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
 
 soak: $(STAMP)   ## Informers under load for MINUTES (30), with trouble: does anything grow? Draws .cache/soak.svg.
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30) --svg .cache/soak.svg

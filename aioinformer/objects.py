@@ -16,6 +16,9 @@ from .errors import DecodeError
 
 S = TypeVar("S")
 
+LABELS_BEGIN = 1024
+"""Bytes of an object in which API servers begin its labels: there is little before them."""
+
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     """``metadata.ownerReferences[]``."""
@@ -66,10 +69,18 @@ class _LabelsOnly(msgspec.Struct):
     metadata: _Labels
 
 
+class _Front(msgspec.Struct, gc=False):
+    labels: dict[str, str]
+
+
+class _FrontOnly(msgspec.Struct, gc=False):
+    metadata: _Front
+
+
 _decode_head = msgspec.json.Decoder(_HeadOnly).decode
 _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
 _decode_labels = msgspec.json.Decoder(_LabelsOnly).decode
-_decode_strings = msgspec.json.Decoder(dict[str, str]).decode
+_decode_front = msgspec.json.Decoder(_FrontOnly).decode
 _decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.encode
 
@@ -97,7 +108,7 @@ class Packing(Protocol):
         ...
 
 
-class ObjectMeta:
+class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     """The metadata of one KubeObject (``metav1.ObjectMeta``), read-only.
 
     Name, namespace, uid and resource_version are at hand, and labels are read alone; the first use of any other
@@ -105,12 +116,9 @@ class ObjectMeta:
     to the dicts and lists it got here changes nothing for others.
     """
 
-    __slots__ = ("_labels", "_more", "_obj")
-
-    def __init__(self, obj: KubeObject) -> None:
-        self._obj = obj
-        self._labels: dict[str, str] | None = None
-        self._more: _Meta | None = None
+    _obj: KubeObject
+    _labels: dict[str, str] | None = None
+    _more: _Meta | None = None
 
     @property
     def name(self) -> str:
@@ -412,19 +420,17 @@ def read_labels(obj: KubeObject) -> Any:
 def _labels_at_the_front(raw: bytes) -> dict[str, str] | None:
     """metadata.labels where API servers write them; None if they are not there, or are no labels.
 
-    That is in metadata, with no other object before them: three times as fast as a scan of all that follows. The
-    braces say where it is, and what is no JSON up to the first closing one is something else.
+    What ends behind the first labels can be read as an object only if they are in one at the top, with nothing else
+    open: then that is what the whole says. Three times as fast as a scan of all that follows.
     """
-    begin = raw.find(b'"labels":{')
-    if begin < 0 or raw.find(b"}", 0, begin) >= 0:
-        return None
-    outer = raw.find(b"{", 1, begin)
-    if raw[outer - 11 : outer] != b'"metadata":' or raw.count(b"{", 0, begin) != 2:
+    begin = raw.find(b'"labels":{', 0, LABELS_BEGIN)
+    if begin < 0:
         return None
     try:
-        return _decode_strings(raw[begin + 9 : raw.find(b"}", begin) + 1])
+        front: _FrontOnly = _decode_front(raw[: raw.find(b"}", begin) + 1] + b"}}")
     except DECODE_ERRORS:
         return None
+    return front.metadata.labels
 
 
 Mapping.register(KubeObject)  # pyright: ignore[reportAttributeAccessIssue]
