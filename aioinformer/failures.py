@@ -70,7 +70,7 @@ def network_error(error: Any) -> AioInformerError | None:
     """
     if isinstance(error, AioInformerError):
         return None
-    if isinstance(error, _class("aiohttp", "ClientConnectorCertificateError")):
+    if is_unverified(error):
         return TransportError(
             f"the server's certificate cannot be verified: {_text(error.certificate_error)}. In the kubeconfig's "
             "cluster, certificate-authority names who signed it, and tls-server-name whom it was issued to"
@@ -87,6 +87,11 @@ def network_error(error: Any) -> AioInformerError | None:
         if isinstance(error, _class(f"{package}.client.exceptions", "ApiException")):
             return _of_api_exception(error)
     return None
+
+
+def is_unverified(error: Any) -> bool:
+    """Whether a library's error says that a server's certificate cannot be verified."""
+    return isinstance(error, _class("aiohttp", "ClientConnectorCertificateError"))
 
 
 def ours(error: BaseException, what: str) -> AioInformerError | None:

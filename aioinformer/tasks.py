@@ -8,11 +8,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from .errors import AlreadyStartedError, WrongEventLoopError
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 async def finish(*tasks: asyncio.Task[Any]) -> None:
@@ -45,6 +47,20 @@ async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
         finally:
             for task in ended:
                 task.result()
+
+
+async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await what should not be left half done: cancelled meanwhile, it goes on for so many seconds at most."""
+    task = asyncio.ensure_future(coroutine)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,), timeout=seconds)
+        raise
+    finally:
+        await finish(task)
+        if not task.cancelled():
+            task.exception()  # who was cancelled does not hear of it
 
 
 async def within(

@@ -9,7 +9,7 @@ from time import perf_counter
 import pytest
 
 from aioinformer import AlreadyStartedError, WrongEventLoopError
-from aioinformer.tasks import Running, finish, first_of, settle, within
+from aioinformer.tasks import Running, finish, first_of, settle, with_grace, within
 from aioinformer.turns import TURN, Turn, in_turns
 
 from .steps import cancel_after, turns, until
@@ -139,6 +139,54 @@ class TestFirstOf:
         for _ in range(20):
             with pytest.raises(ValueError):
                 await first_of(fail(), *(end() for _ in range(5)))
+
+
+class TestWithGrace:
+    async def test_its_result_and_its_error_are_passed_on(self) -> None:
+        async def seven() -> int:
+            return 7
+
+        async def fail() -> None:
+            raise ValueError("no")
+
+        assert await with_grace(60, seven()) == 7
+        with pytest.raises(ValueError, match="no"):
+            await with_grace(60, fail())
+
+    @pytest.mark.parametrize("fails", [False, True])
+    async def test_cancelled_it_goes_on_to_its_end(self, fails: bool) -> None:
+        begun, let_go, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def work() -> None:
+            begun.set()
+            await let_go.wait()
+            ended.set()
+            if fails:
+                raise ValueError("nobody hears of it")
+
+        task = asyncio.create_task(with_grace(60, work()))
+        await begun.wait()
+        task.cancel()
+        await turns(3)
+        assert not task.done()
+        let_go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended.is_set()
+
+    @pytest.mark.parametrize("again", [False, True])
+    async def test_but_not_for_longer_than_that_or_than_a_second_cancellation(self, again: bool) -> None:
+        stubborn = Stubborn()
+        stubborn.let_go.set()
+        task = asyncio.create_task(with_grace(60 if again else 0.01, stubborn.run()))
+        await until(lambda: stubborn.started)
+        task.cancel()
+        if again:
+            await turns(3)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert stubborn.ended
 
 
 class TooLateError(Exception):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..tasks import with_grace
 from .exec_plugin import ExecCredential, run_exec_plugin
 from .libraries import Library, in_thread
 from .oidc import refreshed
@@ -23,6 +24,9 @@ from .sources import (
     renewal_time,
     timestamp,
 )
+
+REFRESH_GRACE = 5.0
+"""Seconds that a refresh may go on for whose request was cancelled: the old refresh-token may be of no use by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,7 @@ class KubeConfig:
             access.headers["Impersonate-User"] = str(user["as"])
         if provider.get("name") == "oidc":
             config = provider.get("config") or {}
-            new = await refreshed(config, directory, wall)
-            if new is not None:
-                config.update(new)
-                await asyncio.to_thread(merger.save_changes)  # a refresh-token may be good for one use only
+            await with_grace(REFRESH_GRACE, _refresh(config, directory, merger, wall))
             user = {"token": config["id-token"]}
         elif user.get("exec") and not provider:
             credential = await run_exec_plugin(user.pop("exec"), directory, sections.cluster)
@@ -158,6 +159,14 @@ class _Sections:
 
     def _node(self, kind: str, name: str | None) -> Any:
         return self._merged[kind].get_with_name(name, safe=True) if name else None
+
+
+async def _refresh(config: dict[str, Any], directory: str, merger: Any, wall: Wall) -> None:
+    """Have a good OIDC id-token, and write down what it was had for: a refresh-token may be good for one use only."""
+    new = await refreshed(config, directory, wall)
+    if new is not None:
+        config.update(new)
+        await asyncio.to_thread(merger.save_changes)
 
 
 def _write(credential: ExecCredential, access: Access) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
-from ..failures import ours
+from ..failures import is_unverified, ours
 from .libraries import Library
 from .response import ResponseStream, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
@@ -130,18 +130,22 @@ class LibraryTransport:
         accept: str = JSON,
         change: Change | None = None,
     ) -> ResponseStream:
-        """The answer, if it is 2xx. A 401 renews the credentials, and asks once more if there are others."""
+        """The answer, if it is 2xx.
+
+        A 401, or a certificate that cannot be verified, has the configuration read anew; if there are other credentials
+        now, or other authorities, it asks once more (client-go ``token_source.go``, ``ca_rotation.go``).
+        """
         opened = await self._ready()
         shown = opened.credentials()
         try:
             return await self._ask_once(opened, path, query, streaming, read_timeout, accept, change)
-        except ApiError as refused:
-            if refused.status != 401 or not self._source.is_renewable:
+        except (ApiError, TransportError) as refused:
+            if not self._source.is_renewable or not _may_be_cured(refused):
                 raise
             try:
                 opened = await self._renew(opened)
             except ConfigError as error:
-                refused.message = f"{refused.message}; the credentials could not be renewed: {error}"
+                _add(refused, f"the credentials could not be renewed: {error}")
                 raise refused from error
             if shown is not None and shown == opened.credentials():
                 raise
@@ -265,6 +269,21 @@ class LibraryTransport:
         if stale is not None:
             await stale.sessions.retire()
         return _Opened(access, identity, sessions, access.renew_at)
+
+
+def _may_be_cured(error: ApiError | TransportError) -> bool:
+    """Whether another reading of the configuration may help: to other credentials, or to other authorities."""
+    if isinstance(error, ApiError):
+        return error.status == 401
+    return is_unverified(error.__cause__)
+
+
+def _add(error: ApiError | TransportError, what: str) -> None:
+    """Have an error say something more."""
+    if isinstance(error, ApiError):
+        error.message = f"{error.message}; {what}"
+    else:
+        error.args = (f"{error}; {what}",)
 
 
 async def _read(body: ResponseStream) -> bytes:

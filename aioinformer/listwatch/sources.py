@@ -19,7 +19,8 @@ from ..objects import DECODE_ERRORS
 from .libraries import Library
 
 TOKEN_FILE_PERIOD = 60.0
-"""Seconds after which a token file is read again (client-go ``cachingFileTokenSource``)."""
+"""Seconds after which a token file is read again, and a pod's ca.crt with it (client-go ``cachingFileTokenSource``,
+``ca_rotation.go``)."""
 
 _SHORTEST_PERIOD = 1.0
 _LONGEST_MARGIN = 60.0
@@ -130,10 +131,7 @@ class InCluster:
             namespace_file = Path(token_file).with_name("namespace")
             namespace = namespace_file.read_text().strip() if namespace_file.is_file() else ""
             access = Access(
-                configuration,
-                namespace=namespace or "default",
-                token_file=token_file,
-                renew_at=wall() + TOKEN_FILE_PERIOD,
+                configuration, namespace=namespace or "default", renew_at=wall() + TOKEN_FILE_PERIOD
             )
             access.set_token(read_token(token_file))
             return access

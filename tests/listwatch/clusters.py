@@ -140,11 +140,15 @@ class Authority:
     def server_context(self, *names: str, wants_client: bool = False) -> ssl.SSLContext:
         """The TLS of a server of these names."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._authority.issue_cert(*(names or ("127.0.0.1",))).configure_cert(context)
+        self.certify(context, *names)
         if wants_client:
             self._authority.configure_trust(context)
             context.verify_mode = ssl.CERT_OPTIONAL
         return context
+
+    def certify(self, context: ssl.SSLContext, *names: str) -> None:
+        """Have a server show a certificate of this authority from now on."""
+        self._authority.issue_cert(*(names or ("127.0.0.1",))).configure_cert(context)
 
     def client(self, name: str) -> tuple[bytes, bytes]:
         """A client's certificate and key."""

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from aioinformer import Client, ConfigError
+from aioinformer import Client, ConfigError, TransportError
 
 from .clusters import Authority, guarded
 
@@ -47,6 +47,41 @@ async def test_the_service_account_of_a_pod(
             wall += 61
             await client.get("/api")
     assert server.tokens == [f"Bearer {token}" for token in ("one", "one", "one", "two", "three")]
+
+
+async def test_an_authority_that_was_replaced(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A certificate that cannot be verified has ca.crt read again, and so has each minute (``ca_rotation.go``)."""
+    old, new = Authority(), Authority()
+    wall = 1_000_000.0
+    (account / "ca.crt").write_bytes(old.pem)
+    (account / "token").write_text("one")
+    tls = old.server_context()
+    async with guarded("one", tls) as (server, _):
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(server.url).port))
+        client = Client.in_cluster(library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            new.certify(tls)
+            with pytest.raises(TransportError, match=r"certificate cannot be verified"):
+                await client.get("/api")
+            (account / "ca.crt").unlink()
+            with pytest.raises(
+                TransportError, match=r"cannot be verified.*could not be renewed: the in-cluster"
+            ):
+                await client.get("/api")
+            assert not server.requests
+            (account / "ca.crt").write_bytes(new.pem)
+            await client.get("/api")
+            (account / "ca.crt").write_bytes(old.pem)
+            wall += 61
+            with pytest.raises(TransportError, match=r"certificate cannot be verified"):
+                await client.get("/api")
+            old.certify(tls)
+            await client.get("/api")
+            assert len(server.requests) == 2
 
 
 async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from aioinformer.listwatch.libraries import Library, library_named
 from aioinformer.listwatch.library_transport import LibraryTransport
 from aioinformer.listwatch.sources import Access, Wall
 
-from ..steps import until
+from ..steps import turns, until
 from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
 from .streams import POD_LIST, begin, json_of, serving
 
@@ -430,6 +430,40 @@ async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: 
     write_kubeconfig(path, server.url, user)
     with pytest.raises(ConfigError, match=r"log in again"):
         await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
+    library: str, tmp_path: Path
+) -> None:
+    """The request is cancelled while the token is exchanged; what comes of that is written down all the same."""
+    authority, asked, let_go = Authority(), asyncio.Event(), asyncio.Event()
+
+    async def identity_provider(request: Any) -> Any:
+        if request.path == "/.well-known/openid-configuration":
+            return json_of(json.dumps({"token_endpoint": f"{provider.url}/token"}))
+        asked.set()
+        await let_go.wait()
+        return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
+
+    async with serving(identity_provider, authority.server_context()) as provider:
+        config = {
+            "idp-issuer-url": provider.url,
+            "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
+            "client-id": "c",
+            "refresh-token": "old",
+        }
+        user = {"auth-provider": {"name": "oidc", "config": config}}
+        path = write_kubeconfig(tmp_path / "config", "http://x:1", user)
+        opening = asyncio.ensure_future(Client.from_kubeconfig(path=path, library=library).open())
+        async with asyncio.timeout(30):
+            await asked.wait()
+            opening.cancel()
+            await turns(5)
+            assert not opening.done()
+            let_go.set()
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+    assert "used-once" in path.read_text()
 
 
 async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None:
