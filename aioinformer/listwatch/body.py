@@ -85,11 +85,11 @@ class ListBodySplitter:
         Raises:
             DecodeError: An item, or whatever else it is, does not end.
         """
-        self._pending.add(chunk)
         self._received += len(chunk)
-        if self._pending.size < self._enough:
+        if self._pending.size + len(chunk) < self._enough:
+            self._pending.add(chunk)
             return None
-        data = self._pending.take()
+        data = self._pending.take(chunk)
         if not self._head:
             data = self._take_head(data)
         objects: list[bytes | KubeObject] = []

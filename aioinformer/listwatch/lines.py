@@ -39,17 +39,23 @@ class Pending:
         Raises:
             DecodeError: Now it is too long.
         """
+        self._grow(data)
+        self._buffer.write(data)
+
+    def take(self, data: bytes = b"") -> bytes:
+        """All of it, and what came next; afterwards there is nothing. Raises as ``add``."""
+        if not self.size:
+            return data
+        self._grow(data)
+        taken = self._buffer.getvalue()
+        self._buffer = BytesIO()
+        self.size = 0
+        return taken + data if data else taken
+
+    def _grow(self, data: bytes) -> None:
         self.size += len(data)
         if self.size > self._longest:
             raise DecodeError(f"more than {self._longest} bytes have come, and no object has ended")
-        self._buffer.write(data)
-
-    def take(self) -> bytes:
-        """All of it; afterwards there is nothing."""
-        data = self._buffer.getvalue()
-        self._buffer = BytesIO()
-        self.size = 0
-        return data
 
 
 class LineSplitter:
@@ -81,8 +87,7 @@ class LineSplitter:
                 self._begun.add(chunk)
             return []
         if self._begun.size:
-            self._begun.add(chunk[:end])
-            line = self._begun.take()
+            line = self._begun.take(chunk[:end])
             spans = [(line, 0, len(line))]
         else:
             spans = [(chunk, 0, end)]
