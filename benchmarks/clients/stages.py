@@ -26,6 +26,7 @@ from aioinformer import (
 )
 from aioinformer.controller import apply_deltas
 
+from .bare import lines_in
 from .peer import Options, Peer, UnsupportedError
 from .tally import Tally
 
@@ -84,7 +85,7 @@ class Stages(Peer):
     async def _read(self, version: str) -> None:
         query = [("watch", "true"), ("resourceVersion", version)]
         async for chunk in await self._client.stream("/api/v1/pods", query):
-            self.count(chunk.count(b"\n"))
+            self.count(lines_in(chunk, len(chunk)))
 
     async def _read_lines(self, version: str) -> None:
         async for events in await self._pods.watch(ListOptions(resource_version=version)):
