@@ -310,8 +310,8 @@ MUTANTS = [
     Mutant(
         "a line torn between two chunks is lost",
         "listwatch/lines.py",
-        "        self.size = 0\n        return data",
-        '        self.size = 0\n        return b""',
+        "        return taken + data if data else taken",
+        "        return data",
     ),
     Mutant(
         "the store forgets what it replaces (updates become adds)",
