@@ -6,7 +6,8 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -63,24 +64,21 @@ async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
             task.exception()  # who was cancelled does not hear of it
 
 
+@asynccontextmanager
 async def within(
-    timeout: float | None,
-    waiting: Awaitable[object],
-    is_over: Callable[[], bool],
-    too_late: Callable[[], Exception],
-) -> None:
-    """Wait for something, but not for ever.
+    timeout: float | None, too_late: Callable[[], Exception], is_over: Callable[[], bool] = lambda: False
+) -> AsyncIterator[None]:
+    """Around what must not wait for ever. A TimeoutError of somebody else's passes.
 
     Args:
         timeout: Seconds; None for any.
-        waiting: What to await.
-        is_over: Whether it is so after all: somebody may have held the event loop past the deadline.
-        too_late: Gives what is raised if it is not.
+        too_late: Gives what is raised after them.
+        is_over: Whether what was waited for is so after all: somebody may have held the event loop past the deadline.
     """
     deadline = asyncio.timeout(timeout)
     try:
         async with deadline:
-            await waiting
+            yield
     except TimeoutError as error:
         if not deadline.expired():
             raise

@@ -50,10 +50,12 @@ def seconds_of(python: Path) -> tuple[str, float] | None:
     """The path that a Python has for itself, and the time that it takes; None if it is not of this version."""
     try:
         asked = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):
+        seconds, major, minor, executable = asked.stdout.split(maxsplit=3)
+    except (OSError, subprocess.SubprocessError, ValueError):  # the last: it says nothing
         return None
-    seconds, *version, executable = asked.stdout.split(maxsplit=3) or ("", "")
-    return (executable.strip(), float(seconds)) if version == list(map(str, sys.version_info[:2])) else None
+    if (int(major), int(minor)) != sys.version_info[:2]:
+        return None
+    return executable.strip(), float(seconds)
 
 
 def fastest(pythons: Sequence[Path]) -> str:

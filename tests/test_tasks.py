@@ -196,32 +196,33 @@ class TooLateError(Exception):
 class TestWithin:
     async def test_what_comes_in_time_is_awaited(self) -> None:
         came: list[bool] = []
-
-        async def come() -> None:
-            await turns(3)
-            came.append(True)
-
-        await within(60, come(), lambda: False, TooLateError)
-        await within(None, come(), lambda: False, TooLateError)
+        for timeout in (60, None):
+            async with within(timeout, TooLateError):
+                await turns(3)
+                came.append(True)
         assert came == [True, True]
 
     async def test_too_late_is_what_the_caller_says(self) -> None:
         with pytest.raises(TooLateError) as raised:
-            await within(0.01, asyncio.Event().wait(), lambda: False, TooLateError)
+            async with within(0.01, TooLateError):
+                await asyncio.Event().wait()
         assert isinstance(raised.value.__cause__, TimeoutError)
 
     async def test_over_after_all_is_not_too_late(self) -> None:
-        await within(0.0, asyncio.Event().wait(), lambda: True, TooLateError)
+        async with within(0.0, TooLateError, lambda: True):
+            await asyncio.Event().wait()
 
     async def test_a_timeout_of_what_is_awaited_is_its_own(self) -> None:
-        async def fail() -> None:
-            raise TimeoutError("its own")
-
         with pytest.raises(TimeoutError, match="its own"):
-            await within(60, fail(), lambda: True, TooLateError)
+            async with within(60, TooLateError, lambda: True):
+                raise TimeoutError("its own")
 
     async def test_cancelled_it_is_cancelled(self) -> None:
-        waiting = asyncio.create_task(within(60, asyncio.Event().wait(), lambda: True, TooLateError))
+        async def wait() -> None:
+            async with within(60, TooLateError, lambda: True):
+                await asyncio.Event().wait()
+
+        waiting = asyncio.create_task(wait())
         await turns(3)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -45,18 +45,15 @@ class Registration:
                 key that it stands at.
             StoppedError: The informer stopped, or the handler was removed, before.
         """
-        await within(
+        async with within(
             timeout,
-            self._wait_synced(),
-            self.has_synced,
             lambda: SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}"),
-        )
+            self.has_synced,
+        ):
+            await self._informer.wait_synced()
+            await self._listener.wait_initial_delivered()
         if not self.has_synced():
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")
-
-    async def _wait_synced(self) -> None:
-        await self._informer.wait_synced()
-        await self._listener.wait_initial_delivered()
 
     def _describe(self) -> str:
         return f"{self.state}; the informer: {self._informer.state}"

@@ -354,12 +354,12 @@ class SharedIndexInformer(Running, Generic[T]):
         self.require_own_loop()
         if self.has_synced():
             return
-        await within(
+        async with within(
             timeout,
-            first_of(self._wait_controllers(), self.wait_stopped()),
-            self.has_synced,
             lambda: SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}"),
-        )
+            self.has_synced,
+        ):
+            await first_of(self._wait_controllers(), self.wait_stopped())
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
 

@@ -142,12 +142,8 @@ class VersionWaits:
         """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``."""
         if self.is_reached(goal):
             return
-        await within(
-            timeout,
-            self._wait(goal),
-            lambda: self.is_reached(goal),
-            lambda: self._timeout(goal, timeout),
-        )
+        async with within(timeout, lambda: self._timeout(goal, timeout), lambda: self.is_reached(goal)):
+            await self._wait(goal)
         if not self.is_reached(goal):
             raise StoppedError(
                 f"{self._name} stopped at {self._reached(goal)} before it had reached "

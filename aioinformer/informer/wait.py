@@ -55,7 +55,8 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
             if not each.has_synced():
                 name = f"waiting for {each.name}"
                 waiting.append(asyncio.create_task(each.wait_synced(), name=name))
-        await within(timeout, _all(waiting, informers), lambda: not _missing(informers), too_late)
+        async with within(timeout, too_late, lambda: not _missing(informers)):
+            await _all(waiting, informers)
     finally:
         await finish(*waiting)
         for task in waiting:

@@ -6,14 +6,15 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..failures import is_unverified, ours
+from ..tasks import within
 from .libraries import Library
 from .response import ResponseStream, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
@@ -293,16 +294,8 @@ async def _read(body: ResponseStream) -> bytes:
         await body.aclose()
 
 
-@asynccontextmanager
-async def _answer_within(seconds: float | None) -> AsyncIterator[None]:
-    timeout = asyncio.timeout(seconds)
-    try:
-        async with timeout:
-            yield
-    except TimeoutError as error:
-        if not timeout.expired():
-            raise
-        raise TransportError(f"no answer within {seconds:g} seconds") from error
+def _answer_within(seconds: float | None) -> AbstractAsyncContextManager[None]:
+    return within(seconds, lambda: TransportError(f"no answer within {seconds:g} seconds"))
 
 
 def _identity(configuration: Any) -> bytes:

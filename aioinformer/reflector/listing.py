@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from builtins import list as List  # noqa: N812 - Pager.list hides the builtin
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from ..api import ListOptions, ListResult
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..failures import network_error
 from ..protocols import ListerWatcher
+from ..tasks import within
 
 logger = logging.getLogger(__name__)
 
@@ -103,13 +103,13 @@ class Pager:
         return token, version
 
     async def _next(self, pieces: Any) -> ListResult | None:
-        timeout = asyncio.timeout(self._timeout)
+        seconds = self._timeout
         try:
-            async with timeout:
+            async with within(
+                seconds, lambda: IdleTimeoutError(f"the list has not answered for {seconds:g} s")
+            ):
                 return await anext(pieces, None)
         except Exception as error:
-            if isinstance(error, TimeoutError) and timeout.expired():
-                raise IdleTimeoutError(f"the list has not answered for {self._timeout:g} s") from error
             if (found := network_error(error)) is not None:
                 raise found from error
             raise

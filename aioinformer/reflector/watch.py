@@ -11,6 +11,7 @@ from ..api import ListOptions, WatchEvent
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
 from ..failures import network_error
 from ..protocols import ListerWatcher, WatchStream
+from ..tasks import within
 from .patience import Patience
 
 VERY_SHORT = 1.0
@@ -153,13 +154,12 @@ async def open_watch(
         pulse: What is known of the server's bookmarks.
     """
     started = asyncio.get_running_loop().time()
-    deadline = asyncio.timeout(answer_timeout)
     try:
-        async with deadline:
+        async with within(
+            answer_timeout, lambda: TransportError(f"no answer to a watch for {answer_timeout:g} s")
+        ):
             stream = await list_watch.watch(options)
     except Exception as error:
-        if isinstance(error, TimeoutError) and deadline.expired():
-            raise TransportError(f"no answer to a watch for {answer_timeout:g} s") from error
         if (found := network_error(error)) is not None:
             raise found from error
         raise

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterable, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from inspect import isawaitable
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from ..objects import KubeObject
 from ..protocols import ListerWatcher
 from ..reflector.initial import status_error
 from ..store import Indexer
+from ..tasks import within
 from .informer_events import InformerEvents
 from .retry_watcher import RetryWatcher
 
@@ -141,18 +141,11 @@ class _Progress:
                     return event
         raise WatchClosedError(f"{self._name} ended before {self._describe()}", self._event)
 
-    @asynccontextmanager
-    async def within(self, timeout: float | None) -> AsyncIterator[None]:
-        deadline = asyncio.timeout(timeout)
-        try:
-            async with deadline:
-                yield
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            raise UntilTimeout(
-                f"{self._name}: after {timeout:g} s not {self._describe()}", self._event
-            ) from error
+    def within(self, timeout: float | None) -> AbstractAsyncContextManager[None]:
+        return within(
+            timeout,
+            lambda: UntilTimeout(f"{self._name}: after {timeout:g} s not {self._describe()}", self._event),
+        )
 
     def _describe(self) -> str:
         condition = callable_name(self._conditions[self._met])

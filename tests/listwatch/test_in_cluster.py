@@ -9,6 +9,7 @@ import pytest
 from aioinformer import Client, ConfigError, TransportError
 
 from .clusters import Authority, guarded
+from .streams import FakeServer
 
 
 @pytest.fixture
@@ -22,6 +23,12 @@ def account(library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return tmp_path
 
 
+def service_at(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a pod's environment name this server."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(server.url).port))
+
+
 async def test_the_service_account_of_a_pod(
     library: str, account: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,8 +38,7 @@ async def test_the_service_account_of_a_pod(
     (account / "namespace").write_text("team-b")
     wall = 1_000_000.0
     async with guarded("one", authority.server_context()) as (server, guard):
-        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(server.url).port))
+        service_at(server, monkeypatch)
         client = Client.in_cluster(library=library)
         client.transport._wall = lambda: wall  # type: ignore[attr-defined]
         async with client:
@@ -59,8 +65,7 @@ async def test_an_authority_that_was_replaced(
     (account / "token").write_text("one")
     tls = old.server_context()
     async with guarded("one", tls) as (server, _):
-        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(server.url).port))
+        service_at(server, monkeypatch)
         client = Client.in_cluster(library=library)
         client.transport._wall = lambda: wall  # type: ignore[attr-defined]
         async with client:

@@ -11,7 +11,7 @@ from aioinformer import KubeObject, ListWatch, Phase, SharedIndexInformer
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import Simulation
 
-from .worlds import Reconciler, Stubborn, create, managed, simulated
+from .worlds import Reconciler, Stubborn, create, managed, run_until_a_worker_dies, simulated
 
 
 @simulated
@@ -139,11 +139,7 @@ async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
     manager, _ = managed(world.client, Reconciler(act), grace_period=0.0)
     idle = Controller("idle", Reconciler(), manager.for_resource("v1", "secrets"))
     manager.add(idle)
-    running = asyncio.create_task(manager.run())
-    await asyncio.sleep(5)
-    (worker,) = idle._workers._idle
-    worker.cancel()
-    await asyncio.sleep(5)
+    running = await run_until_a_worker_dies(manager, idle)
     assert not running.done(), "the other one's reconcile takes its time to end"
     assert "idle: a worker has died: StoppedError" in str(manager.healthy())
     died = True

@@ -31,7 +31,7 @@ from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.testing import APIServer, Simulation
 
 from ..steps import until
-from .worlds import Reconciler, create, elector, managed, simulated
+from .worlds import Reconciler, create, elector, managed, run_until_a_worker_dies, simulated
 
 
 def warnings_of(world: Simulation) -> list[str]:
@@ -173,11 +173,7 @@ class TestLifecycle:
         maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
         maps.add_event_handler(ResourceEventHandlerFuncs(on_add))
         controller = manager.add(Controller("tests", Reconciler(), secrets))
-        running = asyncio.create_task(manager.run())
-        await asyncio.sleep(5)
-        (worker,) = controller._workers._idle
-        worker.cancel()
-        await asyncio.sleep(5)
+        running = await run_until_a_worker_dies(manager, controller)
         assert not running.done(), "the handler takes its time to end"
         running.cancel()
         with pytest.raises(BaseExceptionGroup) as caught:

@@ -72,6 +72,16 @@ class Reconciler:
         return [key for key, _ in self.seen]
 
 
+async def run_until_a_worker_dies(manager: Manager, controller: Controller[Any]) -> asyncio.Task[None]:
+    """A manager that runs, and ends as a worker of this idle controller was cancelled by somebody else."""
+    running = asyncio.create_task(manager.run())
+    await asyncio.sleep(5)
+    (worker,) = controller._workers._idle
+    worker.cancel()
+    await asyncio.sleep(5)
+    return running
+
+
 def create(world: Simulation, name: str, plural: str = "configmaps", **fields: Any) -> dict[str, Any]:
     """Create an object in the namespace "default"."""
     metadata = {"name": name, **fields.pop("metadata", {})}

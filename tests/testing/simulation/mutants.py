@@ -226,8 +226,8 @@ MUTANTS = [
     Mutant(
         "lists that are never answered are waited for",
         "reflector/listing.py",
-        "timeout = asyncio.timeout(self._timeout)",
-        "timeout = asyncio.timeout(None)",
+        "                seconds, lambda: IdleTimeoutError(",
+        "                None, lambda: IdleTimeoutError(",
         "",
         "The Client has a timeout of its own.",
     ),
