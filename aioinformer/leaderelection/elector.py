@@ -311,13 +311,9 @@ class LeaderElector:
             except (ApiError, TransportError) as error:
                 logger.debug("%s: not renewed at once: %s", self, error)
         spec = await lock.read()
-        if spec is None:
-            try:
-                self._see(await self._write(lock.create, wanted))
-            except AlreadyExistsError:
-                return False
-            return True
-        self._see(spec)
+        if spec is not None:
+            self._see(spec)
+        # One that was deleted was somebody's all the same, who may not know yet.
         record = self._record
         if record.holder == self.identity:
             wanted = self._kept(wanted)
@@ -326,11 +322,11 @@ class LeaderElector:
             return False
         elif record.holder and self._seen_at + record.duration > started:
             return False
-        else:
+        elif self._seen is not None:
             wanted = wanted._replace(transitions=record.transitions + 1)
         try:
-            self._see(await self._write(lock.update, wanted))
-        except ConflictError:
+            self._see(await self._write(lock.create if spec is None else lock.update, wanted))
+        except (AlreadyExistsError, ConflictError):
             return False
         return True
 

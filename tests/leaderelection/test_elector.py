@@ -169,6 +169,35 @@ async def test_c88_a_lease_of_nobody_is_taken_at_once(world: Simulation) -> None
 
 
 @simulated
+async def test_a_lease_that_was_deleted_was_somebodys(world: Simulation) -> None:
+    """Who leads does not know of it before the next renewal: upstream two lead meanwhile."""
+    one, two = Candidate(world, "one"), Candidate(world, "two")
+    never_two(world, [one, two])
+    first = asyncio.create_task(one.campaign())
+    await world.eventually(lambda: one.leads, within=20, every=0.1)
+    second = asyncio.create_task(two.campaign())
+    await asyncio.sleep(30)
+    world.server.delete(*LEASE)
+    await asyncio.sleep(30)
+    assert one.leads
+    assert one.terms == []
+    one.link.there = False
+    world.server.delete(*LEASE)
+    deleted = world.now
+    await world.eventually(lambda: two.leads, within=40, every=0.01)
+    assert 13 <= world.now - deleted <= 15 + 2 * 4.5
+    assert spec(world)["leaseTransitions"] == 1
+    one.link.there = True
+    await asyncio.sleep(30)
+    await finish(second)
+    await world.eventually(lambda: one.leads, within=20, every=0.1)
+    world.server.delete(*LEASE)
+    await asyncio.sleep(10)
+    assert spec(world)["leaseTransitions"] == 2, "one's own Lease is as it was"
+    await finish(first)
+
+
+@simulated
 async def test_ones_own_lease_is_taken_up_again(world: Simulation) -> None:
     """After a restart, where the identity is the same."""
     first = Candidate(world, "one", release=False)
