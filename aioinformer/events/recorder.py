@@ -277,15 +277,19 @@ class EventRecorder(Running):
                 self._cache.tidy(loop.time())
                 tidy_at = loop.time() + FINISH_TIME
             if self._cache.queue:
-                await self._send(next(iter(self._cache.queue)))
+                await asyncio.sleep(await self._send(next(iter(self._cache.queue))))
             else:
                 self._news.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout_at(tidy_at):
                         await self._news.wait()
 
-    async def _send(self, series: Series) -> None:
-        """Tell the server of an event. Where that fails, it is its turn again after all others."""
+    async def _send(self, series: Series) -> float:
+        """Tell the server of an event. Where that fails, it is its turn again after all others, and after a while.
+
+        Returns:
+            Seconds to wait before anything else is sent.
+        """
         try:
             await self._tell(series)
         except ClientClosedError:
@@ -305,7 +309,8 @@ class EventRecorder(Running):
                 logger.debug("%s: an event was not sent: %s", self, said(error))
                 self._cache.queue[series] = self._cache.queue.pop(series, None)
                 pause = RETRY_PAUSE * (1.0 + RETRY_JITTER * self._random.random())
-                await asyncio.sleep(max(pause, getattr(error, "retry_after", None) or 0.0))
+                return max(pause, getattr(error, "retry_after", None) or 0.0)
+        return 0.0
 
     async def _tell(self, series: Series) -> None:
         """One try."""
@@ -354,8 +359,9 @@ class EventRecorder(Running):
         self._cache.finish()
         try:
             async with asyncio.timeout(self._flush_timeout):
-                while self._cache.queue:
-                    await self._send(next(iter(self._cache.queue)))
+                while queued := list(self._cache.queue):  # one that fails costs no other its try
+                    pauses = [await self._send(series) for series in queued]
+                    await asyncio.sleep(max(pauses))
         except (TimeoutError, ClientClosedError) as error:
             why = said(error) if isinstance(error, ClientClosedError) else "they took too long"
             logger.warning("%s: %d events were not sent: %s", self, len(self._cache.queue), why)

@@ -320,6 +320,19 @@ async def test_leaving_does_not_wait_for_ever(world: Simulation) -> None:
 
 
 @simulated
+async def test_leaving_one_that_fails_costs_no_other_its_try(world: Simulation) -> None:
+    for name in ("bad", "good"):
+        world.server.create("v1", "namespaces", {"metadata": {"name": name}})
+    world.server.faults.fail(500, times=None, verb="create", matching=lambda each: each.namespace == "bad")
+    async with recorder(world) as subject:
+        for namespace, count in (("bad", 1), ("good", 20)):
+            for number in range(count):
+                pod = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": f"p{number}"}
+                subject.event(pod, "Normal", "One", "")
+    assert (subject.state.sent, subject.state.given_up) == (20, 1)
+
+
+@simulated
 async def test_it_runs_once(world: Simulation) -> None:
     async with recorder(world) as subject:
         await asyncio.sleep(1)
