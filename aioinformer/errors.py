@@ -315,12 +315,18 @@ class RejectedObjectError(AioInformerError):
         return (self, *self.others)
 
     @staticmethod
-    def raise_first(errors: Iterable[RejectedObjectError]) -> None:
-        """Raise the first error with the rest in ``others``; nothing to raise, nothing happens."""
-        rejected = list(errors)
-        if rejected:
-            rejected[0].others = tuple(rejected[1:])
-            raise rejected[0]
+    def raise_first(rejected: list[RejectedObjectError]) -> None:
+        """Raise the first error with the rest in ``others``, and empty the list; an empty one raises nothing."""
+        if not rejected:
+            return
+        first, *others = rejected
+        first.others = tuple(others)
+        # Frames that hold the error that holds them would keep a whole list until garbage is collected.
+        rejected.clear()
+        try:
+            raise first
+        finally:
+            del first, others
 
 
 class KeyFuncError(RejectedObjectError):

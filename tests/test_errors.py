@@ -197,7 +197,7 @@ class TestRejections:
     def test_the_first_is_raised_and_names_the_others(self) -> None:
         first, second = KeyFuncError(1), KeyFuncError(2)
         with pytest.raises(KeyFuncError) as caught:
-            RejectedObjectError.raise_first(iter([first, second]))
+            RejectedObjectError.raise_first([first, second])
         assert caught.value.all() == (first, second)
 
     def test_nothing_rejected_nothing_raised(self) -> None:

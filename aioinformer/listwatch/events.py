@@ -118,7 +118,8 @@ class EventStream:
         if not rest or rest.isspace():
             return
         if _parse(rest).type == NO_EVENT:
+            size, rest = len(rest), rest[:80]  # whoever keeps the error keeps this frame
             raise TransportError(
-                f"the stream was cut in the middle of a line, after {len(rest)} bytes beginning {rest[:80]!r}"
+                f"the stream was cut in the middle of a line, after {size} bytes beginning {rest!r}"
             )
         self._lines.append([(rest, 0, len(rest))])

@@ -55,6 +55,7 @@ class Pending:
     def _grow(self, data: bytes) -> None:
         self.size += len(data)
         if self.size > self._longest:
+            self._buffer, self.size = BytesIO(), 0  # whoever keeps the error keeps its frames
             raise DecodeError(f"more than {self._longest} bytes have come, and no object has ended")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -120,7 +121,9 @@ class InitialEvents:
         self._key_of = key_of
         self._timeout = timeout
         self._last_news = asyncio.get_running_loop().time()
-        self._objects: dict[str, Any] = {}
+        # By namespace, as a Store's: none becomes so large that to grow it would hold the event loop.
+        self._parts: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        self._count = 0
         self.is_complete = False
         self.resource_version = ""
 
@@ -130,11 +133,13 @@ class InitialEvents:
 
     def __len__(self) -> int:
         """How many objects were gathered."""
-        return len(self._objects)
+        return self._count
 
-    def objects(self) -> list[Any]:
-        """What was gathered."""
-        return list(self._objects.values())
+    def give_up(self) -> list[Collection[Any]]:
+        """What was gathered, in pieces; it is not kept here any more."""
+        pieces: list[Collection[Any]] = [part.values() for part in self._parts.values()]
+        self._parts.clear()
+        return pieces
 
     def take(self, batch: list[WatchEvent], decode: Callable[[WatchEvent], Any]) -> list[WatchEvent]:
         """Take events up to the closing bookmark; returns those behind it.
@@ -170,7 +175,10 @@ class InitialEvents:
             key = self._key_of(obj)
         except KeyFuncError:
             key = f"\0{id(obj)}"  # the queue will refuse it, and say so
+        part = self._parts[key.rpartition("/")[0]]
+        self._count -= len(part)
         if kind == DELETED:
-            self._objects.pop(key, None)
-        elif not isinstance(obj, ExplicitKey) or key not in self._objects:
-            self._objects[key] = obj
+            part.pop(key, None)
+        elif not isinstance(obj, ExplicitKey) or key not in part:
+            part[key] = obj
+        self._count += len(part)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from builtins import list as List  # noqa: N812 - Pager.list hides the builtin
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, overload
 
 from ..api import ListOptions, ListResult
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
@@ -18,14 +19,56 @@ logger = logging.getLogger(__name__)
 
 PAGE_SIZE = 500
 
+MANY = 50_000
+"""Objects from which on one list of them would hold the event loop: where it is looked through by the garbage
+collector, and where it is let go."""
+
+
+class Pieces(Sequence[Any]):
+    """Very many objects, in pieces: to be gone through; all else takes long."""
+
+    def __init__(self, pieces: Sequence[Collection[Any]]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self._pieces)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._pieces))
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> List[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return list(self)[index]
+
 
 @dataclass(slots=True)
 class Listed:
-    """A whole list: its objects, the version that they show, and whether the server gave it in pages."""
+    """A whole list.
 
-    objects: list[Any]
+    Attributes:
+        pieces: The objects, as they came.
+        resource_version: The version that they show.
+        paginated: Whether the server gave them in pages.
+    """
+
+    pieces: list[Collection[Any]]
     resource_version: str
     paginated: bool = False
+
+    @property
+    def objects(self) -> Sequence[Any]:
+        """All objects: a list of them, unless they are very many."""
+        pieces = Pieces(self.pieces.copy())
+        return pieces if len(pieces) > MANY else list(pieces)
+
+    def let_go(self) -> Iterator[None]:
+        """Forget about them, a piece after the other."""
+        while self.pieces:
+            self.pieces.pop()
+            yield
 
 
 class Pager:
@@ -40,7 +83,7 @@ class Pager:
     def __init__(
         self,
         list_watch: ListerWatcher,
-        turn_in: Callable[[ListResult], Any],
+        turn_in: Callable[[ListResult], Awaitable[Collection[Any]]],
         timeout: float,
     ) -> None:
         self._list_watch = list_watch
@@ -62,9 +105,10 @@ class Pager:
         tokens: set[str] = set()
         while True:
             try:
-                token, version = await self._page(options, listed.objects)
-            except ApiError as error:
-                if not (pages and page_size and error.reason == "Expired"):
+                token, version = await self._page(options, listed.pieces)
+            except BaseException as error:
+                listed.pieces.clear()  # whoever keeps the error keeps its frames
+                if not (isinstance(error, ApiError) and pages and page_size and error.reason == "Expired"):
                     raise
                 logger.info("%s: the list's next page has expired (%s); listing in full", self._name, error)
                 listed = await self.list(resource_version, 0)
@@ -76,6 +120,7 @@ class Pager:
             if not token:
                 return listed
             if token in tokens:  # the same pages would come again and again
+                listed.pieces.clear()
                 if not page_size:
                     raise DecodeError("the list has no end: a continue token has come a second time")
                 logger.warning("%s: a continue token came twice, so the pages would have no end", self._name)
@@ -84,18 +129,18 @@ class Pager:
             # The token pins the version; naming one as well is an error.
             options = replace(options, resource_version="", continue_token=token)
 
-    async def _page(self, options: ListOptions, objects: List[Any]) -> tuple[str, str]:
-        """Read one page into ``objects``; its continue token and version."""
+    async def _page(self, options: ListOptions, pieces: List[Collection[Any]]) -> tuple[str, str]:
+        """Read one page; its continue token and version."""
         token = version = ""
         answered = False
-        pieces = self._list_watch.list_chunks(options)
+        answer = self._list_watch.list_chunks(options)
         try:
-            while (piece := await self._next(pieces)) is not None:
-                objects += await self._turn_in(piece)
+            while (piece := await self._next(answer)) is not None:
+                pieces.append(await self._turn_in(piece))
                 token, version = piece.continue_token, piece.resource_version or version
                 answered = True
         finally:
-            close = getattr(pieces, "aclose", None)
+            close = getattr(answer, "aclose", None)
             if close is not None:
                 await close()
         if not answered:

@@ -29,6 +29,7 @@ from ..errors import (
 from ..keys import keyed_by, meta_namespace_key_func
 from ..protocols import ListerWatcher, ReflectorBookmarkStore, ReflectorStore
 from ..tasks import Running, first_of, is_cancelled, settle
+from ..turns import in_turns
 from .initial import InitialEvents, Streaming, lacks_watch_list
 from .intake import Intake
 from .journal import Journal
@@ -242,8 +243,8 @@ class Reflector(Running, Generic[T]):
         self._note_list_begun()
         version = self._versions.rewatch_version(self._last_version)
         watch = await self._open(version, send_initial_events=True)
+        initial = InitialEvents(self._initial_events_timeout, self._key_of)
         try:
-            initial = InitialEvents(self._initial_events_timeout, self._key_of)
             while not initial.is_complete:
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
@@ -257,8 +258,9 @@ class Reflector(Running, Generic[T]):
                 self._journal.listed = len(initial)
             self._streaming.succeeded()
             self._versions.succeeded(version, paginated=False)
-            await self._replace(Listed(initial.objects(), initial.resource_version))
+            await self._replace(Listed(initial.give_up(), initial.resource_version))
         except BaseException:
+            initial.give_up()  # whoever keeps the error keeps its frames
             await watch.aclose()
             raise
         return watch
@@ -278,6 +280,7 @@ class Reflector(Running, Generic[T]):
         self._retry.succeeded()
         if self.on_progress is not None:
             self.on_progress()
+        await in_turns(listed.let_go())
 
     async def _turn_in(self, piece: ListResult) -> list[Any]:
         self._journal.received()
@@ -308,7 +311,6 @@ class Reflector(Running, Generic[T]):
             if ended is not None:
                 await self._note_error(ended, asked=False)
             step = self._after(watch, ended)
-            watch = None
             if step is Next.RELIST:
                 # History that has expired while the server was away is no reason to wait for longer still. If it
                 # has on the very first watch after its list, it would again.
@@ -316,6 +318,7 @@ class Reflector(Running, Generic[T]):
                 return
             if step is Next.BACK_OFF_AND_REWATCH:
                 await self._back_off()
+            watch = ended = None  # an error keeps what was read as it was raised
 
     async def _open(self, version: str, send_initial_events: bool | None = None) -> OpenWatch:
         self._journal.watch_begun()
@@ -423,13 +426,14 @@ class Reflector(Running, Generic[T]):
             self._next_resync = _now() + self._resync_period
         while True:
             await asyncio.sleep(self._next_resync - _now())
-            if self._should_resync is None or self._should_resync():
-                try:
+            try:
+                if self._should_resync is None or self._should_resync():
                     await settle(self._store.resync())
-                except Exception as error:
-                    await self._note_error(error)
-                    return
-            self._next_resync = _now() + self._resync_period
+            except Exception as error:
+                await self._note_error(error)
+                return
+            finally:
+                self._next_resync = _now() + self._resync_period
 
     async def _back_off(self) -> None:
         self._journal.enter(Phase.BACKING_OFF)

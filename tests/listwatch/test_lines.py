@@ -62,3 +62,4 @@ def test_a_line_has_its_limit() -> None:
     splitter.feed(b"1234567890")
     with pytest.raises(DecodeError, match="more than 10 bytes"):
         splitter.feed(b"1")
+    assert splitter.close() == b"", "what keeps the error keeps the splitter"

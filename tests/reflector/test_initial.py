@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -29,8 +30,12 @@ def decode(event: WatchEvent) -> Any:
     return KubeObject.from_bytes(event.object)
 
 
+def gathered(initial: InitialEvents) -> list[Any]:
+    return list(chain.from_iterable(initial.give_up()))
+
+
 def keys_at(initial: InitialEvents) -> dict[str, str]:
-    return {obj.key: obj.resource_version for obj in initial.objects()}
+    return {obj.key: obj.resource_version for obj in gathered(initial)}
 
 
 class TestInitialEvents:
@@ -86,7 +91,7 @@ class TestInitialEvents:
         initial = InitialEvents(10, meta_namespace_key_func)
         initial.take([added("a", 1)], decode)
         initial.take([modified("a", 2), added("b", 3)], broken)
-        a, b = initial.objects()
+        a, b = gathered(initial)
         assert isinstance(a, KubeObject)
         assert b == ExplicitKey("default/b")
 
@@ -94,7 +99,7 @@ class TestInitialEvents:
     async def test_objects_without_a_key_are_left_to_the_queue_to_refuse(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
         initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
-        assert initial.objects() == [1, 2]
+        assert gathered(initial) == [1, 2]
 
     @pytest.mark.parametrize(
         "event",
