@@ -113,9 +113,12 @@ class Intake:
                 try:
                     obj = decode(event.object)
                 except DecodeError as error:
-                    obj = self._what_is_left_of(event, error)
-                    if not isinstance(obj, DeletedFinalStateUnknown):
-                        continue
+                    left = self._what_is_left_of(event, error)
+                    if isinstance(left, DeletedFinalStateUnknown):
+                        deltas.append(Delta(delta_type, left))
+                        taken += 1
+                        from_any = False
+                    continue
                 deltas.append(Delta(delta_type, obj))
             elif kind == BOOKMARK:
                 try:

@@ -29,7 +29,7 @@ class ReflectorOptions(TypedDict, total=False):
         max_internal_error_retry_duration: Seconds for which a server's internal errors in a stream are ridden
             out by watching again instead of listing. 0.
         list_timeout: Seconds without any answer to a list, or to the opening of a watch, after which it is given
-            up. 60.
+            up. 60, which is also when a Client gives up.
         max_silence: Seconds without any event that are believed of a watch whose server sends bookmarks: then the
             connection counts as half-open. 0, the default, goes by their intervals: twice the longest one, and 60 s.
         initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.

@@ -67,6 +67,7 @@ class Retry:
     def succeeded(self) -> None:
         """A request was answered as it should be: what the last failure asked for is past."""
         self._at_least = 0.0
+        self._missed = None
         self._outlasted = False
         if self._refused_since is not None and self._health is not None:
             self._health.accepted()

@@ -199,6 +199,9 @@ class _Watches:
                 self._note_failure(error)
             except TransportError as error:
                 self._note_failure(error)
+            except DecodeError as error:
+                yield _end(str(error))
+                return
             await asyncio.sleep(max(begun + self._min_restart_delay - now(), wait))
             logger.debug("%s: watching on at %s", self.name, self.version)
 

@@ -134,6 +134,14 @@ class TestBadInput:
         assert self.versions(store) == {}
 
     @virtual_time
+    async def test_such_a_deletion_takes_no_version_from_what_came_before(self) -> None:
+        """Of what came and went it would be told again."""
+        events = [narrow("ADDED", "a", 11, node="n1"), narrow("DELETED", "b", 12)]
+        server = Scripted([page(version=10)], [[events, 1.0], [FOREVER]])
+        await run_for(Reflector(server, Narrow, self.store()), 10)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "11")]
+
+    @virtual_time
     async def test_such_a_deletion_is_a_tombstone_in_a_queue(self) -> None:
         known = self.store()
         queue = DeltaFIFO(known_objects=known)

@@ -387,6 +387,23 @@ class TestResync:
         )
         assert store.resyncs == 2
 
+    @pytest.mark.parametrize("asks", [True, False])
+    @virtual_time
+    async def test_where_that_fails_the_next_one_is_a_period_later(self, asks: bool) -> None:
+        """The list that follows would end at once, and so on."""
+
+        def fail() -> bool:
+            raise OSError("full")
+
+        class Failing(Recorder):
+            async def resync(self) -> None:
+                fail()
+
+        server = Scripted([page(version=1)] * 9)
+        store = Recorder() if asks else Failing()
+        await run_for(reflector(server, store, 10.0, should_resync=fail if asks else None), 35)
+        assert len(server.lists) == 4
+
     @virtual_time
     async def test_relists_do_not_put_it_off(self) -> None:
         """C50: upstream's timer begins anew with each list."""

@@ -10,9 +10,10 @@ from random import Random
 import pytest
 
 from aioinformer.api import ListOptions
-from aioinformer.errors import ApiError, TransportError
+from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
 from aioinformer.listwatch.health import ServerHealth
 from aioinformer.reflector import Phase
+from aioinformer.reflector.retry import Retry
 
 from ..listwatch.transports import REFUSED, Server
 from ..steps import running
@@ -43,6 +44,16 @@ class Collection(Scripted):
 
 def of_server(server: Server, lists: Lists, watches: Watches = ()) -> Collection:
     return Collection(server, ServerHealth(server, Random(0)), lists, watches)
+
+
+@virtual_time
+async def test_what_was_answered_since_is_no_outage_to_outlast() -> None:
+    server = Server()
+    retry = Retry(Random(0), ServerHealth(server, Random(0)))
+    retry.failed(IdleTimeoutError("the stream has no closing bookmark"))
+    retry.succeeded()  # the list in its place
+    await retry.wait()
+    assert not server.asked
 
 
 @virtual_time

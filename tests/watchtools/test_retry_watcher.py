@@ -13,6 +13,7 @@ from aioinformer import (
     ApiError,
     ClientClosedError,
     ConfigError,
+    DecodeError,
     KubeObject,
     ListOptions,
     RetryWatcher,
@@ -183,6 +184,13 @@ class TestTheEnd:
     async def test_expiry_in_the_stream_is_given_and_is_the_end(self) -> None:
         server = watching([added("a", 11), error_event(410, "Expired"), added("b", 12)])
         assert await all_of(watcher(server)) == ["ADDED a 11", "ERROR 410 Expired"]
+        server.assert_closed()
+
+    @virtual_time
+    async def test_what_cannot_be_read_is_given_and_is_the_end(self) -> None:
+        """A line that never ends would come again and again."""
+        server = watching([added("a", 11), DecodeError("more than 9 bytes have come")])
+        assert await all_of(watcher(server)) == ["ADDED a 11", "ERROR 500 InternalError"]
         server.assert_closed()
 
     @virtual_time
