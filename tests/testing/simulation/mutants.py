@@ -145,8 +145,8 @@ MUTANTS = [
     Mutant(
         "leaked stream after a WatchList that failed",
         "reflector/reflector.py",
-        "        except BaseException:\n            await watch.aclose()\n            raise\n        return watch",
-        "        except BaseException:\n            raise\n        return watch",
+        "            await watch.aclose()\n            raise\n        return watch",
+        "            raise\n        return watch",
         "LeakError",
     ),
     Mutant(
@@ -207,7 +207,7 @@ MUTANTS = [
     Mutant(
         "deletions among the initial events are overlooked",
         "reflector/initial.py",
-        "            self._objects.pop(key, None)",
+        "            part.pop(key, None)",
         "            pass",
     ),
     Mutant(
@@ -240,8 +240,8 @@ MUTANTS = [
     Mutant(
         "pages after the first are lost",
         "reflector/listing.py",
-        "                objects += await self._turn_in(piece)",
-        "                objects += await self._turn_in(piece) if not options.continue_token else []",
+        "                pieces.append(await self._turn_in(piece))",
+        "                pieces.append(await self._turn_in(piece) if not options.continue_token else [])",
     ),
     Mutant(
         "an expired continue token ends the list",
