@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SelectorError, SharedIndexInformer
+from aioinformer.metrics import exposition
 from aioinformer.testing import APIServer
 
 PODS = web.AppKey("PODS", SharedIndexInformer[KubeObject])
@@ -44,6 +45,7 @@ def create_app(cluster: Client | str) -> web.Application:
             web.get("/pods/{namespace}", list_pods),
             web.get("/pods/{namespace}/{name}", get_pod),
             web.get("/informer", informer_state),
+            web.get("/metrics", metrics),
         ]
     )
     return app
@@ -80,6 +82,11 @@ async def informer_state(request: web.Request) -> web.Response:
     """What the informer is doing."""
     body = msgspec.json.encode(request.app[PODS].state, enc_hook=str)
     return web.Response(body=body, content_type="application/json")
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """The same in numbers, for Prometheus."""
+    return web.Response(text=exposition(request.app[PODS].state.samples()))
 
 
 async def main() -> None:

@@ -21,6 +21,7 @@ import uvicorn
 from fastapi import FastAPI, HTTPException, Response
 
 from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SelectorError, SharedIndexInformer
+from aioinformer.metrics import exposition
 from aioinformer.testing import APIServer
 
 
@@ -64,6 +65,10 @@ def create_app(cluster: Client | str) -> FastAPI:
     @app.get("/informer")
     async def informer() -> Response:
         return Response(msgspec.json.encode(pods.state, enc_hook=str), media_type="application/json")
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        return Response(exposition(pods.state.samples()), media_type="text/plain")
 
     return app
 

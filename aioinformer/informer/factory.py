@@ -13,6 +13,7 @@ from ..compression import Compression
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
+from ..metrics import exposition
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
@@ -224,6 +225,12 @@ class SharedInformerFactory:
             if informer not in self._tasks and informer.state.phase is Phase.NEW:
                 logger.warning("not waiting for %s, which was never started: call start()", informer.name)
         await wait_for_cache_sync(*self._tasks, timeout=timeout)
+
+    def metrics(self) -> str:
+        """What its informers do, in Prometheus' text format: for a ``/metrics`` route, as ``text/plain``."""
+        return exposition(
+            sample for informer in self._informers.values() for sample in informer.state.samples()
+        )
 
     async def shutdown(self) -> None:
         """Stop all informers and wait for their end. May be called again.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from ..metrics import Sample
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
 
@@ -55,6 +57,27 @@ class InformerState:
         """Seconds since the last byte from the server, of the reflector that waits longest; None: never any."""
         idle = [reflector.idle_seconds for reflector in self.reflectors]
         return None if None in idle else max((each for each in idle if each is not None), default=None)
+
+    def samples(self) -> Iterator[Sample]:
+        """The numbers, for Prometheus."""
+        labels = {"informer": self.name}
+        yield Sample("aioinformer_synced", "gauge", labels, self.synced)
+        yield Sample("aioinformer_objects", "gauge", labels, self.objects)
+        yield Sample("aioinformer_queue_depth", "gauge", labels, self.queue_depth)
+        yield Sample("aioinformer_failed_total", "counter", labels, self.failed)
+        for reflector in self.reflectors:
+            labels = {"informer": self.name, "reflector": reflector.name}
+            if reflector.idle_seconds is not None:
+                yield Sample("aioinformer_idle_seconds", "gauge", labels, reflector.idle_seconds)
+            yield Sample("aioinformer_watching", "gauge", labels, reflector.phase is Phase.WATCHING)
+            yield Sample("aioinformer_lists_total", "counter", labels, reflector.lists)
+            yield Sample("aioinformer_watches_total", "counter", labels, reflector.watches)
+            yield Sample("aioinformer_events_total", "counter", labels, reflector.events)
+            yield Sample("aioinformer_rejected_total", "counter", labels, reflector.rejected)
+        for handler in self.handlers:
+            labels = {"informer": self.name, "handler": handler.name}
+            yield Sample("aioinformer_handler_depth", "gauge", labels, handler.depth)
+            yield Sample("aioinformer_handler_failed_total", "counter", labels, handler.failed)
 
     def to_dict(self) -> dict[str, Any]:
         """The snapshot as plain dicts and strings, ready for JSON; errors are their texts."""

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 from ..checks import require_count, require_list, require_seconds, require_text
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError
 from ..informer import SharedIndexInformer
+from ..metrics import Sample
 from ..tasks import finish
-from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, Sample, WorkQueue
+from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
 from .predicates import PredicateFunc
 from .protocols import WrittenResource

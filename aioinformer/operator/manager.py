@@ -16,16 +16,16 @@ from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..listwatch import Client
+from ..metrics import Sample, exposition
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tasks import Running, finish
-from ..workqueue import Sample
 from .controller import Controller
 from .health import STALLED_AFTER, Health, ailments, unfitness, worn_out
 from .protocols import LeaderElection, require_election
-from .state import ManagerState, exposition, informer_samples
+from .state import ManagerState
 
 logger = logging.getLogger(__name__)
 
@@ -372,7 +372,7 @@ class Manager(Running):
         for controller in self._controllers:
             yield from controller.samples()
         for informer in self.informers:
-            yield from informer_samples(informer.state)
+            yield from informer.state.samples()
         if self._election is not None:
             yield Sample("aioinformer_leading", "gauge", {}, self._election.is_leader)
 

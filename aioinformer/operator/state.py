@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from ..informer import InformerState
-from ..reflector import Phase
-from ..workqueue import Histogram, Sample, WorkQueueState
+from ..metrics import Histogram, Sample
+from ..workqueue import WorkQueueState
 from .runs import RunState
 from .triggers import TriggerState
 
@@ -162,42 +162,6 @@ class ManagerState:
         return f"{leading}{_table(informers)}\n\n{_table(controllers)}"
 
 
-def informer_samples(informer: InformerState) -> Iterator[Sample]:
-    """The numbers of an informer."""
-    labels = {"informer": informer.name}
-    yield Sample("aioinformer_synced", "gauge", labels, informer.synced)
-    yield Sample("aioinformer_objects", "gauge", labels, informer.objects)
-    yield Sample("aioinformer_queue_depth", "gauge", labels, informer.queue_depth)
-    yield Sample("aioinformer_failed_total", "counter", labels, informer.failed)
-    for reflector in informer.reflectors:
-        labels = {"informer": informer.name, "reflector": reflector.name}
-        if reflector.idle_seconds is not None:
-            yield Sample("aioinformer_idle_seconds", "gauge", labels, reflector.idle_seconds)
-        yield Sample("aioinformer_watching", "gauge", labels, reflector.phase is Phase.WATCHING)
-        yield Sample("aioinformer_lists_total", "counter", labels, reflector.lists)
-        yield Sample("aioinformer_watches_total", "counter", labels, reflector.watches)
-        yield Sample("aioinformer_events_total", "counter", labels, reflector.events)
-        yield Sample("aioinformer_rejected_total", "counter", labels, reflector.rejected)
-    for handler in informer.handlers:
-        labels = {"informer": informer.name, "handler": handler.name}
-        yield Sample("aioinformer_handler_depth", "gauge", labels, handler.depth)
-        yield Sample("aioinformer_handler_failed_total", "counter", labels, handler.failed)
-
-
-def exposition(samples: Iterable[Sample]) -> str:
-    """Numbers in Prometheus' text format."""
-    by_name: dict[str, list[Sample]] = {}
-    for sample in samples:
-        by_name.setdefault(sample.name, []).append(sample)
-    lines = []
-    for name, its in by_name.items():
-        lines.append(f"# TYPE {name} {its[0].kind}")
-        for sample in its:
-            labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())
-            lines.append(f"{name}{sample.suffix}{{{labels}}} {sample.value:.17g}")
-    return "\n".join(lines) + "\n"
-
-
 def _informer_row(state: InformerState) -> tuple[str, ...]:
     return (
         state.name,
@@ -221,10 +185,6 @@ def _controller_row(state: ControllerState) -> tuple[str, ...]:
         str(state.failing),
         "-" if state.last_error is None else f"{state.last_error_key}: {_text(state.last_error)}",
     )
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _text(error: BaseException | None) -> str:

@@ -1,6 +1,7 @@
 """Work queues: what is to be done, each item by one worker at a time (client-go ``util/workqueue``)."""
 
-from .metrics import Histogram, QueueMetrics, Sample
+from ..metrics import Histogram, Sample
+from .metrics import QueueMetrics
 from .queue import AGEING, WorkQueue, WorkQueueState
 from .rate_limiters import (
     BucketRateLimiter,

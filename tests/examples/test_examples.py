@@ -375,6 +375,7 @@ async def test_fastapi_app_on_a_client_of_ones_own() -> None:
             state = (await http.get("/informer")).json()
             assert (state["synced"], state["objects"]) == (True, 2)
             assert state["reflectors"][0]["phase"] == "watching"
+            assert 'aioinformer_objects{informer="pods"} 2' in (await http.get("/metrics")).text
         assert app.state.pods.is_stopped
         assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"
 
@@ -407,5 +408,6 @@ async def test_aiohttp_app_on_a_client_of_ones_own() -> None:
             assert await (await http.get("/pods/default/one")).json() == server.get("v1", "pods", "one")
             state = await (await http.get("/informer")).json()
             assert (state["synced"], state["objects"]) == (True, 2)
+            assert 'aioinformer_objects{informer="pods"} 2' in await (await http.get("/metrics")).text()
         assert app[aiohttp_app.PODS].is_stopped
         assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"

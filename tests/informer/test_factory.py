@@ -204,6 +204,24 @@ class TestLifecycle:
         assert transport.paths() == ["/api/v1/namespaces/red/pods", "/api/v1/namespaces/red/secrets"]
 
     @virtual_time
+    async def test_its_numbers_for_prometheus(self) -> None:
+        subject = factory(FakeTransport())
+        pods, secrets = (subject.for_resource("v1", plural) for plural in ("pods", "secrets"))
+        pods.add_event_handler(Follower())
+        async with subject:
+            await subject.wait_for_cache_sync(timeout=10)
+            told = subject.metrics().splitlines()
+        assert secrets.has_synced()
+        for line in (
+            "# TYPE aioinformer_objects gauge",
+            'aioinformer_objects{informer="pods"} 1',
+            'aioinformer_synced{informer="secrets"} 1',
+            'aioinformer_lists_total{informer="pods",reflector="pods"} 1',
+            "# TYPE aioinformer_handler_depth gauge",
+        ):
+            assert told.count(line) == 1, told
+
+    @virtual_time
     async def test_several_namespaces(self) -> None:
         transport = FakeTransport()
         subject = factory(transport)

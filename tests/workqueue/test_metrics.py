@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aioinformer import WorkQueue
-from aioinformer.workqueue import Histogram, QueueMetrics
+from aioinformer.workqueue import QueueMetrics
 
 from ..virtual_time import virtual_time
 
@@ -142,11 +142,3 @@ async def test_what_they_raise_holds_up_none_that_is_delayed() -> None:
     assert (len(queue), len(failures)) == (2, 2)
     await asyncio.sleep(5)
     assert (len(queue), len(failures)) == (3, 3)
-
-
-def test_a_histogram_counts_what_is_below_each_bound() -> None:
-    histogram = Histogram((1.0, 2.0))
-    for value in (0.5, 1.0, 1.5, 3.0):
-        histogram.observe(value)
-    assert histogram.counts == [2, 1, 1]
-    assert (histogram.count, histogram.sum) == (4, 6.0)
