@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-import urllib.request
-from collections.abc import Iterator
-from typing import Any
+import os
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
+
+_PORTS = {"http": 80, "https": 443}
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def proxy_for(url: str, configured: str | None = None) -> str | None:
@@ -28,29 +30,50 @@ def proxy_for(url: str, configured: str | None = None) -> str | None:
 
 
 def _of_environment(url: str) -> str | None:
-    """``HTTPS_PROXY`` and its kin, unless ``NO_PROXY`` excepts the host.
-
-    Networks may be excepted too (``10.0.0.0/8``), and what is on this machine needs no proxy.
-    """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(parts.scheme)
-    if not proxy or host == "localhost" or urllib.request.proxy_bypass(host):
+    """``HTTPS_PROXY`` and its kin, unless ``NO_PROXY`` excepts the host. What is on this machine needs no proxy."""
+    server = urlsplit(url)
+    host, port = server.hostname or "", server.port or _PORTS.get(server.scheme)
+    address = _address(host)
+    proxy = _variable(f"{server.scheme}_proxy")
+    if not proxy or host == "localhost" or (address is not None and address.is_loopback):
         return None
+    entries = (entry.strip().lower() for entry in _variable("no_proxy").split(","))
+    if any(_excepts(entry, host, str(port), address) for entry in entries):
+        return None
+    parts = urlsplit(proxy)
+    return parts.geturl() if parts.scheme and parts.netloc else f"http://{proxy}"
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name.upper()) or os.environ.get(name, "")
+
+
+def _excepts(entry: str, host: str, port: str, address: _Address | None) -> bool:
+    """Whether an entry of ``NO_PROXY`` is about a host, which is this address if it is one."""
+    if entry == "*":
+        return True
+    if "/" in entry:
+        try:
+            return address is not None and address in ipaddress.ip_network(entry, strict=False)
+        except ValueError:
+            return False
+    before, _, only = entry.rpartition(":")
+    if before and (":" not in before or (before[0] == "[" and before[-1] == "]")):
+        if only not in ("", port):
+            return False
+        entry = before.strip("[]")
+    if address is not None:
+        return address == _address(entry)
+    if entry.startswith("*."):
+        entry = entry[1:]
+    if entry.startswith("."):
+        return host.endswith(entry)
+    return bool(entry) and f".{host}".endswith(f".{entry}")
+
+
+def _address(host: str) -> _Address | None:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return proxy
-    excepted = address.is_loopback or any(
-        address in network for network in _networks(proxies.get("no", "").split(","))
-    )
-    return None if excepted else proxy
-
-
-def _networks(excepted: list[str]) -> Iterator[Any]:
-    for entry in excepted:
-        try:
-            yield ipaddress.ip_network(entry.strip(), strict=False)
-        except ValueError:
-            continue
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

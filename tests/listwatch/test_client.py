@@ -23,7 +23,6 @@ from aioinformer import (
 )
 from aioinformer.api import NO_EVENT
 from aioinformer.listwatch import library_transport, response
-from aioinformer.listwatch.proxies import proxy_for
 
 from .streams import EVENT, POD_LIST, Chunks, begin, json_of, serving
 
@@ -367,28 +366,6 @@ async def test_a_proxy_of_the_environment_is_used(library: str, monkeypatch: pyt
         async with Client.from_url("http://api.example.com", library=library) as client:
             assert await client.get("/api/v1/pods") == POD_LIST.encode()
         assert proxy.requests[0].headers["Host"] == "api.example.com"
-
-
-@pytest.mark.parametrize(
-    ("url", "proxied"),
-    [
-        ("http://api.example.com", True),
-        ("https://api.example.com", False),  # HTTPS_PROXY is not set
-        ("http://db.internal", False),
-        ("http://10.96.0.1", False),
-        ("http://11.0.0.1", True),
-        ("http://127.0.0.1:8001", False),
-        ("http://[::1]:8001", False),
-        ("http://localhost:8001", False),
-    ],
-)
-def test_what_is_asked_by_way_of_the_proxy(monkeypatch: pytest.MonkeyPatch, url: str, proxied: bool) -> None:
-    for name in ("https_proxy", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    monkeypatch.setenv("no_proxy", "internal, 10.0.0.0/8")
-    assert proxy_for(url) == ("http://proxy:3128" if proxied else None)
-    assert proxy_for(url, "http://configured") == "http://configured"
 
 
 async def test_a_proxy_of_another_kind(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
