@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-import msgspec
-
 from .api import TypeMeta
 from .decoders import FromBytes, class_of, decoder_of
 from .errors import DecodeError
 from .managed_fields import drop_managed_fields, lean_from_bytes
-from .objects import KubeObject, is_kube_object_type
+from .objects import KubeObject, encode, is_kube_object_type
 
 T = TypeVar("T")
 
@@ -61,12 +59,8 @@ class Codec(Generic[T]):
             if not isinstance(fields.get("metadata"), dict):
                 raise DecodeError(f"object without metadata: {fields!r:.120}")
             return fields  # type: ignore[return-value]
-        try:
-            raw = msgspec.json.encode(fields)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise DecodeError(f"not JSON: {error}") from error
         assert self._from_bytes is not None
-        return self._from_bytes(raw, None)  # type: ignore[no-any-return]
+        return self._from_bytes(encode(fields), None)  # type: ignore[no-any-return]
 
 
 class LeanCodec(Codec[T]):

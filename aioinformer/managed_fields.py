@@ -14,7 +14,7 @@ import msgspec
 
 from .api import TypeMeta
 from .decoders import DECODE_ERRORS, FromBytes
-from .objects import Head, KubeObject, no_object
+from .objects import Head, KubeObject, encode, no_object
 
 _FIELD = b'"managedFields":'
 _COMMA = ord(",")
@@ -108,8 +108,8 @@ def _without(raw: bytes, managed: bytes) -> bytes:
     parts = _decode_parts(raw)
     metadata = _decode_parts(parts["metadata"])
     del metadata["managedFields"]
-    parts["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
-    return msgspec.json.encode(parts)
+    parts["metadata"] = msgspec.Raw(encode(metadata))
+    return encode(parts)
 
 
 def _is_in_metadata(front: bytes) -> bool:

@@ -82,7 +82,20 @@ _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
 _decode_labels = msgspec.json.Decoder(_LabelsOnly).decode
 _decode_front = msgspec.json.Decoder(_FrontOnly).decode
 _decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
-_encode = msgspec.json.encode
+
+
+def encode(value: Any) -> bytes:
+    """A dict or list as JSON.
+
+    Raises:
+        DecodeError: It cannot be written as JSON.
+    """
+    try:
+        return bytes(
+            memoryview(msgspec.json.encode(value))
+        )  # msgspec's result keeps a buffer larger than itself
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DecodeError(f"not JSON: {error}") from error
 
 
 @lru_cache(maxsize=256)
@@ -252,11 +265,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         Raises:
             DecodeError: It cannot be written as JSON, or has no metadata.
         """
-        try:
-            raw = bytes(memoryview(_encode(fields)))  # msgspec's result keeps a buffer larger than itself
-        except (TypeError, ValueError, RecursionError) as error:
-            raise DecodeError(f"not JSON: {error}") from error
-        return cls.from_bytes(raw)
+        return cls.from_bytes(encode(fields))
 
     @property
     def raw(self) -> bytes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Callable
 from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
@@ -25,6 +27,8 @@ WHOLE = pod_dict(
     spec={"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
 )
 RAW = json.dumps(WHOLE).encode()
+WITH_LONG = pod_dict(spec={"nodeName": "n" * 20_000})
+LONG_WITH_MANAGED_FIELDS = json.dumps({**WITH_LONG, "metadata": {"name": "a", "managedFields": []}}).encode()
 MODELS = [V1Pod, NewPod, SyncPod]
 
 
@@ -182,6 +186,26 @@ class OwnModel(V1Pod):
 def test_types_that_could_not_be_cached_are_found_out_at_once(wrong: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         codec_for(wrong)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: KubeObject.from_dict(WITH_LONG),
+        lambda: codec_for(KubeObject).decode(WITH_LONG),
+        lambda: codec_for(KubeObject, drop_managed_fields=True).decode(LONG_WITH_MANAGED_FIELDS),
+    ],
+    ids=["from_dict", "a dict", "without managed fields"],
+)
+def test_an_object_takes_little_more_memory_than_its_bytes(made: Callable[[], KubeObject]) -> None:
+    size = len(made().raw)
+    tracemalloc.start()
+    try:
+        obj = made()
+        assert tracemalloc.get_traced_memory()[0] < size + 1000
+    finally:
+        tracemalloc.stop()
+    assert len(obj.raw) == size
 
 
 def test_models_are_imported_only_when_asked_for() -> None:

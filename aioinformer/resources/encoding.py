@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import msgspec.inspect
 
-from ..errors import ConfigError, DecodeError
+from ..errors import ConfigError
 from ..objects import KubeObject
 
 
@@ -39,18 +39,6 @@ def fields_of(obj: Any) -> dict[str, Any]:
             f"{type(obj).__name__} is no object: use KubeObject, dict, a msgspec.Struct or a model"
         )
     return fields
-
-
-def encode(value: Any) -> bytes:
-    """A dict or list as JSON.
-
-    Raises:
-        DecodeError: It cannot be written as JSON.
-    """
-    try:
-        return msgspec.json.encode(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise DecodeError(f"not JSON: {error}") from error
 
 
 def require_whole(obj: Any) -> None:

@@ -14,9 +14,9 @@ from ..errors import ConfigError, DecodeError
 from ..failures import asking
 from ..listwatch import Client
 from ..listwatch.transport import JSON, Change, Query
-from ..objects import DECODE_ERRORS, KubeObject
+from ..objects import DECODE_ERRORS, KubeObject, encode
 from .addresses import Addresses
-from .encoding import encode, fields_of
+from .encoding import fields_of
 from .refusals import refusing
 
 T = TypeVar("T")

@@ -11,7 +11,8 @@ from kubernetes.aio.client import V1ConfigMap as AioConfigMap
 from kubernetes_asyncio.client import V1ConfigMap, V1ObjectMeta
 
 from aioinformer import ConfigError, DecodeError, KubeObject, TypeMeta
-from aioinformer.resources.encoding import encode, fields_of, require_whole
+from aioinformer.objects import encode
+from aioinformer.resources.encoding import fields_of, require_whole
 
 
 class Meta(msgspec.Struct, rename="camel"):
