@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 class _Written(NamedTuple):
     obj: Any
-    """None: it was deleted at this version."""
+    """None for a deletion."""
     version: int
     expires: float
 
@@ -38,7 +38,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         ttl: Seconds for which a write is shown at most.
         include_adds: Whether to show also what the indexer does not have: it was created just now; or deleted, if
             this is no handler of the informer.
-        size: How many writes are kept.
+        size: How many writes are kept, and how many deletions.
 
     Raises:
         ConfigError: ``ttl`` or ``size`` cannot work.
@@ -53,7 +53,9 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         self._ttl = ttl
         self._include_adds = include_adds
         self._size = size
-        self._written: dict[str, _Written] = {}  # what was used last comes last
+        # What was used last comes last. Deletions are of anybody's objects: among the writes they would drive them out.
+        self._written: dict[str, _Written] = {}
+        self._deleted: dict[str, _Written] = {}
 
     def __len__(self) -> int:
         """How many writes are kept."""
@@ -68,9 +70,8 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         """
         key = self._indexer.key_of(obj)
         version = require_version(f"metadata.resourceVersion of {key}", resource_version_of(obj))
-        known = self._find(key)
-        if known is None or known.version < version:
-            self._keep(key, obj, version)
+        if version > self._known(key):
+            self._keep(self._written, key, obj, version)
 
     def get_by_key(self, key: str) -> T | None:
         """The object of a key, as the newest write or the indexer has it, or None."""
@@ -107,9 +108,9 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
     def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
         """Show no write that is older than the deletion, now and later."""
         key, version = self._indexer.key_of(obj), number_of(resource_version_of(obj))
-        known = self._find(key)
-        if version > (NONE if known is None else known.version - 1):
-            self._keep(key, None, version)
+        if version != NONE and version >= self._known(key):
+            self._written.pop(key, None)
+            self._keep(self._deleted, key, None, version)
 
     def _all_newer(self) -> Iterator[tuple[str, T]]:
         for key in list(self._written):
@@ -119,7 +120,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
 
     def _newer(self, key: str, stored: T | None) -> T | None:
         """What was written, if that is to be shown instead of what is stored; if never again, it is forgotten."""
-        known = self._find(key)
+        known = self._find(self._written, key)
         if known is None:
             return None
         if stored is None:
@@ -129,18 +130,23 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             return None
         return known.obj  # type: ignore[no-any-return]
 
-    def _find(self, key: str) -> _Written | None:
-        known = self._written.pop(key, None)
+    def _known(self, key: str) -> int:
+        """The newest version of a key, written or deleted."""
+        found = self._find(self._written, key), self._find(self._deleted, key)
+        return max((each.version for each in found if each is not None), default=NONE)
+
+    def _find(self, kept: dict[str, _Written], key: str) -> _Written | None:
+        known = kept.pop(key, None)
         if known is None or asyncio.get_running_loop().time() >= known.expires:
             return None
-        self._written[key] = known
+        kept[key] = known
         return known
 
-    def _keep(self, key: str, obj: T | None, version: int) -> None:
-        self._written.pop(key, None)
-        self._written[key] = _Written(obj, version, asyncio.get_running_loop().time() + self._ttl)
-        while len(self._written) > self._size:
-            del self._written[next(iter(self._written))]
+    def _keep(self, kept: dict[str, _Written], key: str, obj: T | None, version: int) -> None:
+        kept.pop(key, None)
+        kept[key] = _Written(obj, version, asyncio.get_running_loop().time() + self._ttl)
+        while len(kept) > self._size:
+            del kept[next(iter(kept))]
 
     def _values(self, name: str, key: str, obj: T) -> list[str]:
         try:

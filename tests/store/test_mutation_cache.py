@@ -104,6 +104,21 @@ async def test_of_many_writes_those_used_last_are_kept() -> None:
 
 
 @virtual_time
+async def test_deletions_and_writes_do_not_drive_out_each_other() -> None:
+    cache = MutationCache(indexer(), include_adds=True)
+    cache.mutation(on("x", version=500))
+    for n in range(300):
+        cache.on_delete(on("x", f"gone-{n}", n + 1))
+    assert version(cache.get_by_key("ns/a")) == "500"
+    assert len(cache) == 1
+    assert len(cache._deleted) == 100
+    for n in range(100):
+        cache.mutation(on("x", f"written-{n}", n + 501))
+    cache.mutation(on("x", "gone-299", 299))
+    assert cache.get_by_key("ns/gone-299") is None, "an answer that was late"
+
+
+@virtual_time
 async def test_an_index_lists_what_was_written_where_it_belongs_now() -> None:
     """Upstream goes on listing it under its old value."""
     cache = MutationCache(indexer(on("x", "a", 1), on("x", "b", 2), on("y", "c", 3)), include_adds=True)
@@ -156,6 +171,9 @@ async def test_a_tombstone_tells_of_the_last_known_version_only() -> None:
     cache.on_delete(DeletedFinalStateUnknown("ns/a", on("x", version=4)))
     assert version(cache.get_by_key("ns/a")) == "5", "it may have been written after the list"
     cache.on_delete(DeletedFinalStateUnknown("ns/a", on("x", version=5)))
+    assert cache.get_by_key("ns/a") is None
+    cache.on_delete(DeletedFinalStateUnknown("ns/a", on("x", version=3)))
+    cache.mutation(on("x", version=4))
     assert cache.get_by_key("ns/a") is None
     cache.on_delete(DeletedFinalStateUnknown("ns/b", None))
 
