@@ -190,7 +190,8 @@ def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Ite
         found = member(found, step) if isinstance(step, str) else _element(found, step)
         if found is None:
             return
-    yield found
+    if found is not None:  # an element may be null
+        yield found
 
 
 def _element(found: Any, number: int) -> Any:

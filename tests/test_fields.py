@@ -114,6 +114,15 @@ def test_every_kind_of_object(obj: Any, path: str, expected: Any) -> None:
     assert field(path).values(obj) == [texts.get(value, value) for value in listed]
 
 
+@pytest.mark.parametrize("path", ["spec.names[*]", "spec.parts[*].names[*]", "spec.parts[*].name"])
+def test_elements_that_are_null_are_left_out(path: str) -> None:
+    parts = [None, {"names": [None, "a"], "name": "a"}, {"names": None, "name": None}]
+    obj = KubeObject.from_dict(pod_dict(spec={"names": [None, "a"], "parts": parts}))
+    for each in (obj, obj.to_dict()):
+        assert field(path)(each) == field(path).values(each) == ["a"]
+    assert not field(path).equals(None)(obj)
+
+
 def test_kind_and_api_version_may_be_the_collections() -> None:
     listed = KubeObject.from_bytes(pod().raw, POD)
     for obj in (listed, compressed(listed), codec_for(Typed).decode(pod().raw, POD)):
