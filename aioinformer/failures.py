@@ -144,8 +144,9 @@ def _text_of(body: bytes) -> str:
     if "<" in text:
         import html  # for the pages of proxies, which are rare
 
-        text = re.sub(r"(?is)<(script|style|head)\b.*?</\1>|<[^>]*>", " ", text)
-        text = html.unescape(text)
+        # What is not closed goes to the end: to look for the end of each anew would take seconds.
+        text = re.sub(r"(?is)<(script|style|head)\b.*?(?:</\1>|(?=<body\b)|\Z)|<[^<>]*>", " ", text).strip()
+        text = html.unescape(text[:4_000])  # &# and more than 4300 digits is a ValueError
     return _shortened(text)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import aiohttp
@@ -53,7 +54,30 @@ def test_html_is_told_in_a_few_words() -> None:
     assert len(error.message) < 400
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff\xff", b"[1]", b'{"kind":"Pod"}', b"[" * 4000])
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<h1>502</h1> nginx <script>a()",
+        b"<head><title>x</title><style>p {}</style><body class='b'><h1>502</h1>nginx</body>",
+        b"<style>p {}</style>502<script>if (a<b) {}</script> nginx<style",
+    ],
+)
+def test_html_that_is_not_closed(page: bytes) -> None:
+    assert api_error(502, page).message == "502 nginx"
+
+
+@pytest.mark.parametrize("piece", [b"<script", b"<head>", b"<", b"<a ", b"<head><script></style>"])
+def test_no_html_takes_long(piece: bytes) -> None:
+    begin = time.process_time()
+    api_error(502, piece * (20_000 // len(piece)))
+    assert time.process_time() - begin < 0.1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\xff\xff", b"[1]", b'{"kind":"Pod"}', b"[" * 4000, b"<p>&#" + b"9" * 5000],
+    ids=lambda body: body[:10],
+)
 def test_no_body_can_break_it(body: bytes) -> None:
     assert api_error(500, body).status == 500
 
