@@ -35,8 +35,8 @@ async def finish(*tasks: asyncio.Task[Any]) -> None:
 async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
     """Run coroutines together until one ends, cancel the others, and end as that one did.
 
-    Of several that ended at once the first one given counts. Cancelled after one has failed, it ends by that
-    failure, which would be lost otherwise.
+    Of several that ended at once one that failed counts, the first one given of these. Cancelled after one has
+    failed, it ends by that failure, which would be lost otherwise.
     """
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:

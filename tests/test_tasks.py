@@ -129,16 +129,19 @@ class TestFirstOf:
         await asyncio.wait({task})
         assert isinstance(task.exception(), ValueError)
 
-    async def test_of_two_that_ended_at_once_the_first_given_counts(self) -> None:
-        async def fail() -> None:
-            raise ValueError
+    @pytest.mark.parametrize("place", range(4))
+    async def test_of_several_that_ended_at_once_the_first_that_failed_counts(self, place: int) -> None:
+        async def fail(number: int) -> None:
+            raise ValueError(number)
 
         async def end() -> None:
             return
 
         for _ in range(20):
-            with pytest.raises(ValueError):
-                await first_of(fail(), *(end() for _ in range(5)))
+            coroutines = [end() for _ in range(3)]
+            coroutines[place:place] = [fail(1), fail(2)]
+            with pytest.raises(ValueError, match="1"):
+                await first_of(*coroutines)
 
 
 class TestWithGrace:
