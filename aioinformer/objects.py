@@ -91,9 +91,8 @@ def encode(value: Any) -> bytes:
         DecodeError: It cannot be written as JSON.
     """
     try:
-        return bytes(
-            memoryview(msgspec.json.encode(value))
-        )  # msgspec's result keeps a buffer larger than itself
+        # A copy: what msgspec gives keeps a buffer larger than itself.
+        return bytes(memoryview(msgspec.json.encode(value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise DecodeError(f"not JSON: {error}") from error
 
