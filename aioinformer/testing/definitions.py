@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.builtin import DEFINITIONS
-from aioinformer.testing.controller import Controller, finalizers_of
+from aioinformer.testing.controller import Controller
+from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.resources import FieldLabel, ResourceType
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aioinformer.testing.storage import StoredEvent, StoredObject
-
-
-_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
 class Definitions(Controller):
@@ -67,7 +65,7 @@ class Definitions(Controller):
                     yield
             if self.cluster.collection(resource).objects:
                 return
-        self.drop_finalizer(DEFINITIONS, definition, _CLEANUP)
+        self.drop_finalizer(DEFINITIONS, definition, CLEANUP)
         yield
 
 
@@ -109,16 +107,15 @@ def _column(entry: dict[str, Any]) -> tuple[str, str, str, int]:
 
 
 def establish(definition: Object, now: str) -> Object:
-    """The definition as one that is served: with its status, and the finalizer for its objects."""
+    """The definition as one that is served: with its status."""
     spec = definition.get("spec") or {}
     conditions = [
         _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
         _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
     ]
     stored = [version["name"] for version in spec.get("versions") or [] if version.get("storage")]
-    metadata = {**definition["metadata"], "finalizers": [*finalizers_of(definition), _CLEANUP]}
     status = {"conditions": conditions, "acceptedNames": spec.get("names") or {}, "storedVersions": stored}
-    return {**definition, "metadata": metadata, "status": status}
+    return {**definition, "status": status}
 
 
 def _condition(kind: str, reason: str, message: str, now: str) -> dict[str, str]:

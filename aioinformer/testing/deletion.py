@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _DEFAULT_GRACE = 30
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that keeps a definition until its objects are gone."""
 
 
 class Deletion(NamedTuple):
@@ -149,7 +151,23 @@ def _delete_with_contents(
         if not (obj.get("spec") or {}).get("finalizers") and not obj["metadata"].get("finalizers"):
             return Deletion(stored, True, cluster.remove(resource, stored, dry_run=options.dry_run))
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+    else:
+        finalizers = obj["metadata"].get("finalizers") or []
+        obj["metadata"]["finalizers"] = [*(entry for entry in finalizers if entry != CLEANUP), CLEANUP]
+        status = obj.setdefault("status", {})
+        status["conditions"] = [*(status.get("conditions") or []), _pending(cluster.now())]
     obj["metadata"]["deletionTimestamp"] = cluster.now()
     if options.dry_run:
         return Deletion(stored, False)
     return Deletion(cluster.commit(resource, stored, obj), False)
+
+
+def _pending(now: str) -> Object:
+    """The condition of a definition whose objects are to be deleted."""
+    return {
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": now,
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }

@@ -178,6 +178,9 @@ def metadata_of(obj: Any) -> Object:
         value = metadata.get(name)
         if value is not None and not isinstance(value, list):
             raise _wrong_type(f"metadata.{name}", "[]string", value)
+    for finalizer in metadata.get("finalizers") or ():
+        if not isinstance(finalizer, str):
+            raise _wrong_type("metadata.finalizers", "string", finalizer)
     return {
         key: value
         for key, value in metadata.items()
@@ -190,7 +193,8 @@ def _is_string_map(value: Any) -> bool:
 
 
 def _wrong_type(path: str, wanted: str, value: Any) -> Exception:
-    given = {list: "array", dict: "object", str: "string", bool: "bool"}.get(type(value), "number")
+    names = {list: "array", dict: "object", str: "string", bool: "bool", type(None): "null"}
+    given = names.get(type(value), "number")
     return bad_request(
         f"json: cannot unmarshal {given} into Go struct field ObjectMeta.{path} of type {wanted}"
     )

@@ -48,6 +48,9 @@ _STANDARD_FINALIZERS = frozenset(["foregroundDeletion", "kubernetes", "orphan"])
 _LABEL_NAMES = frozenset(["Namespace", "Service"])
 _PATH_SEGMENT_NAMES = frozenset(["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"])
 
+# Built-in kinds whose finalizers need not be qualified, as those of custom resources need not.
+_PLAIN_FINALIZERS = frozenset(["CustomResourceDefinition", "Lease", "PodDisruptionBudget"])
+
 
 def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> None:
     """Refuse an object of another kind.
@@ -199,14 +202,19 @@ def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
     ]
 
 
-def _finalizer_faults(resource: ResourceType, finalizers: list[Any]) -> list[dict[str, str]]:
-    causes = []
-    for index, finalizer in enumerate(finalizers):
-        if faults := _key_faults(str(finalizer)):
-            causes += [_invalid_value("metadata.finalizers", finalizer, fault) for fault in faults]
-        elif "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS and not resource.custom:
-            why = "name is neither a standard finalizer name nor is it fully qualified"
-            causes.append(_invalid_value(f"metadata.finalizers[{index}]", finalizer, why))
+def _finalizer_faults(resource: ResourceType, finalizers: list[str]) -> list[dict[str, str]]:
+    causes = [
+        _invalid_value("metadata.finalizers", finalizer, fault)
+        for finalizer in finalizers
+        for fault in _key_faults(finalizer)
+    ]
+    if not resource.custom and resource.kind not in _PLAIN_FINALIZERS:
+        why = "name is neither a standard finalizer name nor is it fully qualified"
+        causes += [
+            _invalid_value(f"metadata.finalizers[{index}]", finalizer, why)
+            for index, finalizer in enumerate(finalizers)
+            if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+        ]
     return causes
 
 

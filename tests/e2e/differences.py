@@ -42,7 +42,7 @@ KINDS = "a kind that does not fit is refused with other words"
 
 KNOWN: tuple[Known, ...] = (
     Known(r"^POST \S+/configmaps (\{no JSON|\[\]|7|)$", WORDS, JSON_WORDS),
-    Known(r'^POST \S+/configmaps \{.*"labels": (\{"app": 7|\[)', WORDS, JSON_WORDS),
+    Known(r'^POST \S+/configmaps \{.*("labels": (\{"app": 7|\[)|"finalizers": \[7)', WORDS, JSON_WORDS),
     Known(r"^PATCH \S+/configmaps/a (\{|\[|)$", WORDS, JSON_WORDS),
     Known(r"^GET \S+\?continue=CONTINUE", WORDS, JSON_WORDS),
     Known(r"^POST \S+ a: b$", WORDS, MEDIA_TYPES),

@@ -84,6 +84,12 @@ class Recorder:
         """Create a CustomResourceDefinition; goes on when it is served, which is not recorded."""
         await define(self._api, definition)
 
+    async def until(self, status: int, path: str) -> None:
+        """Wait until a path is answered with this status, which is not recorded."""
+        async with asyncio.timeout(20):
+            while (await self._api.ask("GET", self._own(path))).status != status:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.05)
+
     def _own(self, path: str) -> str:
         return re.sub(r"\bNS\b", self.namespace, path)
 

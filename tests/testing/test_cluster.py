@@ -222,12 +222,20 @@ def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
             {"finalizers": ["plain"]},
             r"metadata.finalizers\[0\]: Invalid value: .*neither a standard finalizer",
         ),
-        ({"finalizers": ["a b"]}, "metadata.finalizers: Invalid value: "),
+        (
+            {"finalizers": ["a b"]},
+            r"metadata.finalizers: Invalid value: .*metadata.finalizers\[0\]: Invalid value",
+        ),
+        ({"finalizers": [7]}, r"^400 .*cannot unmarshal number .*metadata.finalizers of type string"),
+        ({"finalizers": [None]}, r"^400 .*cannot unmarshal null .*metadata.finalizers of type string"),
     ]
     for metadata, message in bad:
         with pytest.raises(StatusError, match=message):
             create(cluster, CONFIGMAPS, {"metadata": {"name": "bad", **metadata}})
-    create(cluster, CAVES, {"metadata": {"name": "bad", "finalizers": ["plain"]}})
+    for resource in (CAVES, LEASES, KINDS["PodDisruptionBudget"]):
+        create(cluster, resource, {"metadata": {"name": "plain", "finalizers": ["plain"]}})
+        with pytest.raises(StatusError, match=r"metadata.finalizers: Invalid value: "):
+            create(cluster, resource, {"metadata": {"name": "bad", "finalizers": ["a b"]}})
 
 
 def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:

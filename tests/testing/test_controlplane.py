@@ -367,6 +367,19 @@ def test_a_definition_brings_its_resource(world: World) -> None:
     assert load(second, world.cluster.get(second, "default", "deep"))["apiVersion"] == "example.com/v1beta1"
 
 
+def test_a_definition_is_changed(world: World) -> None:
+    world.create(DEFINITIONS, "caves.example.com", spec=definition())
+    world.patch(DEFINITIONS, "caves.example.com", spec=definition(scope="Cluster"))
+    world.finalizers(DEFINITIONS, "caves.example.com", ["plain"])
+    world.delete(DEFINITIONS, "caves.example.com")
+    crd = world.get(DEFINITIONS, "caves.example.com")
+    assert crd is not None
+    assert crd["metadata"]["finalizers"] == ["plain"]
+    assert crd["status"]["conditions"][-1]["type"] == "Terminating"
+    world.finalizers(DEFINITIONS, "caves.example.com", [])
+    assert world.get(DEFINITIONS, "caves.example.com") is None
+
+
 def test_a_definition_takes_its_objects_along(world: World) -> None:
     world.create(DEFINITIONS, "caves.example.com", spec=definition())
     caves = world.cluster.registry.any_version("example.com", "caves")

@@ -6,7 +6,7 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
-from .custom import custom_resources, pruning
+from .custom import custom_resources, definitions, pruning
 from .deleting import deletions, namespaces
 from .discovering import discovery
 from .patching import applied, containers, patches, status
@@ -33,6 +33,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     deletions,
     namespaces,
     custom_resources,
+    definitions,
     pruning,
     schemas,
     discovery,

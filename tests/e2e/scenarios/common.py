@@ -6,6 +6,7 @@ from ..api import Answer
 
 CONFIGMAPS = "/api/v1/namespaces/NS/configmaps"
 PODS = "/api/v1/namespaces/NS/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/NS/leases"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/NS/deployments"
 
 

@@ -53,6 +53,19 @@ async def custom_resources(server: Recorder) -> None:
     await server.ask("DELETE", relics)
 
 
+async def definitions(server: Recorder) -> None:
+    """A CustomResourceDefinition is changed, and deleted."""
+    group = f"definitions.{server.namespace}.example.com"
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/relics.{group}"
+    await server.define(definition(group, "Relic"))
+    changed = await server.ask("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
+    await server.ask("PUT", path, changed.body | {"metadata": changed.body["metadata"] | {"labels": {}}})
+    for finalizers in (["not one"], ["unqualified"], []):
+        await server.ask("PATCH", path, {"metadata": {"finalizers": finalizers}}, content_type=MERGE)
+    await server.ask("DELETE", path)
+    await server.until(404, path)
+
+
 async def pruning(server: Recorder) -> None:
     """What a CustomResourceDefinition's schema refuses or drops."""
     group = f"pruning.{server.namespace}.example.com"

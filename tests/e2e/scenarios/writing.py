@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..api import MERGE
 from ..clusters import configmap, pod
 from ..recording import Recorder
-from .common import CONFIGMAPS, PODS, version_of
+from .common import CONFIGMAPS, LEASES, PODS, version_of
 
 
 async def life(server: Recorder) -> None:
@@ -88,6 +88,8 @@ async def names(server: Recorder) -> None:
         {"annotations": {"a b": "c"}},
         {"annotations": {"Upper.Case/ok": "any text ✓"}},
         {"finalizers": ["unqualified"]},
+        {"finalizers": ["not one", "unqualified"]},
+        {"finalizers": [7]},
         {"finalizers": ["example.com/a", "example.com/a"]},
         {"ownerReferences": [{"name": "a"}]},
         {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u"}]},
@@ -100,6 +102,9 @@ async def names(server: Recorder) -> None:
         unfinalised = {"metadata": {"finalizers": None}}
         await server.ask("PATCH", f"{CONFIGMAPS}/special", unfinalised, content_type=MERGE)
         await server.ask("DELETE", f"{CONFIGMAPS}/special")
+    for path in (LEASES, "/apis/policy/v1/namespaces/NS/poddisruptionbudgets"):
+        for finalizers in (["unqualified"], ["not one"]):
+            await server.ask("POST", path, {"metadata": {"name": "plain", "finalizers": finalizers}})
     for base in ("generated-", "a" * 70, "Upper-", "x."):
         await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": base}})
     await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": "unused-", "name": "given"}})
