@@ -216,16 +216,16 @@ class Cluster:
             StatusError: As `modify` and `create`.
         """
         stored = self.find(resource, namespace, name)
+        if stored is None and (options.subresource or not resource.create_on_update):
+            raise errors.not_found(resource, name)
+        metadata = metadata_of(obj)
+        _check_uid(resource, namespace, name, metadata, "" if stored is None else stored.uid)
         if stored is not None:
-            self._check_uid(resource, stored, metadata_of(obj))
             return self._replace(resource, stored, obj, options), False
-        if resource.create_on_update and not options.subresource:
-            metadata = metadata_of(obj)
-            check_place(resource, metadata, namespace, name)
-            fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
-            obj = {**obj, "metadata": {**fresh, "name": name}}
-            return self.create(resource, namespace, obj, options), True
-        raise errors.not_found(resource, name)
+        check_place(resource, metadata, namespace, name)
+        fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
+        obj = {**obj, "metadata": {**fresh, "name": name}}
+        return self.create(resource, namespace, obj, options), True
 
     def apply(
         self,
@@ -252,6 +252,9 @@ class Cluster:
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)
+        if stored is None and (uid := metadata.get("uid")):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise errors.conflict(resource, name, why)
         if resource.has_status:  # what cannot be written this way is not owned this way either
             about_status = options.subresource == "status"
             applied = {
@@ -372,19 +375,6 @@ class Cluster:
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
 
-    def _check_uid(self, resource: ResourceType, stored: StoredObject, metadata: Object) -> None:
-        """Refuse an update that was made for another object of the same name."""
-        uid = metadata.get("uid")
-        if uid and uid != stored.uid:
-            place = f"{stored.namespace}/{stored.name}" if stored.namespace else stored.name
-            raise errors.conflict(
-                resource,
-                stored.name,
-                f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{place}, "
-                "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
-                f"{uid}, UID in object meta: {stored.uid}",
-            )
-
     def _check_version(
         self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
     ) -> None:
@@ -416,6 +406,20 @@ class Cluster:
     def _generate_name(self, base: str) -> str:
         suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
         return base[:_MAX_GENERATED_BASE] + suffix
+
+
+def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:
+    """Refuse an update that was made for another object of the same name, be it there or not."""
+    uid = metadata.get("uid")
+    if uid and uid != current:
+        place = f"{namespace}/{name}" if namespace else name
+        raise errors.conflict(
+            resource,
+            name,
+            f"StorageError: invalid object, Code: 4, Key: /registry/{resource.plural}/{place}, "
+            "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
+            f"{uid}, UID in object meta: {current}",
+        )
 
 
 def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:

@@ -296,6 +296,18 @@ def test_some_resources_are_created_by_an_update(cluster: Cluster) -> None:
         cluster.update(LEASES, "default", "b", {"metadata": {"name": "a"}})
 
 
+def test_a_uid_is_never_that_of_an_object_yet_to_be_created(cluster: Cluster) -> None:
+    gone = {"metadata": {"name": "a", "uid": "gone"}}
+    with pytest.raises(
+        StatusError, match=r"^409 Conflict: .*UID in precondition: gone, UID in object meta: $"
+    ):
+        cluster.update(LEASES, "default", "a", gone)
+    with refusal(404, "NotFound"):
+        cluster.update(CONFIGMAPS, "default", "a", gone)
+    with pytest.raises(StatusError, match=r"^409 Conflict: .*specified uid gone, and no existing object"):
+        cluster.apply(CONFIGMAPS, "default", "a", gone)
+
+
 def test_a_dry_run_changes_nothing(cluster: Cluster) -> None:
     dry = WriteOptions(dry_run=True)
     before = cluster.resource_version

@@ -13,10 +13,11 @@ from .patching import applied, containers, patches, status
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
 from .watching import refused_watches, streamed_lists, watches
-from .writing import bad_requests, life, names
+from .writing import bad_requests, life, names, other_objects
 
 SCENARIOS: tuple[Scenario, ...] = (
     life,
+    other_objects,
     bad_requests,
     names,
     patches,

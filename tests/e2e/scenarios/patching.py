@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from ..api import JSON, JSON_PATCH, MERGE, STRATEGIC, Object
+from ..api import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, Object
 from ..clusters import configmap, pod
 from ..recording import Recorder
 from .common import CONFIGMAPS, DEPLOYMENTS, PODS, version_of
-
-APPLY = "application/apply-patch+yaml"
 
 
 async def patches(server: Recorder) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..api import MERGE
+from ..api import APPLY, MERGE
 from ..clusters import configmap, pod
 from ..recording import Recorder
 from .common import CONFIGMAPS, LEASES, PODS, version_of
@@ -30,6 +30,24 @@ async def life(server: Recorder) -> None:
     await server.ask("GET", f"{CONFIGMAPS}/a")
     await server.ask("GET", CONFIGMAPS)
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
+
+
+async def other_objects(server: Recorder) -> None:
+    """Writes that say the uid of an object that is gone, or was made anew under its name."""
+    for path, obj in ((CONFIGMAPS, configmap("a")), (PODS, pod("a")), (LEASES, {"metadata": {"name": "a"}})):
+        gone = await server.ask("POST", path, obj)
+        metadata = {"name": "a", "uid": gone.body["metadata"]["uid"]}
+        unversioned = gone.body | {"metadata": metadata}
+        applied = {name: gone.body[name] for name in ("apiVersion", "kind")} | {"metadata": metadata}
+        await server.ask("DELETE", f"{path}/a")
+        for remade in (False, True):
+            if remade:
+                await server.ask("POST", path, obj)
+            await server.ask("PUT", f"{path}/a", gone.body)
+            await server.ask("PUT", f"{path}/a", unversioned)
+            await server.ask("PATCH", f"{path}/a", {"metadata": metadata}, content_type=MERGE)
+            await server.ask("PATCH", f"{path}/a", applied, {"fieldManager": "tests"}, content_type=APPLY)
+    await server.ask("PUT", f"{LEASES}/b", {"metadata": {"name": "b"}})
 
 
 async def bad_requests(server: Recorder) -> None:
