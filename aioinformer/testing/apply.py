@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aioinformer.testing.errors import StatusError, cause
-from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, remove, show
+from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, remove, show, with_parents
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -69,23 +69,28 @@ def apply_configuration(
     owners, current = _Owners(live), {} if live is None else paths(resource, live)
     if live is not None and not owners.fields:
         owners.fields[Owner("before-first-apply", _UPDATE, resource.api_version)] = set(current)
+    result: Object = merge(resource, live, applied) if live is not None else dict(applied)
+    touched = _differing(current, paths(resource, result))
     conflicts = [
         (owner, path)
         for owner, owned in owners.fields.items()
         if owner != me
-        for path, value in wanted.items()
-        if path in owned and path[-1] != "." and current.get(path, _MISSING) != value
+        for path in sorted(touched & owned)
     ]
     if conflicts and not force:
         raise _conflict(conflicts)
     for owner, path in conflicts:
         owners.fields[owner].discard(path)
-    result: Object = merge(resource, live, applied) if live is not None else dict(applied)
     left_out = owners.fields.get(me, set()) - set(wanted)
-    for path in sorted(left_out, key=lambda path: (path[-1] != ".", path)):  # whole items before their fields
-        if not any(path in owned for owner, owned in owners.fields.items() if owner != me):
-            result = remove(result, path) or {}
     owners.fields[me] = set(wanted)
+    kept = with_parents(path for owned in owners.fields.values() for path in owned)
+    for path in sorted(
+        left_out - kept, key=lambda path: (path[-1] != ".", path)
+    ):  # items before their fields
+        result = remove(result, path, kept) or {}
+    there = with_parents(paths(resource, result))
+    for owned in owners.fields.values():
+        owned &= there
     result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
     return result
 
@@ -95,8 +100,8 @@ def follow_update(
 ) -> list[Object]:
     """The `managedFields` after an update: whoever changes a field owns it alone."""
     before, after = paths(resource, old), paths(resource, new)
-    changed = {path for path, value in after.items() if before.get(path, _MISSING) != value}
-    touched = changed | (set(before) - set(after))
+    touched = _differing(before, after)
+    changed = touched & set(after)
     owners = _Owners(old)
     for owned in owners.fields.values():
         owned -= touched
@@ -104,6 +109,17 @@ def follow_update(
         me = Owner(manager, _UPDATE, resource.api_version, subresource)
         owners.fields.setdefault(me, set()).update(changed)
     return owners.entries(now)
+
+
+def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
+    """The fields that two states of an object differ in; that an empty one has got fields is no difference in it."""
+    both = before.keys() | after.keys()
+    return {
+        path
+        for path in both
+        if before.get(path, _MISSING) != after.get(path, _MISSING)
+        and not (before.get(path) == {} and path not in after)
+    }
 
 
 class _Owners:

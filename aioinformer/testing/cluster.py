@@ -451,9 +451,12 @@ def _keep_system_fields(old: Object, new: Object) -> None:
 
 def _keep_owners(old: Object, new: Object, result: Object, options: WriteOptions) -> None:
     """An apply brings its `managedFields`; an update that does not keeps those that are there."""
-    if options.applied:
-        result["managedFields"] = new["managedFields"]
-    elif "managedFields" in old and "managedFields" not in new:
+    if "managedFields" in new:
+        if options.applied:
+            result["managedFields"] = new["managedFields"]
+    elif options.applied:
+        result.pop("managedFields", None)
+    elif "managedFields" in old:
         result["managedFields"] = old["managedFields"]
 
 

@@ -13,7 +13,7 @@ import msgspec
 from aioinformer.testing.strategic import SETS, merge_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Set
 
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
@@ -100,15 +100,23 @@ def _merge_items(resource: ResourceType, live: list[Any], applied: list[Any], ke
     return merged + [item for item in applied if item.get(key) not in known]
 
 
-def remove(value: Any, path: Path) -> Any:
-    """A value without a field, and without what is left empty around it; None if nothing is left."""
+def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
+    """A value without a field, and without what is left empty around it and is not kept; None if nothing is left.
+
+    Args:
+        value: What is `within` the object; the object itself at first.
+        path: Where in it the field is.
+        kept: What stays even if it is empty.
+        within: Where in the object the value is.
+    """
     element, rest = path[0], path[1:]
+    below = (*within, element)
     if element.startswith("f:") and isinstance(value, dict) and element[2:] in value:
         name = element[2:]
-        kept = remove(value[name], rest) if rest else None
-        value = {key: entry for key, entry in value.items() if key != name or kept is not None}
-        if kept is not None:
-            value[name] = kept
+        left = remove(value[name], rest, kept, below) if rest else None
+        value = {key: entry for key, entry in value.items() if key != name or left is not None}
+        if left is not None:
+            value[name] = left
     elif element.startswith("v:") and isinstance(value, list):
         value = [entry for entry in value if _value_element(entry) != element]
     elif element.startswith("k:") and isinstance(value, list):
@@ -116,11 +124,16 @@ def remove(value: Any, path: Path) -> Any:
         items = []
         for item in value:
             if isinstance(item, dict) and _key_element(key, item) == element:
-                item = None if rest == (".",) else remove(item, rest)
+                item = None if rest == (".",) else remove(item, rest, kept, below)
             if item is not None:
                 items.append(item)
         value = items
-    return value or None
+    return value if value or within in kept else None
+
+
+def with_parents(fields: Iterable[Path]) -> set[Path]:
+    """Paths, and those of the fields that they are in; an item's own path, its `.`, is no parent of its fields."""
+    return {path[:length] for path in fields for length in range(1, len(path) + 1)}
 
 
 def encode(fields: Iterable[Path]) -> Object:

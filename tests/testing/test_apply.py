@@ -96,6 +96,40 @@ def test_what_another_also_applies_stays(appliers: Appliers) -> None:
     assert owned(obj) == {("me", "Apply"): {"f:data": {"f:b": {}}}, ("you", "Apply"): {"f:data": {"f:a": {}}}}
 
 
+def test_what_others_own_in_what_is_left_out_stays(appliers: Appliers) -> None:
+    appliers.apply("me", CAVES, spec={"a": {}})
+    appliers.apply("you", CAVES, spec={"a": {"b": {"c": 1}}})
+    obj = appliers.apply("me", CAVES)
+    assert obj["spec"] == {"a": {"b": {"c": 1}}}
+    assert owned(obj) == {("you", "Apply"): {"f:spec": {"f:a": {"f:b": {"f:c": {}}}}}}
+    appliers.apply("me", CAVES, spec={"a": {}})
+    assert appliers.apply("you", CAVES)["spec"] == {"a": {}}
+    obj = appliers.apply("me", CAVES)
+    assert "spec" not in obj
+    assert owned(obj) == {}
+
+
+def test_what_is_gone_is_nobodys(appliers: Appliers) -> None:
+    appliers.apply("you", DEPLOYMENTS, **container("sidecar", "side:1"))
+    both = appliers.apply("me", DEPLOYMENTS, **container("app", "app:1"))
+    both["spec"]["template"]["spec"]["containers"][1]["image"] = "app:2"
+    appliers.update("editor", DEPLOYMENTS, spec=both["spec"])
+    obj = appliers.apply("me", DEPLOYMENTS)
+    assert obj["spec"] == container("sidecar", "side:1")["spec"]
+    assert list(owned(obj)) == [("you", "Apply")]
+    appliers.apply("me", DEPLOYMENTS, **container("app", "app:3"))
+
+
+def test_a_value_in_place_of_fields_conflicts(appliers: Appliers) -> None:
+    appliers.apply("me", CAVES, spec={"a": {"b": 1}, "c": 1})
+    with pytest.raises(StatusError, match=r'conflict with "me": \.spec\.a\.b$'):
+        appliers.apply("you", CAVES, spec={"a": 1})
+    with pytest.raises(StatusError, match=r'conflict with "me": \.spec\.c$'):
+        appliers.apply("you", CAVES, spec={"c": {"d": 1}})
+    obj = appliers.apply("you", CAVES, spec={"a": 1}, force=True)
+    assert owned(obj)["me", "Apply"] == {"f:spec": {"f:c": {}}}
+
+
 def test_a_conflict_names_the_owner(appliers: Appliers) -> None:
     appliers.apply("me", data={"a": "1", "b": "1"})
     with pytest.raises(StatusError) as refused:

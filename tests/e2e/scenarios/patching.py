@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..api import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC, Object
 from ..clusters import configmap, pod
+from ..definitions import definition
 from ..recording import Recorder
 from .common import CONFIGMAPS, DEPLOYMENTS, PODS, version_of
 
@@ -137,6 +140,50 @@ async def applied(server: Recorder) -> None:
         content_type=APPLY,
     )
     await server.ask("GET", path)
+
+
+async def applied_by_two(server: Recorder) -> None:
+    """Server-side apply: what one leaves out while the other has something in it."""
+    group = f"applied.{server.namespace}.example.com"
+    await server.define(definition(group, "Relic"))
+
+    async def apply(path: str, obj: Object, manager: str, *, force: bool = False) -> None:
+        query = {"fieldManager": manager} | ({"force": "true"} if force else {})
+        await server.ask("PATCH", path, obj, query, content_type=APPLY)
+
+    async def relic(name: str, manager: str, spec: Object | None = None, *, force: bool = False) -> None:
+        obj = {"apiVersion": f"{group}/v1", "kind": "Relic", "metadata": {"name": name}}
+        path = f"/apis/{group}/v1/namespaces/NS/relics/{name}"
+        await apply(path, obj if spec is None else obj | {"spec": spec}, manager, force=force)
+
+    await relic("a", "me", {})
+    await relic("a", "you", {"depth": 1})
+    await relic("a", "me")
+    await relic("a", "you")
+    await relic("a", "me", {"depth": 2})
+    await relic("b", "me", {"a": {}})
+    await relic("b", "you", {"a": {"b": {"c": 1}}})
+    await relic("b", "me", {"a": {"b": {}}})
+    await relic("b", "me", {"z": 1})
+    await relic("b", "me")
+    await relic("c", "me", {"a": 1})
+    await relic("c", "you", {"a": {"b": 1}})
+    await relic("c", "you", {"a": {"b": 1}}, force=True)
+    await relic("c", "me")
+
+    async def containers_of(manager: str, *names: str, **fields: Any) -> None:
+        obj = deployment("applied", 1)
+        containers = [{"name": name, "image": "example.com/main", **fields} for name in names]
+        obj["spec"]["template"]["spec"]["containers"] = containers
+        await apply(path, {"apiVersion": "apps/v1", "kind": "Deployment", **obj}, manager)
+
+    path = f"{DEPLOYMENTS}/applied"
+    await containers_of("me", "a", "b", "c")
+    await containers_of("you", "b", tty=True)
+    edited = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "example.com/new"}]}}}}
+    await server.ask("PATCH", path, edited, {"fieldManager": "editor"}, content_type=STRATEGIC)
+    await containers_of("me", "a")
+    await containers_of("me", "a", "c")
 
 
 def deployment(name: str, replicas: int) -> Object:
