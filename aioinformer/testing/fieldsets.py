@@ -36,6 +36,13 @@ _SYSTEM_METADATA = frozenset(
     ]
 )
 
+# What tells items apart besides the key by which a strategic merge patch merges them, and its default.
+_SECOND_KEYS = {
+    "containerPort": ("protocol", "TCP"),
+    "port": ("protocol", "TCP"),
+    "topologyKey": ("whenUnsatisfiable", None),
+}
+
 
 def paths(resource: ResourceType, obj: Object) -> dict[Path, Any]:
     """The fields of an object that can be owned, with their values."""
@@ -68,7 +75,11 @@ def _collect(field: str, value: Any, path: Path, found: dict[Path, Any], *, keye
 
 
 def _key_element(key: str, item: Object) -> str:
-    return "k:" + msgspec.json.encode({key: item.get(key)}).decode()
+    keys = {key: item.get(key)}
+    if key in _SECOND_KEYS:
+        second, default = _SECOND_KEYS[key]
+        keys[second] = item.get(second, default)
+    return "k:" + msgspec.json.encode(keys).decode()
 
 
 def _value_element(value: Any) -> str:
@@ -92,12 +103,13 @@ def merge(resource: ResourceType, live: Any, applied: Any, field: str = "") -> A
 
 
 def _merge_items(resource: ResourceType, live: list[Any], applied: list[Any], key: str) -> list[Any]:
-    wanted = {item.get(key): item for item in applied}
-    known = {item.get(key) for item in live}
+    wanted = {_key_element(key, item): item for item in applied}
+    known = [_key_element(key, item) for item in live]
     merged = [
-        merge(resource, item, wanted[item.get(key)]) if item.get(key) in wanted else item for item in live
+        merge(resource, item, wanted[element]) if element in wanted else item
+        for element, item in zip(known, live, strict=True)
     ]
-    return merged + [item for item in applied if item.get(key) not in known]
+    return merged + [item for item in applied if _key_element(key, item) not in known]
 
 
 def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
@@ -120,7 +132,7 @@ def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path =
     elif element.startswith("v:") and isinstance(value, list):
         value = [entry for entry in value if _value_element(entry) != element]
     elif element.startswith("k:") and isinstance(value, list):
-        (key,) = msgspec.json.decode(element[2:])
+        key, *_ = msgspec.json.decode(element[2:])
         items = []
         for item in value:
             if isinstance(item, dict) and _key_element(key, item) == element:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aioinformer.testing import APIServer, ResourceType, StatusError
-from aioinformer.testing.builtin import BUILTIN
+from aioinformer.testing.builtin import BUILTIN, PODS
 from aioinformer.testing.cluster import Cluster, WriteOptions
 from aioinformer.testing.fieldsets import decode, encode, merge, paths, remove, show
 from aioinformer.testing.objects import Object, load
@@ -16,6 +16,7 @@ from .client import APIClient
 
 DEPLOYMENTS = next(resource for resource in BUILTIN if resource.kind == "Deployment")
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
+SERVICES = next(resource for resource in BUILTIN if resource.kind == "Service")
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
 PATH = "/api/v1/namespaces/default/configmaps/a"
 APPLY = "application/apply-patch+yaml"
@@ -184,6 +185,22 @@ def test_lists_merge_by_their_keys(appliers: Appliers) -> None:
     assert '.spec.template.spec.containers[name="app"].image' in refused.value.message
     obj = appliers.apply("me", DEPLOYMENTS, spec={"replicas": 1})
     assert obj["spec"] == {"replicas": 1, **container("sidecar", "side:1")["spec"]}
+
+
+def test_ports_are_told_apart_by_their_protocols(appliers: Appliers) -> None:
+    udp = {"name": "dns", "port": 53, "protocol": "UDP"}
+    tcp = {"name": "dns-tcp", "port": 53}
+    for _ in range(2):
+        assert appliers.apply("me", SERVICES, spec={"ports": [udp, tcp]})["spec"]["ports"] == [udp, tcp]
+    with pytest.raises(StatusError, match=r'\.spec\.ports\[port=53,protocol="TCP"\]\.name'):
+        appliers.apply("you", SERVICES, spec={"ports": [{"name": "other", "port": 53, "protocol": "TCP"}]})
+    assert appliers.apply("me", SERVICES, spec={"ports": [udp]})["spec"]["ports"] == [udp]
+    spread = [
+        {"topologyKey": "zone", "whenUnsatisfiable": what} for what in ("DoNotSchedule", "ScheduleAnyway")
+    ]
+    for _ in range(2):
+        obj = appliers.apply("me", PODS, spec={"topologySpreadConstraints": spread})
+        assert obj["spec"]["topologySpreadConstraints"] == spread
 
 
 def test_lists_of_a_custom_resource_are_whole(appliers: Appliers) -> None:

@@ -9,7 +9,7 @@ from ..recording import Scenario
 from .custom import custom_resources, definitions, pruning
 from .deleting import deletions, namespaces
 from .discovering import discovery
-from .patching import applied, applied_by_two, containers, patches, status
+from .patching import applied, applied_by_two, applied_ports, containers, patches, status
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
 from .watching import refused_watches, streamed_lists, watches
@@ -25,6 +25,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     status,
     applied,
     applied_by_two,
+    applied_ports,
     selectors,
     pages,
     views,

@@ -186,6 +186,33 @@ async def applied_by_two(server: Recorder) -> None:
     await containers_of("me", "a", "c")
 
 
+async def applied_ports(server: Recorder) -> None:
+    """Server-side apply and strategic patches of ports, of which several have one number."""
+    udp = {"name": "dns", "port": 53, "protocol": "UDP"}
+    tcp = {"name": "dns-tcp", "port": 53}
+    path = "/api/v1/namespaces/NS/services/dns"
+    for manager, ports in (
+        ("me", [udp, tcp]),
+        ("me", [udp, tcp]),
+        ("you", [{"name": "other", "port": 53, "protocol": "TCP"}]),
+        ("you", [tcp | {"targetPort": 5353}]),
+        ("me", [udp, {"name": "web", "port": 80}]),
+    ):
+        service = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "dns"},
+            "spec": {"ports": ports},
+        }
+        await server.ask("PATCH", path, service, {"fieldManager": manager}, content_type=APPLY)
+    patch = {"spec": {"ports": [{"port": 80, "protocol": "UDP", "name": "renamed"}]}}
+    await server.ask("PATCH", path, patch, content_type=STRATEGIC)
+    made = {"apiVersion": "v1", "kind": "Pod"} | pod("dns")
+    made["spec"]["containers"][0]["ports"] = [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
+    for _ in range(2):
+        await server.ask("PATCH", f"{PODS}/dns", made, {"fieldManager": "me"}, content_type=APPLY)
+
+
 def deployment(name: str, replicas: int) -> Object:
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": pod(name)["spec"]}
