@@ -23,24 +23,27 @@ class Definitions(Controller):
     """Serves what definitions define."""
 
     def observe(self, resource: ResourceType, event: StoredEvent) -> None:
-        """Register a new resource, remove that of a definition that is gone."""
+        """Serve what a definition says is served, and nothing of one that is gone."""
         if resource is DEFINITIONS:
             self._observe_definition(event.current, event.previous)
         elif event.current is None and resource.custom:
             self.add(self._finish_definition, f"{resource.plural}.{resource.group}")
 
     def _observe_definition(self, current: StoredObject | None, previous: StoredObject | None) -> None:
-        registry = self.cluster.registry
+        registry, storage = self.cluster.registry, self.cluster.storage
         if current is None:
             assert previous is not None
             plural, _, group = previous.name.partition(".")
             registry.remove(group, plural)
-            self.cluster.storage.drop(group, plural)
+            storage.drop(group, plural)
             return
-        for resource in resource_types(load(DEFINITIONS, current)):
-            if registry.any_version(resource.group, resource.plural) is None:
-                self.cluster.storage.begin(resource.group, resource.plural)
-            registry.add(resource)
+        definition = load(DEFINITIONS, current)
+        if previous is None or load(DEFINITIONS, previous).get("spec") != definition.get("spec"):
+            plural, _, group = current.name.partition(".")
+            registry.remove(group, plural)
+            for resource in resource_types(definition):
+                registry.add(resource)
+            storage.begin(group, plural)  # as upstream, whatever has changed
         if current.terminating:
             self.add(self._finish_definition, current.name)
         elif previous is None:
@@ -56,9 +59,7 @@ class Definitions(Controller):
         definition = self.cluster.find(DEFINITIONS, "", name)
         if definition is None or not definition.terminating:
             return
-        plural, _, group = name.partition(".")
-        resource = self.cluster.registry.any_version(group, plural)
-        if resource is not None:
+        for resource in resource_types(load(DEFINITIONS, definition), every=True)[:1]:
             for stored in list(self.cluster.collection(resource).objects.values()):
                 if not stored.terminating:
                     self.delete(resource, stored)
@@ -69,11 +70,11 @@ class Definitions(Controller):
         yield
 
 
-def resource_types(definition: Object) -> list[ResourceType]:
-    """The resource in each of its served versions; the storage version comes first."""
+def resource_types(definition: Object, *, every: bool = False) -> list[ResourceType]:
+    """The resource in each of its served versions, or in every one; the storage version comes first."""
     spec = definition.get("spec") or {}
     names = spec.get("names") or {}
-    versions = [version for version in spec.get("versions") or [] if version.get("served", True)]
+    versions = [version for version in spec.get("versions") or [] if every or version.get("served", True)]
     versions.sort(key=lambda version: not version.get("storage"))
     return [
         ResourceType(

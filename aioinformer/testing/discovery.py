@@ -44,9 +44,9 @@ class Discovery:
         """Whether any resource is in a group's version."""
         return version in self._registry.group_versions().get(group, ())
 
-    def has_group(self, group: str) -> bool:
-        """Whether any resource is in a group."""
-        return group in self._registry.group_versions()
+    def has_builtin_group(self, group: str) -> bool:
+        """Whether any built-in resource is in a group: a Status then says what is not there."""
+        return any(resource.group == group and not resource.custom for resource in self._registry)
 
     def answer(self, request: Request, accept: str) -> web.Response:
         """The answer to a path; 404 if there is none.
@@ -76,7 +76,7 @@ class Discovery:
             group, version = _group_version(parts)
             if self.knows(group, version):
                 return _json(self._resources(group, version))
-            if self.has_group(group):
+            if self.has_builtin_group(group):
                 raise errors.path_not_found()
         elif len(parts) == 2 and parts[0] == "apis" and parts[1] in self._registry.group_versions():
             return _json({"kind": "APIGroup", "apiVersion": "v1", **self._group(parts[1])})

@@ -105,7 +105,7 @@ class Handler:
             return self._discovery.answer(request, http.headers.get("Accept", ""))
         resource = self._cluster.registry.find(request.group, request.version, request.resource)
         if resource is None:
-            if self._discovery.has_group(request.group):
+            if self._discovery.has_builtin_group(request.group):
                 raise errors.path_not_found()
             return web.Response(status=404, text="404 page not found\n")
         if request.namespace and not resource.namespaced:

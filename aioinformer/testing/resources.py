@@ -130,10 +130,6 @@ class Registry:
         """The type at a path, or None."""
         return self._types.get((group, version, plural))
 
-    def any_version(self, group: str, plural: str) -> ResourceType | None:
-        """The resource in any of its versions, or None."""
-        return next((t for t in self._types.values() if t.group == group and t.plural == plural), None)
-
     def of_kind(self, group: str, kind: str) -> ResourceType | None:
         """The resource whose objects are of a kind, in any of its versions, or None."""
         return next((t for t in self._types.values() if t.group == group and t.kind == kind), None)

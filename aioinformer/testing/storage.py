@@ -213,7 +213,7 @@ class Collection:
         keys: The keys in order, as etcd orders them.
         log: The latest changes.
         changed: The version of the latest change.
-        closed: Whether the resource is gone; watches end.
+        closed: Whether the resource is gone, or its history has begun anew; watches end.
         watchers: Called at every change, in the order of their coming.
     """
 
@@ -248,7 +248,7 @@ class Collection:
             watcher()
 
     def close(self) -> None:
-        """End every watch: the resource is gone."""
+        """End every watch."""
         self.closed = True
         self.wake()
 
@@ -321,8 +321,13 @@ class Storage:
         return found
 
     def begin(self, group: str, plural: str) -> None:
-        """Begin a resource's history now: it did not exist before."""
-        self.collection(group, plural).log.floor = self.resource_version
+        """Begin a resource's history now, with the objects that there are; its watches end."""
+        before = self._collections.pop((group, plural), None)
+        after = self.collection(group, plural)
+        after.log.floor = self.resource_version
+        if before is not None:
+            after.objects, after.keys, after.changed = before.objects, before.keys, before.changed
+            before.close()
 
     def collections(self) -> list[tuple[tuple[str, str], Collection]]:
         """Every collection by (group, plural)."""

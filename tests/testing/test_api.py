@@ -204,6 +204,29 @@ async def test_a_custom_resource(api: APIClient, server: APIServer) -> None:
     assert (await api.get(caves)).status == 404
 
 
+async def test_a_version_that_is_no_longer_served(api: APIClient, server: APIServer) -> None:
+    crds = "apiextensions.k8s.io/v1", "customresourcedefinitions"
+    v1, v2 = ({"name": name, "served": True, "storage": name == "v2"} for name in ("v1", "v2"))
+    spec = {"group": "example.com", "scope": "Cluster", "names": {"plural": "caves", "kind": "Cave"}}
+    server.create(*crds, {"metadata": {"name": "caves.example.com"}, "spec": {**spec, "versions": [v1, v2]}})
+    cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "deep"}}
+    assert (await api.post("/apis/example.com/v1/caves", cave)).status == 201
+    version = str(server.resource_version)
+    async with (
+        api.watch("/apis/example.com/v1/caves", resourceVersion=version) as old,
+        api.watch("/apis/example.com/v2/caves", resourceVersion=version) as new,
+    ):
+        server.patch(*crds, "caves.example.com", {"spec": {"versions": [{**v1, "served": False}, v2]}})
+        assert (await old.rest(), await new.rest()) == ([], [])
+    for path in ("/apis/example.com/v1", "/apis/example.com/v1/caves"):
+        assert (await api.get(path)).status == 404
+    assert (await api.post("/apis/example.com/v1/caves", cave)).status == 404
+    assert [each["version"] for each in (await api.get("/apis/example.com")).body["versions"]] == ["v2"]
+    assert len((await api.get("/apis/example.com/v2/caves")).body["items"]) == 1
+    async with api.watch("/apis/example.com/v2/caves", resourceVersion=version) as late:
+        assert (await late.next())["object"]["reason"] == "Expired"
+
+
 async def test_a_resource_without_a_definition(api: APIClient, server: APIServer) -> None:
     server.register(ResourceType("example.com", "v1", "caves", "Cave", namespaced=False))
     server.create("example.com/v1", "caves", {"metadata": {"name": "deep"}})

@@ -380,9 +380,30 @@ def test_a_definition_is_changed(world: World) -> None:
     assert world.get(DEFINITIONS, "caves.example.com") is None
 
 
+def test_versions_come_and_go(world: World) -> None:
+    world.create(DEFINITIONS, "caves.example.com", spec=definition())
+    find = world.cluster.registry.find
+    caves, versions = find("example.com", "v1", "caves"), definition()["versions"]
+    assert caves is not None
+    world.create(caves, "a")
+    collection = world.cluster.collection(caves)
+    world.patch(
+        DEFINITIONS, "caves.example.com", metadata={"name": "caves.example.com", "labels": {"a": "b"}}
+    )
+    assert world.cluster.collection(caves) is collection
+    for kept in (versions[1:], [each | {"served": False} for each in versions]):
+        world.patch(DEFINITIONS, "caves.example.com", spec=definition(versions=kept))
+        assert find("example.com", "v1beta1", "caves") is None
+    assert collection.closed
+    assert find("example.com", "v1", "caves") is None
+    assert world.get(caves, "a") is not None
+    world.delete(DEFINITIONS, "caves.example.com")
+    assert ("DELETED", "default/a") in world.events
+
+
 def test_a_definition_takes_its_objects_along(world: World) -> None:
     world.create(DEFINITIONS, "caves.example.com", spec=definition())
-    caves = world.cluster.registry.any_version("example.com", "caves")
+    caves = world.cluster.registry.find("example.com", "v1", "caves")
     assert caves is not None
     world.create(caves, "a")
     world.create(caves, "b", metadata={"finalizers": ["x/y"]})
@@ -394,7 +415,7 @@ def test_a_definition_takes_its_objects_along(world: World) -> None:
     world.finalizers(caves, "b", [])
     assert world.get(DEFINITIONS, "caves.example.com") is None
     assert collection.closed
-    assert world.cluster.registry.any_version("example.com", "caves") is None
+    assert world.cluster.registry.find("example.com", "v1", "caves") is None
 
 
 def test_a_collection_is_deleted_by_selector(world: World) -> None:

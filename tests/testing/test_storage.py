@@ -173,6 +173,19 @@ def test_expiring_the_history_leaves_nothing_old() -> None:
     assert storage.collection("", "secrets").log.floor == 4
 
 
+def test_a_history_begins_anew_with_what_there_is() -> None:
+    storage = Storage()
+    storage.begin("example.com", "caves")
+    first = storage.collection("example.com", "caves")
+    entry = stored("a", storage.next_version())
+    first.apply(event(1, entry, None))
+    storage.begin("example.com", "caves")
+    second = storage.collection("example.com", "caves")
+    assert first.closed
+    assert not second.closed
+    assert (second.log.floor, second.at(1)) == (1, [entry])
+
+
 def test_a_dropped_collection_ends_and_starts_anew() -> None:
     storage = Storage()
     first = storage.collection("example.com", "caves")

@@ -6,7 +6,7 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
-from .custom import custom_resources, definitions, pruning
+from .custom import custom_resources, definitions, pruning, versions
 from .deleting import deletions, namespaces
 from .discovering import discovery
 from .patching import applied, applied_by_two, applied_ports, containers, patches, status
@@ -37,6 +37,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     namespaces,
     custom_resources,
     definitions,
+    versions,
     pruning,
     schemas,
     discovery,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ..api import JSON_PATCH, MERGE, STRATEGIC, Object
 from ..definitions import definition
 from ..recording import Recorder
@@ -64,6 +66,35 @@ async def definitions(server: Recorder) -> None:
         await server.ask("PATCH", path, {"metadata": {"finalizers": finalizers}}, content_type=MERGE)
     await server.ask("DELETE", path)
     await server.until(404, path)
+
+
+async def versions(server: Recorder) -> None:
+    """Versions of a custom resource come and go; whatever changes a definition's spec ends all watches."""
+    group = f"versions.{server.namespace}.example.com"
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/relics.{group}"
+    relics, older = (f"/apis/{group}/{version}/namespaces/NS/relics" for version in ("v1", "v1beta1"))
+    made = definition(group, "Relic")
+    (v1,) = made["spec"]["versions"]
+    beta = v1 | {"name": "v1beta1", "storage": False}
+    made["spec"]["versions"] = [v1, beta]
+    await server.define(made)
+    await server.until(200, older)
+    relic = {"kind": "Relic", "metadata": {"name": "a"}}
+    created = await server.ask("POST", relics, relic | {"apiVersion": f"{group}/v1"})
+    await server.ask("GET", f"/apis/{group}/v1/cauldrons")
+    for served in ([v1, beta | {"served": False}], [v1, beta], [v1]):
+        async with asyncio.timeout(20), asyncio.TaskGroup() as watching:
+            watching.create_task(server.watch(relics, {"resourceVersion": "0", "timeoutSeconds": "60"}))
+            await asyncio.sleep(0.5)
+            await server.ask("PATCH", path, {"spec": {"versions": served}}, content_type=MERGE)
+        await server.until(200 if beta in served else 404, older)
+        await server.until(200, relics)
+        for collection in (relics, older):
+            await server.ask("GET", collection)
+        await server.ask("GET", f"/apis/{group}/v1beta1")
+        await server.ask("POST", older, relic | {"apiVersion": f"{group}/v1beta1"})
+        await server.watch(older)
+        await server.watch(relics, {"resourceVersion": version_of(created)})
 
 
 async def pruning(server: Recorder) -> None:

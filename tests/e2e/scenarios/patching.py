@@ -207,7 +207,7 @@ async def applied_ports(server: Recorder) -> None:
         await server.ask("PATCH", path, service, {"fieldManager": manager}, content_type=APPLY)
     patch = {"spec": {"ports": [{"port": 80, "protocol": "UDP", "name": "renamed"}]}}
     await server.ask("PATCH", path, patch, content_type=STRATEGIC)
-    made = {"apiVersion": "v1", "kind": "Pod"} | pod("dns")
+    made: Object = {"apiVersion": "v1", "kind": "Pod", **pod("dns")}
     made["spec"]["containers"][0]["ports"] = [{"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]
     for _ in range(2):
         await server.ask("PATCH", f"{PODS}/dns", made, {"fieldManager": "me"}, content_type=APPLY)
