@@ -93,7 +93,9 @@ class Writer:
             case "binding":
                 node = (given.get("target") or {}).get("name", "")
                 stored = self._cluster.get(resource, request.namespace, request.name)
-                self._cluster.commit(resource, stored, _bound(resource, load(resource, stored), node))
+                bound = _bound(resource, load(resource, stored), node)
+                if not _dry_run(request):
+                    self._cluster.commit(resource, stored, bound)
             case "eviction":
                 options = _delete_options(given.get("deleteOptions") or {}, request)
                 evict(self._cluster, request.namespace, request.name, options)

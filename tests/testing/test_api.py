@@ -445,6 +445,9 @@ async def test_a_large_list_comes_in_pieces(api: APIClient, server: APIServer) -
 async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> None:
     server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
     binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
+    assert (await api.post(f"{PODS}/a/binding", binding, dryRun="Some")).status == 422
+    assert (await api.post(f"{PODS}/a/binding", binding, dryRun="All")).status == 201
+    assert server.get("v1", "pods", "a")["spec"] == {}
     bound = await api.post(f"{PODS}/a/binding", binding)
     assert bound.body == {
         "kind": "Status",

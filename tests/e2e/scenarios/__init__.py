@@ -13,11 +13,12 @@ from .patching import applied, applied_by_two, applied_ports, containers, patche
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
 from .watching import refused_watches, streamed_lists, watches
-from .writing import bad_requests, life, names, other_objects
+from .writing import bad_requests, bindings, life, names, other_objects
 
 SCENARIOS: tuple[Scenario, ...] = (
     life,
     other_objects,
+    bindings,
     bad_requests,
     names,
     patches,

@@ -32,6 +32,16 @@ async def life(server: Recorder) -> None:
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
 
 
+async def bindings(server: Recorder) -> None:
+    """Pods are bound to nodes."""
+    await server.ask("POST", PODS, pod("a"))
+    binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "node-1"}}
+    for query in ({"dryRun": "Some"}, {"dryRun": "All"}, {}):
+        await server.ask("POST", f"{PODS}/a/binding", binding, query)
+        await server.ask("GET", f"{PODS}/a")
+    await server.ask("POST", f"{PODS}/absent/binding", binding | {"metadata": {"name": "absent"}})
+
+
 async def other_objects(server: Recorder) -> None:
     """Writes that say the uid of an object that is gone, or was made anew under its name."""
     for path, obj in ((CONFIGMAPS, configmap("a")), (PODS, pod("a")), (LEASES, {"metadata": {"name": "a"}})):
