@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from aioinformer.testing import errors, protobuf
 from aioinformer.testing.answers import as_json, read_body, show, success
@@ -97,7 +100,7 @@ class Writer:
                 if not _dry_run(request):
                     self._cluster.commit(resource, stored, bound)
             case "eviction":
-                options = _delete_options(given.get("deleteOptions") or {}, request)
+                options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
                 evict(self._cluster, request.namespace, request.name, options)
             case _:
                 raise errors.method_not_allowed()
@@ -185,7 +188,7 @@ class Writer:
         self, http: web.BaseRequest, request: Request, resource: ResourceType
     ) -> web.StreamResponse:
         """DELETE of an object."""
-        options = _delete_options(_parsed_options(await read_body(http)), request)
+        options = await _options_of_delete(http, request)
         outcome = delete(self._cluster, resource, request.namespace, request.name, options)
         self._changed()
         if not outcome.gone:
@@ -201,7 +204,7 @@ class Writer:
         self, http: web.BaseRequest, request: Request, resource: ResourceType, selection: Selection
     ) -> list[StoredObject]:
         """DELETE of a collection; what was deleted."""
-        options = _delete_options(_parsed_options(await read_body(http)), request)
+        options = await _options_of_delete(http, request)
         deleted: list[StoredObject] = []
         for stored in delete_collection(self._cluster, resource, selection, options):
             deleted.append(stored)
@@ -244,11 +247,15 @@ def _bound(resource: ResourceType, pod: Object, node: str) -> Object:
 
 def _dry_run(request: Request) -> bool:
     asked = request.query.get("dryRun", "")
-    if asked not in ("", "All"):
-        why = f'Unsupported value: ["{asked}"]: supported values: "All"'
+    return _is_dry([asked] if asked else [], _OPTIONS[request.method])
+
+
+def _is_dry(asked: list[str], kind: str) -> bool:
+    if any(each != "All" for each in asked):
+        why = f'Unsupported value: {json.dumps(asked)}: supported values: "All"'
         causes = [errors.cause("FieldValueNotSupported", why, "dryRun")]
-        raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
-    return asked == "All"
+        raise errors.invalid(kind, "meta.k8s.io", "", causes)
+    return bool(asked)
 
 
 def _options(http: web.BaseRequest, request: Request) -> WriteOptions:
@@ -260,29 +267,44 @@ def _options(http: web.BaseRequest, request: Request) -> WriteOptions:
     )
 
 
-def _parsed_options(body: bytes) -> Object:
-    given = parse(body) if body.strip() else {}
-    if not isinstance(given, dict):
-        raise errors.bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
-    return given
+async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOptions:
+    """The options in the body; the query's count only where there is no body."""
+    if body := (await read_body(http)).strip():
+        return _delete_options(parse(body))
+    given = {
+        "gracePeriodSeconds": request.number("gracePeriodSeconds"),
+        "propagationPolicy": request.query.get("propagationPolicy"),
+    }
+    return _delete_options(given, dry_run=_dry_run(request))
 
 
-def _delete_options(given: Object, request: Request) -> DeleteOptions:
-    preconditions = given.get("preconditions") or {}
-    grace = given.get("gracePeriodSeconds")
-    if grace is not None and not isinstance(grace, int):
-        raise errors.bad_request(
-            "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
-        )
-    policy = given.get("propagationPolicy") or request.query.get("propagationPolicy")
+class _Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _DeleteOptions(msgspec.Struct, rename="camel"):
+    grace_period_seconds: int | None = None
+    preconditions: _Preconditions | None = None
+    propagation_policy: str | None = None
+    dry_run: list[str] | None = None
+
+
+def _delete_options(given: Any, *, dry_run: bool = False) -> DeleteOptions:
+    try:
+        options = msgspec.convert(given, _DeleteOptions | None) or _DeleteOptions()
+    except msgspec.ValidationError as error:
+        raise errors.bad_request(f"json: cannot unmarshal into DeleteOptions: {error}") from error
+    policy = options.propagation_policy or None
     if policy not in (None, "Background", "Foreground", "Orphan"):
         why = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
         causes = [errors.cause("FieldValueNotSupported", why, "propagationPolicy")]
         raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
+    preconditions = options.preconditions or _Preconditions()
     return DeleteOptions(
-        grace_period_seconds=grace if grace is not None else request.number("gracePeriodSeconds"),
-        uid=preconditions.get("uid"),
-        resource_version=preconditions.get("resourceVersion"),
+        grace_period_seconds=options.grace_period_seconds,
+        uid=preconditions.uid,
+        resource_version=preconditions.resource_version,
         propagation_policy=policy,
-        dry_run=_dry_run(request) or given.get("dryRun") == ["All"],
+        dry_run=_is_dry(options.dry_run or [], "DeleteOptions") or dry_run,
     )

@@ -133,11 +133,20 @@ async def test_options_of_a_delete(api: APIClient) -> None:
     wrong = {"preconditions": {"uid": "x"}}
     assert (await api.delete(f"{CONFIGMAPS}/a", wrong)).status == 409
     assert (await api.delete(f"{CONFIGMAPS}/a", [])).status == 400
-    assert (await api.delete(f"{CONFIGMAPS}/a", {"gracePeriodSeconds": "x"})).status == 400
+    for odd in (
+        {"gracePeriodSeconds": "x"},
+        {"gracePeriodSeconds": True},
+        {"preconditions": "x"},
+        {"preconditions": {"uid": 7}},
+        {"dryRun": "All"},
+    ):
+        assert (await api.delete(f"{CONFIGMAPS}/a", odd)).status == 400
+        assert (await api.post(f"{PODS}/a/eviction", {"deleteOptions": odd})).status == 400
+    assert (await api.delete(f"{CONFIGMAPS}/a", {"dryRun": ["Some"]})).status == 422
     assert (await api.delete(f"{CONFIGMAPS}/a", propagationPolicy="Nope")).status == 422
     dry = await api.delete(f"{CONFIGMAPS}/a", {"dryRun": ["All"]})
     assert (dry.status, dry.body["kind"]) == (200, "ConfigMap")
-    foreground = await api.delete(f"{CONFIGMAPS}/a", {"propagationPolicy": "Foreground"})
+    foreground = await api.delete(f"{CONFIGMAPS}/a", {"propagationPolicy": "Foreground"}, dryRun="All")
     assert foreground.body["metadata"]["finalizers"] == ["x/y", "foregroundDeletion"]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..recording import Scenario
 from .custom import custom_resources, definitions, pruning, versions
-from .deleting import deletions, namespaces
+from .deleting import delete_options, deletions, namespaces
 from .discovering import discovery
 from .patching import applied, applied_by_two, applied_ports, containers, patches, status
 from .reading import pages, selectors, views, watched_views
@@ -35,6 +35,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     refused_watches,
     streamed_lists,
     deletions,
+    delete_options,
     namespaces,
     custom_resources,
     definitions,

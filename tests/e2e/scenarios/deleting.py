@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..api import MERGE
 from ..clusters import configmap, pod
 from ..recording import Recorder
@@ -48,6 +50,32 @@ async def deletions(server: Recorder) -> None:
     await server.ask("DELETE", CONFIGMAPS)
     await server.ask("GET", CONFIGMAPS)
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})
+
+
+async def delete_options(server: Recorder) -> None:
+    """Options of a DELETE: what is of the wrong type is refused, and where there is a body the query has no say."""
+    await server.ask("POST", CONFIGMAPS, configmap("odd"))
+    await server.ask("POST", PODS, pod("odd"))
+    odd: list[Any] = [
+        {"gracePeriodSeconds": "5"},
+        {"gracePeriodSeconds": True},
+        {"gracePeriodSeconds": 1.5},
+        {"preconditions": "uid"},
+        {"preconditions": {"uid": 7}},
+        {"preconditions": {"resourceVersion": 7}},
+        {"propagationPolicy": 7},
+        {"dryRun": "All"},
+        [],
+    ]
+    for options in odd:
+        await server.ask("DELETE", f"{CONFIGMAPS}/odd", options)
+        eviction = {"metadata": {"name": "odd"}, "deleteOptions": options}
+        await server.ask("POST", f"{PODS}/odd/eviction", eviction, {"dryRun": "All"})
+    await server.ask("POST", CONFIGMAPS, configmap("a"))
+    nothing = {"preconditions": None, "gracePeriodSeconds": None, "propagationPolicy": None, "dryRun": None}
+    for options in ({"dryRun": ["Some"]}, {"dryRun": ["All"]}, nothing):
+        await server.ask("DELETE", f"{CONFIGMAPS}/a", options, {"dryRun": "All"})
+    await server.ask("GET", CONFIGMAPS)
 
 
 async def namespaces(server: Recorder) -> None:
