@@ -37,7 +37,6 @@ class ListWatch:
 
     Attributes:
         description: What is listed, for messages.
-        resource: Which collection of an API server it is; None for functions.
         health: What it shares with the other readers of its server; None for functions.
     """
 
@@ -53,7 +52,6 @@ class ListWatch:
         self._watch_func = watch_func
         self._watch_list_semantics = watch_list_semantics
         self.description = description
-        self.resource: Resource | None = None
         self.health: Health | None = None
 
     @staticmethod
@@ -103,6 +101,11 @@ class ListWatch:
     def watch_list_semantics(self) -> bool:
         """Whether the watch understands ``send_initial_events``."""
         return self._watch_list_semantics
+
+    @property
+    def resource(self) -> Resource | None:
+        """Which collection of an API server it is; None for functions."""
+        return None
 
     async def list(self, options: ListOptions | None = None) -> ListResult:
         """The collection, or the page of it that the options ask for, as one result.

@@ -27,11 +27,20 @@ class ResourceListWatch(ListWatch):
     """One collection of an API server. Made by ``ListWatch.for_resource``."""
 
     def __init__(self, client: Client, resource: Resource, longest_object: int = LONGEST_OBJECT) -> None:
-        super().__init__(self.list, self.watch, description=str(resource), watch_list_semantics=True)
-        self._longest_object = longest_object
+        # ListWatch's own is for functions. Given its own methods each would be a reference cycle, and outlive its use.
+        self.description = str(resource)
         self.client = client
         self.health = client.health
-        self.resource = self._resource = resource
+        self._resource = resource
+        self._longest_object = longest_object
+
+    @property
+    def watch_list_semantics(self) -> bool:
+        return True
+
+    @property
+    def resource(self) -> Resource:
+        return self._resource
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         """One page, in pieces of a few hundred kilobytes as they arrive. Raises as ``list``.

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Any
@@ -69,6 +71,19 @@ async def test_semantics_and_names_are_the_users() -> None:
     named = ListWatch(list_one, lambda _: Stream(), description="caves", watch_list_semantics=True)
     assert named.watch_list_semantics
     assert repr(named) == "<ListWatch caves>"
+
+
+def test_a_collection_of_a_server_ends_with_its_last_reader() -> None:
+    client = Client.from_url("http://127.0.0.1:1")
+    collection = ListWatch.for_resource(client, "v1", "pods")
+    assert str(collection.resource) == "pods"
+    gone = weakref.ref(collection), weakref.ref(client)
+    gc.disable()
+    try:
+        del collection, client
+        assert [each() for each in gone] == [None, None]
+    finally:
+        gc.enable()
 
 
 async def test_watch_functions_of_every_kind() -> None:
