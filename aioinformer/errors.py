@@ -101,20 +101,26 @@ LONGEST_RETRY_AFTER = 600.0
 """Seconds: a server that asks for more is asked again after this."""
 
 KNOWN_REASONS = frozenset(
-    (
-        *(
-            "AlreadyExists",
-            "BadRequest",
-            "Conflict",
-            "Expired",
-            "Forbidden",
-            "Gone",
-            "InternalError",
-            "Invalid",
-        ),
-        *("MethodNotAllowed", "NotAcceptable", "NotFound", "RequestEntityTooLarge", "ServerTimeout"),
-        *("ServiceUnavailable", "Timeout", "TooManyRequests", "Unauthorized", "UnsupportedMediaType"),
-    )
+    {
+        "AlreadyExists",
+        "BadRequest",
+        "Conflict",
+        "Expired",
+        "Forbidden",
+        "Gone",
+        "InternalError",
+        "Invalid",
+        "MethodNotAllowed",
+        "NotAcceptable",
+        "NotFound",
+        "RequestEntityTooLarge",
+        "ServerTimeout",
+        "ServiceUnavailable",
+        "Timeout",
+        "TooManyRequests",
+        "Unauthorized",
+        "UnsupportedMediaType",
+    }
 )
 """The reasons that say more than the status code does (apierrors ``knownReasons``)."""
 

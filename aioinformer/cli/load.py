@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
@@ -71,15 +71,11 @@ async def at(url: str, namespace: str, names: list[str]) -> AsyncIterator[tuple[
             await _some_at_once(lambda name: configmaps.delete(f"{namespace}/{name}"), made)
 
 
-async def _some_at_once(work: Callable[[str], Awaitable[object]], names: list[str]) -> None:
+async def _some_at_once(work: Callable[[str], Coroutine[Any, Any, object]], names: list[str]) -> None:
     for start in range(0, len(names), _AT_ONCE):
         async with asyncio.TaskGroup() as tasks:
             for name in names[start : start + _AT_ONCE]:
-                tasks.create_task(_each(work, name))
-
-
-async def _each(work: Callable[[str], Awaitable[object]], name: str) -> None:
-    await work(name)
+                tasks.create_task(work(name))
 
 
 async def change_at(rate: float, seconds: float, names: list[str], change: Change) -> int:

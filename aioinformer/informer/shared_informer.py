@@ -24,6 +24,7 @@ from ..reflector.scope import lacks_namespace
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
 from ..tasks import Running, finish, first_of, within
 from ..tracing import Tracer
+from ..versions import number_of
 from .distributor import Distributor
 from .registration import Registration
 from .resyncs import Resyncs
@@ -424,7 +425,7 @@ class SharedIndexInformer(Running, Generic[T]):
         """The version up to which everything was read; ``""`` before the first list, or with several namespaces
         before each one's."""
         versions = [controller.last_sync_resource_version for controller in self._controllers]
-        return "" if not versions or "" in versions else min(versions, key=_version_order)
+        return "" if not versions or "" in versions else min(versions, key=number_of)
 
     @property
     def state(self) -> InformerState:
@@ -534,7 +535,3 @@ def _now() -> float | None:
         return asyncio.get_running_loop().time()
     except RuntimeError:  # added before there is a loop: its period counts from the start
         return None
-
-
-def _version_order(version: str) -> tuple[int, str]:
-    return len(version), version

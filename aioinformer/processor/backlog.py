@@ -130,10 +130,6 @@ def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
         case UpdateNotification(), DeleteNotification():
             return (then,)
         case AddNotification(), _:
-            return (AddNotification(_newest(then), first.is_in_initial_list),)
+            return (AddNotification(then.obj, first.is_in_initial_list),)
         case _:
-            return (UpdateNotification(first.old, _newest(then)),)
-
-
-def _newest(notification: Notification) -> object:
-    return notification.obj
+            return (UpdateNotification(first.old, then.obj),)
