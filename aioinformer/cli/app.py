@@ -16,6 +16,7 @@ import typer
 from .. import __version__
 from ..errors import AioInformerError, ConfigError
 from ..listwatch import Client
+from .output import OutputError
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -170,7 +171,8 @@ def _run(
     except (KeyboardInterrupt, asyncio.CancelledError):
         return
     except AioInformerError as error:
-        _fail(str(error))
+        if not (isinstance(error, OutputError) and error.is_closed):
+            _fail(str(error))
 
 
 def _fail(reason: str) -> NoReturn:

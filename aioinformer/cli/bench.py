@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from math import log2
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.table import Table
 
 from ..errors import AioInformerError
@@ -20,6 +19,7 @@ from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..tracing import STAGES, StageTimes, Trace, Tracer
 from .load import LABELS, SENT
+from .output import Screen, printing
 
 WARM_UP = 1.0
 PATIENCE = 30.0
@@ -98,7 +98,6 @@ async def run_benchmark(benchmark: Benchmark) -> None:
     Raises:
         AioInformerError: The server could not be used, or changes did not arrive.
     """
-    console = Console()
     async with _load(benchmark) as load:
         latencies = _Latencies()
         async with Client.from_url(load.url) as client:
@@ -118,7 +117,8 @@ async def run_benchmark(benchmark: Benchmark) -> None:
                         raise AioInformerError(
                             f"of {changes} changes {len(latencies.totals)} have arrived: {informer.state}"
                         )
-    _report(console, benchmark, latencies)
+    with printing():
+        _report(Screen(), benchmark, latencies)
 
 
 class _Load:
@@ -172,7 +172,7 @@ async def _load(benchmark: Benchmark) -> AsyncIterator[_Load]:
             await process.wait()
 
 
-def _report(console: Console, benchmark: Benchmark, latencies: _Latencies) -> None:
+def _report(console: Screen, benchmark: Benchmark, latencies: _Latencies) -> None:
     changes = len(latencies.totals)
     console.print(
         f"{changes:,} changes of {benchmark.objects:,} objects, {changes / benchmark.seconds:,.0f} a second, "

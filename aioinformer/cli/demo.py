@@ -7,7 +7,7 @@ import time
 from collections import Counter, deque
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
@@ -21,6 +21,7 @@ from ..reflector import Reflector
 from ..tasks import first_of
 from ..testing import APIServer
 from ..testing.workload import Troubles, Workload
+from .output import Screen, printing
 
 RATE = 200.0
 TROUBLE_EVERY = 5.0
@@ -108,7 +109,7 @@ class _Show:
         self._server = server
         self._workload = workload
         self._news = news
-        self._console = Console()
+        self._console = Screen()
         self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
 
     async def run(self) -> None:
@@ -167,7 +168,8 @@ class _Show:
         return table
 
     def _print(self, line: str) -> None:
-        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        with printing():
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 async def _settle(informer: SharedIndexInformer[KubeObject], server: APIServer, news: _News) -> None:

@@ -1,17 +1,54 @@
-"""How events are printed: a table for people, JSON lines for programs."""
+"""What is printed, and how: events as a table for people, as JSON lines for programs."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import msgspec
+from rich.console import Console
 
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import DecodeError
+from ..errors import AioInformerError, DecodeError
 from ..objects import KubeObject
+
+
+class OutputError(AioInformerError):
+    """What is printed goes nowhere any more.
+
+    Attributes:
+        is_closed: Whether the reader has had enough, which is no failure.
+    """
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(f"the output cannot be written: {cause.strerror or cause}")
+        self.is_closed = isinstance(cause, BrokenPipeError)
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Around what writes to standard output.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        # What is buffered is written once more when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OutputError(error) from error
+
+
+class Screen(Console):
+    """Standard output by rich, which would end the process where the reader has had enough."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 class Printer(Protocol):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import sys
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -19,7 +17,7 @@ from ..objects import KubeObject
 from ..reflector import Reflector
 from ..tasks import first_of
 from .discovery import find_resource
-from .output import JsonLines, Printer, Table, last_state
+from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 
 logger = logging.getLogger(__name__)
 
@@ -123,17 +121,13 @@ class _View(ResourceEventHandler[KubeObject]):
 
     def _try(self, write: Any, *arguments: object) -> None:
         try:
-            write(*arguments)
-        except BrokenPipeError:  # the reader has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            self._end(None)
+            with printing():
+                write(*arguments)
+        except OutputError as error:
+            self._end(error)
 
-    def _end(self, error: Exception | None) -> None:
-        if self._ended.done():
-            return
-        if error is None:
-            self._ended.set_result(None)
-        else:
+    def _end(self, error: Exception) -> None:
+        if not self._ended.done():
             self._ended.set_exception(error)
 
 

@@ -51,6 +51,13 @@ async def outcome(*args: str) -> Ended:
         return await program.end()
 
 
+async def in_shell(command: str) -> Ended:
+    """Run it to its end with its output where a shell leads it; the code is its own, not that of who reads."""
+    command = f"{sys.executable} -m aioinformer {command}; exit ${{PIPESTATUS[0]}}"
+    async with running("bash", "-c", command) as program:
+        return await program.end()
+
+
 def to(cluster: Cluster) -> tuple[str, ...]:
     return ("--kubeconfig", str(cluster.kubeconfig), "-n", cluster.namespace)
 
@@ -179,11 +186,18 @@ async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> No
 async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
     for number in range(2000):
         open_server.create("v1", "pods", pod(f"web-{number}"))
-    command = f"{sys.executable} -m aioinformer watch pods --server {open_server.url} | head -1"
-    async with running("bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}") as program:
-        code, output, errors = await program.end()
+    code, output, errors = await in_shell(f"watch pods --server {open_server.url} | head -1")
     assert (code, errors) == (0, "")
     assert output.startswith("EVENT")
+    code, output, errors = await in_shell("demo --seconds 3 | head -1")
+    assert (code, errors) == (0, "")
+    assert output.startswith("an API server at")
+
+
+async def test_a_disk_that_is_full(open_server: APIServer) -> None:
+    open_server.create("v1", "pods", pod("web"))
+    for command in (f"watch pods --server {open_server.url}", "demo"):
+        hopeless(await in_shell(f"{command} > /dev/full"), "cannot be written: No space left on device")
 
 
 REASONS = {
