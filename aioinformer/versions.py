@@ -21,6 +21,7 @@ def require_version(what: str, version: object) -> int:
     """
     if not isinstance(version, str) or number_of(version) <= 0 or version[0] == "0":
         raise ConfigError(
-            f"{what} must be a resourceVersion that the server gave, which is a number above 0, not {version!r}"
+            f"{what} must be a resourceVersion that the server gave with an object or a list, which is a number "
+            f"above 0, not {version!r}"
         )
     return int(version)

@@ -47,7 +47,8 @@ class RetryWatcher(Generic[T]):
 
     Args:
         list_watch: What to watch.
-        resource_version: Where to begin: the version of a list, or of an object.
+        resource_version: Where to begin: the version of an object, or of a list, which is
+            ``(await list_watch.list()).resource_version``.
         object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
         min_restart_delay: Seconds from one watch to the next, at least; more where the server asks for it.
         min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this, and one that

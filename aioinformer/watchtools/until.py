@@ -45,7 +45,7 @@ async def until(
 
     Args:
         list_watch: What to watch; a field selector for one object's name keeps others away.
-        resource_version: Where to begin: the version of a list, or of an object that was written.
+        resource_version: Where to begin: the version of an object that was written, or of a list, as for RetryWatcher.
         *conditions: What is waited for; each is given events that are no errors.
         object_type: What an object is.
         timeout: Seconds; None waits for ever.

@@ -172,7 +172,7 @@ class TestGoingOn:
 class TestTheEnd:
     @pytest.mark.parametrize("version", ["", "0", "x", "-3"])
     def test_versions_that_are_none_are_refused(self, version: str) -> None:
-        with pytest.raises(ConfigError, match="resource_version must be a resourceVersion"):
+        with pytest.raises(ConfigError, match=r"resource_version must be .* with an object or a list"):
             watcher(Scripted(), version)
 
     @pytest.mark.parametrize("option", ["min_restart_delay", "min_watch_timeout"])
