@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -123,6 +124,12 @@ class InCluster:
         def read() -> Access:
             module = library.module("config.incluster_config")
             configuration = library.configuration()
+            variables = (module.SERVICE_HOST_ENV_NAME, module.SERVICE_PORT_ENV_NAME)
+            if not all(map(os.environ.get, variables)):
+                raise ConfigError(
+                    f"the in-cluster configuration cannot be used: {' and '.join(variables)} are not set, as "
+                    "they are in a pod"
+                )
             try:
                 module.load_incluster_config(client_configuration=configuration, try_refresh_token=False)
             except (module.ConfigException, OSError, ValueError) as error:

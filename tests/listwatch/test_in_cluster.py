@@ -90,9 +90,12 @@ async def test_an_authority_that_was_replaced(
 
 
 async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match=r"in-cluster configuration cannot be used: Service host/port"):
+    variables = r"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set"
+    with pytest.raises(ConfigError, match=rf"in-cluster configuration cannot be used: {variables}"):
         await Client.in_cluster(library=library).open()
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    with pytest.raises(ConfigError, match=variables):
+        await Client.in_cluster(library=library).open()
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
     with pytest.raises(ConfigError, match=r"token file does not exist"):
         await Client.in_cluster(library=library).open()
