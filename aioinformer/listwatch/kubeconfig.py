@@ -49,15 +49,17 @@ class KubeConfig:
     async def load(self, library: Library, wall: Wall) -> Access:
         paths = os.fspath(self.path or os.environ.get("KUBECONFIG") or Path("~/.kube/config"))
         module = library.module("config.kube_config")
+        what = f"kubeconfig {paths}"
         try:
-            return await self._load(module, library, paths, wall)
+            merger = await asyncio.to_thread(_read, module, paths)
+            what += f", context {self.context}" if self.context else ", current context"
+            return await self._load(module, library, merger, wall)
         except ConfigError as error:
-            raise ConfigError(f"{self._name(paths)}: {error}") from error
+            raise ConfigError(f"{what}: {error}") from error
         except Exception as error:  # a malformed file ends in whatever its reader stumbled over
-            raise ConfigError(f"{self._name(paths)}: {error or type(error).__name__}") from error
+            raise ConfigError(f"{what}: {error or type(error).__name__}") from error
 
-    async def _load(self, module: Any, library: Library, paths: str, wall: Wall) -> Access:
-        merger = await asyncio.to_thread(_read, module, paths)
+    async def _load(self, module: Any, library: Library, merger: Any, wall: Wall) -> Access:
         sections = _Sections(module, merger.config, self.context)
         access = Access(library.configuration(), namespace=sections.namespace)
         try:
@@ -65,7 +67,10 @@ class KubeConfig:
             loader = module.KubeConfigLoader(
                 config_dict=merger.config, active_context=self.context, config_base_path=None
             )
-            await in_thread(lambda: loader.load_and_set(access.configuration))
+            try:
+                await in_thread(lambda: loader.load_and_set(access.configuration))
+            except module.ConfigException as error:
+                raise ConfigError(f"{sections.file_named_in(str(error))}{error}") from error
             authorization = access.configuration.api_key.get("BearerToken")
             if authorization is not None:
                 access.set_authorization(authorization)
@@ -103,9 +108,6 @@ class KubeConfig:
             user["token"] = await asyncio.to_thread(read_token, access.token_file)
         sections.replace_user(user)
         return expires
-
-    def _name(self, paths: str) -> str:
-        return f"kubeconfig {paths}, {f'context {self.context}' if self.context else 'current context'}"
 
 
 class _Sections:
@@ -152,6 +154,17 @@ class _Sections:
                 named,
             ]
 
+    def file_named_in(self, complaint: str) -> str:
+        """What the file is that the library complains of, which says its path alone."""
+        for section, name in (
+            (self.cluster, "certificate-authority"),
+            (self.user, "client-certificate"),
+            (self.user, "client-key"),
+        ):
+            if section.get(name) and complaint.endswith(os.path.normpath(section[name])):
+                return f"{name}: "
+        return ""
+
     def _section(self, kind: str, name: str | None, key: str) -> Mapping[str, Any]:
         node = self._node(kind, name)
         section = node.value.get(key) if node is not None else None
@@ -180,7 +193,12 @@ def _write(credential: ExecCredential, access: Access) -> dict[str, str]:
 
 
 def _read(module: Any, paths: str) -> Any:
-    merger = module.KubeConfigMerger(paths)
-    if merger.config is None:
+    named = [os.path.expanduser(path) for path in paths.split(os.pathsep) if path]
+    files = [Path(path) for path in named if os.path.exists(path)]
+    if not files:
         raise ConfigError("no such file")
-    return merger
+    try:
+        return module.KubeConfigMerger(paths)
+    except (TypeError, AttributeError) as error:  # of what it takes for a mapping
+        is_empty = any(not file.read_text().strip() for file in files)
+        raise ConfigError("the file is empty" if is_empty else "the file is no kubeconfig") from error

@@ -64,9 +64,10 @@ async def test_contexts_and_files_of_the_environment(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "current-context|context"),
-        ("{", "."),
-        ("[1, 2]", "."),
+        ("", "config: the file is empty"),
+        ("{", "config: while parsing"),
+        ("just text", "config: the file is no kubeconfig"),
+        ("[1, 2]", "config: the file is no kubeconfig"),
         ('{"current-context": "main"}', "contexts"),
         ('{"current-context": "", "contexts": []}', "no context is given"),
     ],
@@ -79,17 +80,24 @@ async def test_a_file_that_is_no_kubeconfig(library: str, tmp_path: Path, text: 
     assert str(path) in str(caught.value)
 
 
-async def test_files_that_are_not_there(library: str, tmp_path: Path) -> None:
+async def test_files_that_are_not_there(
+    library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     client = Client.from_kubeconfig(path=tmp_path / "none", library=library)
-    with pytest.raises(ConfigError, match=r"no such file"):
+    with pytest.raises(ConfigError, match=r"none: no such file"):
         await client.open()
+    assert not caplog.records
     write_kubeconfig(tmp_path / "none", "http://x", {"token": "t"})
     await client.open()  # a failure is not for ever
     await client.close()
     for user in ({"tokenFile": "none.token"}, {"client-certificate": "none.crt", "client-key": "none.key"}):
         path = write_kubeconfig(tmp_path / "config", "https://x", user)
-        with pytest.raises(ConfigError, match=r"none\."):
+        with pytest.raises(ConfigError, match=r"(token file|client-certificate:) .*none\."):
             await Client.from_kubeconfig(path=path, library=library).open()
+    authority: dict[str, Any] = {"server": "https://x", "certificate-authority": "none.crt"}
+    path = write_kubeconfig(tmp_path / "config", user={"token": "t"}, **authority)
+    with pytest.raises(ConfigError, match=r"current context: certificate-authority: .*none\.crt"):
+        await Client.from_kubeconfig(path=path, library=library).open()
 
 
 @pytest.mark.parametrize(
