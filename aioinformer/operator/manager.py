@@ -362,6 +362,7 @@ class Manager(Running):
     def state(self) -> ManagerState:
         """What it reads and does; ``str()`` of it is a table."""
         return ManagerState(
+            ended=self._is_over,
             leading=None if self._election is None else self._election.is_leader,
             informers=tuple(informer.state for informer in self.informers),
             controllers=tuple(controller.state for controller in self._controllers),
@@ -380,10 +381,14 @@ class Manager(Running):
         """All numbers, in Prometheus' text format: what a ``/metrics`` route answers, as ``text/plain``."""
         return exposition(self.samples())
 
+    @property
+    def _is_over(self) -> bool:
+        return self._has_ended or (self._task is not None and self._task.done())  # left before it began
+
     def _not_alive(self) -> Iterator[str]:
         if not self._has_begun and self._task is None:
             yield "the manager has not started"
-        elif self._has_ended or (self._task is not None and self._task.done()):  # or was left before it began
+        elif self._is_over:
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"
         else:
             for informer in self.informers:

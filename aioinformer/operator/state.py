@@ -124,11 +124,13 @@ class ManagerState:
     """A snapshot of a manager.
 
     Attributes:
+        ended: Whether it has run, and does so no more.
         leading: Whether it is the leader; None without leader election.
         informers: What is read.
         controllers: What is reconciled.
     """
 
+    ended: bool
     leading: bool | None
     informers: tuple[InformerState, ...]
     controllers: tuple[ControllerState, ...]
@@ -158,8 +160,10 @@ class ManagerState:
             ),
             *(_controller_row(each) for each in self.controllers),
         ]
-        leading = {None: "", True: "leading\n\n", False: "standing by\n\n"}[self.leading]
-        return f"{leading}{_table(informers)}\n\n{_table(controllers)}"
+        standing = {None: "", True: "leading\n\n", False: "standing by\n\n"}[self.leading]
+        if self.ended:
+            standing = "ended\n\n"
+        return f"{standing}{_table(informers)}\n\n{_table(controllers)}"
 
 
 def _informer_row(state: InformerState) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simul
     assert manager.state.leading
     assert str(manager.state).startswith("leading")
     await finish(running)
+    assert (manager.state.ended, manager.state.leading) == (True, False)
+    assert str(manager.state).startswith("ended")
 
 
 @simulated
