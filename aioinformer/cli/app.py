@@ -15,7 +15,7 @@ import typer
 
 from .. import __version__
 from ..errors import AioInformerError, ConfigError
-from ..listwatch import Client
+from ..listwatch import Client, health
 from .output import OutputError
 from .watching import Watching, watch_resource
 
@@ -50,6 +50,9 @@ def _root(
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
+    if not verbose:
+        # What it says at INFO is that the server is there again: the end of what a warning began.
+        logging.getLogger(health.__name__).setLevel(logging.INFO)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.getLogger("kubernetes_asyncio").setLevel(logging.ERROR)  # its warnings come again as our errors
 

@@ -163,13 +163,18 @@ async def test_a_server_that_goes_away_and_comes_back(open_server: APIServer) ->
         await events(program.output, 2)
         open_server.faults.refuse(cut=True)
         assert "watch pods in default" in await program.errors.next()
+        while "cannot be reached" not in await program.errors.next():
+            pass
         open_server.delete("v1", "pods", "web")
         open_server.faults.expire_history()
         await open_server.faults.accept()
         (deleted,) = await events(program.output, 1)
         assert (deleted["type"], deleted["key"]) == ("DELETED", "default/web")
         program.signal(signal.SIGTERM)
-        assert (await program.end()).code == 0
+        code, _, errors = await program.end()
+        assert code == 0
+        assert "reachable again after" in errors
+        assert errors.count("INFO") == 1
 
 
 async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> None:
