@@ -140,10 +140,9 @@ def bench(
         from .bench import Benchmark, run_benchmark
     except ModuleNotFoundError as error:
         _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
-    _run(
-        run_benchmark(Benchmark(server or "embedded", namespace, objects, rate, seconds, loop.value)),
-        _loop_factory(loop),
-    )
+    loop_factory = _loop_factory(loop)
+    benchmark = Benchmark(server or "embedded", namespace, objects, rate, seconds, loop.value)
+    _run(run_benchmark(benchmark), loop_factory)
 
 
 def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +17,8 @@ from .processes import Ended, running
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
 
 
-async def bench(*args: str) -> Ended:
-    environment = {"COLUMNS": "200", "NO_COLOR": "1"}
+async def bench(*args: str, **variables: str) -> Ended:
+    environment = {"COLUMNS": "200", "NO_COLOR": "1", **variables}
     async with running(
         sys.executable, "-m", "aioinformer", "bench", *args, environment=environment
     ) as program:
@@ -47,6 +49,13 @@ async def test_a_server_that_is_not_there_is_an_error_in_a_line() -> None:
     assert ended.code == 1
     assert ended.errors.startswith("aioinformer: ")
     assert "Traceback" not in ended.errors
+
+
+async def test_a_loop_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "uvloop.py").write_text("raise ModuleNotFoundError")
+    path = os.pathsep.join(each for each in (str(tmp_path), os.environ.get("PYTHONPATH")) if each)
+    ended = await bench("--loop", "uvloop", PYTHONPATH=path)
+    assert ended == (1, "", "aioinformer: there is no uvloop here\n")
 
 
 async def test_a_histogram_shows_every_value_once() -> None:
