@@ -13,4 +13,6 @@ def main() -> None:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
         sys.exit(f"aioinformer: the command line needs {error.name}: pip install 'aioinformer[cli]'")
+    except KeyboardInterrupt:  # as when it runs
+        return
     app(prog_name="aioinformer")

@@ -9,10 +9,12 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from aioinformer.cli import main
 from aioinformer.testing import APIServer
 from tests.kubernetes.kubectl import run_kubectl
 from tests.kubernetes.process import free_ports
@@ -186,6 +188,15 @@ async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> No
         program.signal(signal.SIGINT)
         assert await program.end() == (0, "", "")
     frozen.remove()
+
+
+async def test_ctrl_c_while_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "aioinformer.cli.app", Interrupted("app"))
+    main()
 
 
 async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
