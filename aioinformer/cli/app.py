@@ -82,6 +82,8 @@ def watch(
     ] = False,
 ) -> None:
     """Print a collection, then every change to it, until Ctrl-C."""
+    if not resource.strip():
+        raise typer.BadParameter("a resource has a name")
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("-n and -A exclude each other")
     if server is not None and (kubeconfig is not None or context is not None):

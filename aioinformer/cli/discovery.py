@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ..errors import ApiError, ConfigError
@@ -26,7 +27,7 @@ async def find_resource(client: Client, name: str) -> Resource:
         name: ``pods``, ``po``, ``deployments.apps``, ``deployments.v1.apps``, ``caves.example.com``.
 
     Raises:
-        ConfigError: The server has no such resource.
+        ConfigError: The server has no such resource; this names one that is spelt alike.
         AioInformerError: It could not be asked.
     """
     word, _, group = name.lower().partition(".")
@@ -37,7 +38,10 @@ async def find_resource(client: Client, name: str) -> Resource:
             if word in _names(each):
                 api_version = path.removeprefix("/apis/").removeprefix("/api/")
                 return Resource(api_version, each["name"], each.get("kind", ""), bool(each.get("namespaced")))
-    raise ConfigError(f"the server {client.server} has no resource {name!r}")
+    plurals = {known: each["name"] for resources in lists for each in resources for known in _names(each)}
+    alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
+    hint = "".join(f". Did you mean {each!r}?" for each in alike)
+    raise ConfigError(f"the server {client.server} has no resource {name!r}{hint}")
 
 
 async def _group_versions(client: Client, group: str) -> list[str]:

@@ -46,6 +46,8 @@ async def watch_resource(client: Client, asked: Watching) -> None:
     """
     async with client:
         resource = await find_resource(client, asked.resource)
+        if asked.namespace is not None and not resource.namespaced:
+            logger.warning("%s live in no namespace: -n makes no difference", resource.plural)
         everywhere = asked.all_namespaces or not resource.namespaced
         namespace = None if everywhere else asked.namespace or client.namespace
         printer: Printer = (

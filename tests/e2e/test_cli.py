@@ -148,6 +148,15 @@ async def test_tables(cluster: Cluster) -> None:
     assert row.split()[-1] == "app=web"
 
 
+async def test_what_lives_in_no_namespace(open_server: APIServer) -> None:
+    open_server.create("v1", "nodes", {"metadata": {"name": "node-1"}})
+    code, output, errors = await outcome(
+        "watch", "no", "-n", "one", "--server", open_server.url, "--until-synced"
+    )
+    assert (code, output.split()[4:6]) == (0, ["ADDED", "node-1"])
+    assert "nodes live in no namespace: -n makes no difference" in errors.splitlines()[0]
+
+
 async def test_all_namespaces_of_a_server_by_its_url(open_server: APIServer) -> None:
     for namespace in ("one", "two"):
         open_server.create("v1", "pods", pod("web"), namespace)
@@ -218,6 +227,11 @@ async def test_a_disk_that_is_full(open_server: APIServer) -> None:
 
 REASONS = {
     "unknown": (["watch", "cauldrons"], "has no resource 'cauldrons'"),
+    "misspelt": (["watch", "podz"], "has no resource 'podz'. Did you mean 'pods'?"),
+    "misspelt, of a group": (
+        ["watch", "leeses.coordination.k8s.io"],
+        "Did you mean 'leases.coordination.k8s.io'?",
+    ),
     "unknown group": (["watch", "caves.absent.example.com"], "has no resource 'caves.absent.example.com'"),
     "label selector": (["watch", "pods", "-l", "app in (web"], "unable to parse requirement"),
     "field selector": (["watch", "pods", "--field-selector", "data.k=1"], "data.k"),
@@ -253,6 +267,7 @@ async def test_nobody_there(tmp_path: Path) -> None:
     "args",
     [
         ["watch"],
+        ["watch", ""],
         ["watch", "pods", "-n", "a", "-A"],
         ["watch", "pods", "-o", "xml"],
         ["watch", "pods", "--full"],
