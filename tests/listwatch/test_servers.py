@@ -110,6 +110,10 @@ async def test_refusals(library: str, cluster: Cluster) -> None:
         with pytest.raises(ApiError, match=r"^list nosuchthings: 404") as caught:
             await ListWatch.for_resource(client, "v1", "nosuchthings").list()
         assert caught.value.status == 404
+        singular = ListWatch.for_resource(client, "v1", "pod")
+        for ask in (singular.list, singular.watch):
+            with pytest.raises(ApiError, match=r"^(list|watch) pod: 404 .*named by their plural"):
+                await ask(ListOptions())
         bad = ListWatch.for_resource(client, "v1", "configmaps", label_selector="a in b")
         for ask in (bad.list, bad.watch):
             with pytest.raises(ApiError) as caught:
