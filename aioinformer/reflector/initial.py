@@ -15,6 +15,7 @@ from ..codec import codec_for
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
 from ..keys import ExplicitKey, KeyFunc
 from ..objects import DECODE_ERRORS, KubeObject
+from ..turns import Turn
 
 UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
 """HTTP statuses by which a server says that it knows no ``sendInitialEvents``."""
@@ -141,8 +142,8 @@ class InitialEvents:
         self._parts.clear()
         return pieces
 
-    def take(self, batch: list[WatchEvent], decode: Callable[[WatchEvent], Any]) -> list[WatchEvent]:
-        """Take events up to the closing bookmark; returns those behind it.
+    async def take(self, batch: list[WatchEvent], decode: Callable[[WatchEvent], Any]) -> list[WatchEvent]:
+        """Take events up to the closing bookmark, in turns; returns those behind it.
 
         Args:
             batch: The events.
@@ -152,6 +153,7 @@ class InitialEvents:
             ApiError: An ERROR event.
             DecodeError: A line that says no event, or a bookmark that cannot be read: nobody knows what is missing.
         """
+        turn = Turn()
         for position, event in enumerate(batch):
             if event.type == ERROR:
                 raise status_error(event.object)
@@ -168,6 +170,8 @@ class InitialEvents:
             obj = decode(event)
             if obj is not None:
                 self._put(event.type, obj)
+            if turn.is_over():
+                await turn.pause()
         return []
 
     def _put(self, kind: str, obj: Any) -> None:

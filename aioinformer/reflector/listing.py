@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 PAGE_SIZE = 500
 
 MANY = 50_000
-"""Objects from which on one list of them would hold the event loop: where it is looked through by the garbage
-collector, and where it is let go."""
+"""Objects from which on one list of them would hold the event loop, where the garbage collector looks through it and
+where it is let go."""
 
 
 class Pieces(Sequence[Any]):
@@ -136,7 +136,8 @@ class Pager:
         answer = self._list_watch.list_chunks(options)
         try:
             while (piece := await self._next(answer)) is not None:
-                pieces.append(await self._turn_in(piece))
+                # Tuples: the garbage collector soon forgets about those of objects that it knows nothing of.
+                pieces.append(tuple(await self._turn_in(piece)))
                 token, version = piece.continue_token, piece.resource_version or version
                 answered = True
         finally:

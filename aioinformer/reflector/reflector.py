@@ -249,7 +249,7 @@ class Reflector(Running, Generic[T]):
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
-                rest = initial.take(batch, self._intake.object_of)
+                rest = await initial.take(batch, self._intake.object_of)
                 self._journal.received(len(batch) - len(rest))
                 watch.events += len(batch) - len(rest)
                 watch.give_back(rest)  # what follows the bookmark is the watch's

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from itertools import chain
 from typing import Any
 
@@ -21,6 +22,7 @@ from aioinformer.reflector.initial import (
     lacks_watch_list,
     status_error,
 )
+from aioinformer.turns import TURN
 
 from ..virtual_time import virtual_time
 from .scripted import added, bookmark, closing_bookmark, deleted, error_event, modified
@@ -42,9 +44,9 @@ class TestInitialEvents:
     @virtual_time
     async def test_gathers_until_the_closing_bookmark_and_gives_back_the_rest(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
-        assert initial.take([added("a", 1), added("b", 2)], decode) == []
+        assert await initial.take([added("a", 1), added("b", 2)], decode) == []
         assert initial.resource_version == ""
-        rest = initial.take([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
+        rest = await initial.take([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
         assert rest == [added("d", 10)]
         assert initial.is_complete
         assert initial.resource_version == "9"
@@ -54,7 +56,7 @@ class TestInitialEvents:
     async def test_changes_and_deletions_meanwhile_count(self) -> None:
         """C68."""
         initial = InitialEvents(10, meta_namespace_key_func)
-        initial.take(
+        await initial.take(
             [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("c", 5)], decode
         )
         assert keys_at(initial) == {"default/a": "3"}
@@ -64,13 +66,24 @@ class TestInitialEvents:
     async def test_other_bookmarks_close_nothing(self, value: str | None) -> None:
         """C67: the annotation must say "true"."""
         initial = InitialEvents(10, meta_namespace_key_func)
-        initial.take([bookmark(5, value)], decode)
+        await initial.take([bookmark(5, value)], decode)
         assert not initial.is_complete
+
+    async def test_others_run_while_a_large_batch_is_taken(self) -> None:
+        def slow(event: WatchEvent) -> Any:
+            time.sleep(2 * TURN)
+            return decode(event)
+
+        others: list[int] = []
+        initial = InitialEvents(10, meta_namespace_key_func)
+        asyncio.get_running_loop().call_soon(lambda: others.append(len(initial)))
+        await initial.take([added(str(number), 1) for number in range(5)], slow)
+        assert others == [1]
 
     @virtual_time
     async def test_an_error_event_is_raised(self) -> None:
         with pytest.raises(ApiError, match="Expired"):
-            InitialEvents(10, meta_namespace_key_func).take([error_event(410, "Expired")], decode)
+            await InitialEvents(10, meta_namespace_key_func).take([error_event(410, "Expired")], decode)
 
     @virtual_time
     async def test_objects_put_the_deadline_off_and_bookmarks_do_not(self) -> None:
@@ -78,9 +91,9 @@ class TestInitialEvents:
         initial = InitialEvents(10, meta_namespace_key_func)
         first = initial.deadline()
         await asyncio.sleep(4)
-        initial.take([bookmark(5)], decode)
+        await initial.take([bookmark(5)], decode)
         assert initial.deadline() == first
-        initial.take([added("a", 1)], decode)
+        await initial.take([added("a", 1)], decode)
         assert initial.deadline() == pytest.approx(first + 4)
 
     @virtual_time
@@ -89,8 +102,8 @@ class TestInitialEvents:
             return ExplicitKey(decode(event).key)
 
         initial = InitialEvents(10, meta_namespace_key_func)
-        initial.take([added("a", 1)], decode)
-        initial.take([modified("a", 2), added("b", 3)], broken)
+        await initial.take([added("a", 1)], decode)
+        await initial.take([modified("a", 2), added("b", 3)], broken)
         a, b = gathered(initial)
         assert isinstance(a, KubeObject)
         assert b == ExplicitKey("default/b")
@@ -98,7 +111,7 @@ class TestInitialEvents:
     @virtual_time
     async def test_objects_without_a_key_are_left_to_the_queue_to_refuse(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
-        initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
+        await initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
         assert gathered(initial) == [1, 2]
 
     @pytest.mark.parametrize(
@@ -115,7 +128,7 @@ class TestInitialEvents:
     async def test_what_cannot_be_read_may_have_been_anything(self, event: WatchEvent) -> None:
         """An object, or the closing bookmark: without it the collection would be taken for smaller than it is."""
         with pytest.raises(DecodeError):
-            InitialEvents(10, meta_namespace_key_func).take([added("a", 1), event], decode)
+            await InitialEvents(10, meta_namespace_key_func).take([added("a", 1), event], decode)
 
 
 def test_closing_bookmark() -> None:

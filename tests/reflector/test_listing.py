@@ -73,7 +73,7 @@ class TestPager:
     @virtual_time
     async def test_one_page_in_pieces(self) -> None:
         server = Scripted([[ListResult([pod("a")]), page(pod("b"), version=5)]])
-        assert await pager(server).list("0", 500) == Listed([[pod("a")], [pod("b")]], "5", paginated=False)
+        assert await pager(server).list("0", 500) == Listed([(pod("a"),), (pod("b"),)], "5", paginated=False)
         assert server.lists[0].limit == 500
         server.assert_closed()
 
@@ -81,7 +81,7 @@ class TestPager:
     async def test_later_pages_go_by_the_token_alone_and_the_first_names_the_version(self) -> None:
         server = Scripted([page(pod("a"), version=5, token="more"), page(pod("b"), version=6)])
         listed = await pager(server).list("3", 1)
-        assert listed == Listed([[pod("a")], [pod("b")]], "5", paginated=True)
+        assert listed == Listed([(pod("a"),), (pod("b"),)], "5", paginated=True)
         asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
         assert asked == [("3", "", 1), ("", "more", 1)]
 
@@ -89,7 +89,7 @@ class TestPager:
     async def test_an_expired_token_falls_back_to_one_full_list_at_the_same_version(self) -> None:
         """C63: "10", continue, "10" without a limit; of the abandoned pages nothing is left."""
         server = Scripted([page(pod("a"), version=5, token="more"), expired(), page(pod("b"), version=7)])
-        assert await pager(server).list("10", 1) == Listed([[pod("b")]], "7", paginated=True)
+        assert await pager(server).list("10", 1) == Listed([(pod("b"),)], "7", paginated=True)
         asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
         assert asked == [("10", "", 1), ("", "more", 1), ("10", "", 0)]
         server.assert_closed()
@@ -110,7 +110,7 @@ class TestPager:
         """Of a server that does not know what continue means the pages would have no end."""
         pages = [page(pod("a"), version=5, token=f"t{number}") for number in range(period)] * 2
         server = Scripted([*pages[: period + 1], page(pod("b"), version=7)])
-        assert await pager(server).list("10", 1) == Listed([[pod("b")]], "7")
+        assert await pager(server).list("10", 1) == Listed([(pod("b"),)], "7")
         assert server.lists[-1] == ListOptions(resource_version="10")
         assert "a continue token came twice" in caplog.text
         server.assert_closed()

@@ -240,8 +240,8 @@ MUTANTS = [
     Mutant(
         "pages after the first are lost",
         "reflector/listing.py",
-        "                pieces.append(await self._turn_in(piece))",
-        "                pieces.append(await self._turn_in(piece) if not options.continue_token else [])",
+        "                pieces.append(tuple(await self._turn_in(piece)))",
+        "                pieces.append(tuple(await self._turn_in(piece)) if not options.continue_token else ())",
     ),
     Mutant(
         "an expired continue token ends the list",
