@@ -228,7 +228,7 @@ class TestLifecycle:
         pods = subject.for_resource("v1", "pods", namespaces=["red", "blue"], label_selector="a=b")
         async with subject:
             await subject.wait_for_cache_sync()
-            assert pods.store.list_keys() == ["red/pods", "blue/pods"]
+            assert sorted(pods.store.list_keys()) == ["blue/pods", "red/pods"]
         assert transport.paths() == ["/api/v1/namespaces/red/pods", "/api/v1/namespaces/blue/pods"]
         assert {asked["labelSelector"] for _, asked in transport.asked} == {"a=b"}
 

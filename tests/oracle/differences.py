@@ -18,7 +18,7 @@ class Difference(StrEnum):
     TOMBSTONE = "A tombstone has the last state that is known here"
     LISTED_TWICE = "An object that is listed twice is added once"
     STORE_VERSION = "The store's version is that of the last object that has one"
-    PUT_BACK = "What a RealFIFO's process function puts back stays in front"
+    PUT_BACK = "What is put back into a RealFIFO comes first again"
     UNKNOWN_INDEX = "An unknown index is an error wherever it is asked for"
     INDEX_FUNC = "An index function that raises loses its own entry only"
     UNCHANGED = "An unchanged object of a relist is no news"
