@@ -166,16 +166,11 @@ class ApiError(AioInformerError):
         self.details: dict[str, Any] = dict(details or {})
         self.context = ""
         """What was asked for, set by who asked: ``"list pods in default"``."""
-        self.hint = ""
-        """What may be the matter, by who asked."""
 
     def __str__(self) -> str:
         asked = f"{self.context}: " if self.context else ""
         said = f"{self.reason or 'Unknown'}: {self.message or 'no message'}"
-        hint = f" ({self.hint})" if self.hint else ""
-        return (
-            f"{asked}{self.status} {said if len(said) <= LONGEST_TEXT else said[:LONGEST_TEXT] + '…'}{hint}"
-        )
+        return f"{asked}{self.status} {said if len(said) <= LONGEST_TEXT else said[:LONGEST_TEXT] + '…'}"
 
     @classmethod
     def from_status(cls, status: Mapping[str, Any]) -> ApiError:

@@ -116,6 +116,25 @@ def asking(what: str) -> Iterator[None]:
         raise found from error
 
 
+@contextmanager
+def network_errors() -> Iterator[None]:
+    """Around what is anybody's: what the network raises is turned into ours, all else is as it was."""
+    try:
+        yield
+    except Exception as error:
+        if (found := network_error(error)) is None:
+            raise
+        raise found from error
+
+
+def say_more(error: ApiError | TransportError, what: str) -> None:
+    """Have an error say something more."""
+    if isinstance(error, ApiError):
+        error.message = f"{error.message}; {what}"
+    else:
+        error.args = (f"{error}; {what}",)
+
+
 def _of_api_exception(error: Any) -> ApiError:
     body = error.body if error.body is not None else b""
     headers = error.headers or {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
-from ..failures import is_unverified, ours
+from ..failures import is_unverified, ours, say_more
 from ..tasks import within
 from .libraries import Library
 from .response import ResponseStream, error_of
@@ -146,7 +146,7 @@ class LibraryTransport:
             try:
                 opened = await self._renew(opened)
             except ConfigError as error:
-                _add(refused, f"the credentials could not be renewed: {error}")
+                say_more(refused, f"the credentials could not be renewed: {error}")
                 raise refused from error
             if shown is not None and shown == opened.credentials():
                 raise
@@ -277,14 +277,6 @@ def _may_be_cured(error: ApiError | TransportError) -> bool:
     if isinstance(error, ApiError):
         return error.status == 401
     return is_unverified(error.__cause__)
-
-
-def _add(error: ApiError | TransportError, what: str) -> None:
-    """Have an error say something more."""
-    if isinstance(error, ApiError):
-        error.message = f"{error.message}; {what}"
-    else:
-        error.args = (f"{error}; {what}",)
 
 
 async def _read(body: ResponseStream) -> bytes:

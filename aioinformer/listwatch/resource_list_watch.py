@@ -9,7 +9,7 @@ from typing import Any
 
 from ..api import ListOptions, ListResult
 from ..errors import ApiError
-from ..failures import asking
+from ..failures import asking, say_more
 from ..protocols import WatchStream
 from ..turns import Turn
 from .body import ListBodySplitter
@@ -96,5 +96,5 @@ class ResourceListWatch(ListWatch):
                 yield
         except ApiError as error:
             if error.status == 404 and not self._resource.plural.endswith("s"):
-                error.hint = "resources are named by their plural, like 'pods'"
+                say_more(error, "resources are named by their plural, like 'pods'")
             raise

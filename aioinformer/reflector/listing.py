@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from ..api import ListOptions, ListResult
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
-from ..failures import network_error
+from ..failures import network_errors
 from ..protocols import ListerWatcher
 from ..tasks import within
 
@@ -148,17 +148,13 @@ class Pager:
             raise TransportError("the list ended without an answer")
         return token, version
 
-    async def _next(self, pieces: Any) -> ListResult | None:
+    async def _next(self, answer: Any) -> ListResult | None:
         seconds = self._timeout
-        try:
+        with network_errors():
             async with within(
                 seconds, lambda: IdleTimeoutError(f"the list has not answered for {seconds:g} s")
             ):
-                return await anext(pieces, None)
-        except Exception as error:
-            if (found := network_error(error)) is not None:
-                raise found from error
-            raise
+                return await anext(answer, None)
 
 
 def refuses_version(error: ApiError, resource_version: str) -> bool:

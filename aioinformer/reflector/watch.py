@@ -9,7 +9,7 @@ from enum import Enum, auto
 
 from ..api import ListOptions, WatchEvent
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
-from ..failures import network_error
+from ..failures import network_error, network_errors
 from ..protocols import ListerWatcher, WatchStream
 from ..tasks import within
 from .patience import Patience
@@ -154,15 +154,11 @@ async def open_watch(
         pulse: What is known of the server's bookmarks.
     """
     started = asyncio.get_running_loop().time()
-    try:
+    with network_errors():
         async with within(
             answer_timeout, lambda: TransportError(f"no answer to a watch for {answer_timeout:g} s")
         ):
             stream = await list_watch.watch(options)
-    except Exception as error:
-        if (found := network_error(error)) is not None:
-            raise found from error
-        raise
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)
 
