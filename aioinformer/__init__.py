@@ -82,7 +82,14 @@ from .listwatch import Client, ListWatch, Transport
 from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
 from .objects import KubeObject, ObjectMeta, OwnerReference
 from .processor import Backlog, CacheMutationDetector, ListenerState, Processor, ProcessorListener
-from .protocols import KnownObjects, ListerWatcher, Queue, ReflectorBookmarkStore, ReflectorStore
+from .protocols import (
+    KnownObjects,
+    ListerWatcher,
+    Queue,
+    ReflectorBookmarkStore,
+    ReflectorStore,
+    ResourceVersionUpdater,
+)
 from .reflector import Phase, Reflector, ReflectorOptions, ReflectorState
 from .resources import (
     CachedResource,
@@ -191,6 +198,7 @@ __all__ = [
     "ReflectorOptions",
     "ReflectorState",
     "ReflectorStore",
+    "ResourceVersionUpdater",
     "RefusedError",
     "Registration",
     "RejectedObjectError",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from .api import TypeMeta
-from .decoders import FromBytes, class_of, decoder_of
+from .decoders import FromBytes, class_of, decoder_of, require_cacheable
 from .errors import DecodeError
 from .managed_fields import drop_managed_fields, lean_from_bytes
 from .objects import KubeObject, encode, is_kube_object_type
@@ -86,7 +86,19 @@ def codec_for(object_type: type[T] | None, *, drop_managed_fields: bool = False)
     if object_type is None:
         return make(None, None)
     kind: Any = class_of(object_type)
-    from_bytes: FromBytes = (
-        object_type.from_bytes if is_kube_object_type(object_type) else decoder_of(object_type)
-    )
+    if is_kube_object_type(object_type):
+        from_bytes: FromBytes = object_type.from_bytes
+    else:
+        from_bytes = decoder_of(object_type)
+        require_cacheable(object_type)
     return make(kind, lean_from_bytes(kind, from_bytes) if drop_managed_fields else from_bytes)
+
+
+def decode_bookmark(value: Any) -> Any:
+    """What a BOOKMARK has for an object: a KubeObject, or the instance of whatever type it came as.
+
+    Raises:
+        DecodeError: It cannot be read.
+    """
+    is_encoded = isinstance(value, (bytes, bytearray, memoryview, dict))
+    return codec_for(KubeObject).decode(value) if is_encoded else value

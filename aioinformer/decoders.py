@@ -30,15 +30,36 @@ def decoder_of(wanted: Any) -> FromBytes:
     """The decoder of an object type.
 
     Args:
-        wanted: dict, a ``msgspec.Struct`` with ``metadata``, or a kubernetes_asyncio (or ``kubernetes.aio``) or
-            pydantic model class.
+        wanted: dict, a ``msgspec.Struct``, or a kubernetes_asyncio (or ``kubernetes.aio``) or pydantic model class.
 
     Raises:
-        ConfigError: Objects of this type could not be cached, with the field that is missing.
+        ConfigError: It is no such type.
     """
     if not isinstance(class_of(wanted), type):
         raise ConfigError(f"an object type is a class, not {wanted!r}")
     return _decoder_of(wanted)  # classes are hashable
+
+
+def require_cacheable(wanted: Any) -> None:
+    """Find out that objects of a type could not be cached, for want of what a cache reads of them.
+
+    Raises:
+        ConfigError: It is a Struct without metadata, or without a field in it, which the message names.
+    """
+    struct = class_of(wanted)
+    if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):
+        return
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    if "metadata" not in fields:
+        raise ConfigError(f"{struct.__name__} needs a field metadata, with name and resourceVersion")
+    meta = fields["metadata"].type
+    if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
+        names = {field.encode_name: field.name for field in msgspec.structs.fields(meta)}
+        for field, attributes in _NEEDED_META.items():
+            if names.get(field) not in attributes:
+                raise ConfigError(
+                    f"{struct.__name__}.metadata ({meta.__name__}) needs {' or '.join(attributes)}"
+                )
 
 
 @lru_cache(maxsize=256)
@@ -93,19 +114,8 @@ _NEEDED_META = {"name": ("name",), "resourceVersion": ("resource_version", "reso
 
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
-    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
-    if "metadata" not in fields:
-        raise ConfigError(f"{struct.__name__} needs a field metadata, with name and resourceVersion")
-    meta = fields["metadata"].type
-    if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
-        names = {field.encode_name: field.name for field in msgspec.structs.fields(meta)}
-        for field, attributes in _NEEDED_META.items():
-            if names.get(field) not in attributes:
-                raise ConfigError(
-                    f"{struct.__name__}.metadata ({meta.__name__}) needs {' or '.join(attributes)}"
-                )
     decode = msgspec.json.Decoder(struct).decode
-    if not fields.keys() & {"apiVersion", "kind"}:
+    if not {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}:
         return lambda raw, _: decode(raw)
     return lambda raw, type_meta: decode(_with_type_meta(raw, type_meta))
 

@@ -45,6 +45,7 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
     Unpacks as ``delta_type, obj = delta``.
     """
 
+    # A plain string does as well, so types are compared by value.
     type: DeltaType
     object: Any
 

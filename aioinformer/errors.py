@@ -116,6 +116,7 @@ KNOWN_REASONS = frozenset(
         "RequestEntityTooLarge",
         "ServerTimeout",
         "ServiceUnavailable",
+        "StorageReadError",
         "Timeout",
         "TooManyRequests",
         "Unauthorized",

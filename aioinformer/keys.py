@@ -29,7 +29,7 @@ def meta_namespace_key_func(obj: Any) -> str:
         obj: A KubeObject, dict, Struct or model, or an ExplicitKey, which is its own key.
 
     Raises:
-        KeyFuncError: The object has no metadata, or no name in it.
+        KeyFuncError: The object has no metadata, or no name in it; a DeletedFinalStateUnknown has none.
     """
     if isinstance(obj, KubeObject):
         key = obj.key
@@ -38,6 +38,8 @@ def meta_namespace_key_func(obj: Any) -> str:
         return key
     if isinstance(obj, ExplicitKey):
         return str(obj)
+    if isinstance(obj, DeletedFinalStateUnknown):
+        raise KeyFuncError(obj, ValueError("a tombstone has no metadata: deletion_handling_… knows its key"))
     name, namespace = metadata_field(obj, "name", "name"), metadata_field(obj, "namespace", "namespace")
     if not isinstance(name, str) or not name:
         raise KeyFuncError(obj, ValueError("it has no metadata.name"))
@@ -107,7 +109,9 @@ def resource_version_of(obj: Any) -> str:
 
 
 def same_version(old: Any, new: Any) -> bool:
-    """Whether two states of an object have the same resourceVersion."""
+    """Whether two states of an object have the same resourceVersion, or are the same one."""
+    if old is new:
+        return True
     if type(old) is KubeObject and type(new) is KubeObject and (version := new._version):
         return (old._version or old.resource_version) == version
     kind = type(new)

@@ -71,6 +71,7 @@ class ListerWatcher(Protocol):
         ...
 
 
+@runtime_checkable
 class KnownObjects(Protocol[T_co]):
     """What a queue asks about the objects its consumer already has (client-go ``KeyListerGetter``)."""
 
@@ -111,6 +112,16 @@ class ReflectorBookmarkStore(Protocol):
         ...
 
 
+@runtime_checkable
+class ResourceVersionUpdater(Protocol):
+    """A ReflectorStore that is told how far a watch has come (client-go ``ResourceVersionUpdater``)."""
+
+    def update_resource_version(self, resource_version: str, /) -> Awaitable[None] | None:
+        """What a watch brought up to this version was given, and its bookmarks say no more."""
+        ...
+
+
+@runtime_checkable
 class Queue(Protocol):
     """A ReflectorStore that hands its changes out again (client-go ``Queue``)."""
 

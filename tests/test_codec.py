@@ -188,6 +188,15 @@ def test_types_that_could_not_be_cached_are_found_out_at_once(wrong: Any, messag
         codec_for(wrong)
 
 
+def test_what_is_only_looked_at_need_not_be_fit_for_a_cache() -> None:
+    class View(msgspec.Struct):
+        spec: Spec
+
+    assert KubeObject.from_bytes(RAW).decode(View).spec.node_name == "n"
+    with pytest.raises(ConfigError, match="View needs a field metadata"):
+        codec_for(View)
+
+
 @pytest.mark.parametrize(
     "made",
     [

@@ -50,6 +50,12 @@ def test_every_kind_of_tombstone_has_them_too() -> None:
         assert labels_of(tombstone) == labels_of(obj)
 
 
+def test_a_tombstones_key_is_asked_for_by_the_other_function() -> None:
+    """MetaNamespaceKeyFunc: "object has no meta"."""
+    with pytest.raises(KeyFuncError, match="deletion_handling"):
+        meta_namespace_key_func(DeletedFinalStateUnknown("ns/a", pod()))
+
+
 def test_a_tombstone_without_an_object_has_a_key() -> None:
     tombstone = DeletedFinalStateUnknown[Any]("ns/a", None)
     assert deletion_handling_meta_namespace_key_func(tombstone) == "ns/a"

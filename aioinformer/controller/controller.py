@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..deltas import Delta
-from ..errors import FIFOClosedError, RejectedObjectError, RequeueError
+from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, SyncTimeout
 from ..handlers import require_plain
 from ..keys import key_and_version
 from ..protocols import AtOnce, ListerWatcher, Process, Queue
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
-from ..tasks import Running, first_of, is_cancelled, settle
+from ..tasks import Running, first_of, is_cancelled, settle, within
 from ..turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,12 @@ class Controller(Running):
         self._on_progress: Callable[[], None] | None = None
 
     def __repr__(self) -> str:
-        return f"<Controller {self._reflector.name}>"
+        return f"<Controller {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """The reflector's: what logs call it."""
+        return self._reflector.name
 
     async def run(self) -> None:
         """Read and process until cancelled."""
@@ -124,9 +129,21 @@ class Controller(Running):
         """Whether everything of the first list has been processed."""
         return self._config.queue.has_synced()
 
-    async def wait_synced(self) -> None:
-        """Wait for ``has_synced``."""
-        await self._config.queue.wait_synced()
+    async def wait_synced(self, timeout: float | None = None) -> None:
+        """Wait for ``has_synced``.
+
+        Args:
+            timeout: Seconds; None waits for ever.
+
+        Raises:
+            SyncTimeout: It took longer; the message says what the reflector is doing.
+        """
+        async with within(
+            timeout,
+            lambda: SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}"),
+            self.has_synced,
+        ):
+            await self._config.queue.wait_synced()
 
     def watch_progress(self, on_progress: Callable[[], None] | None) -> None:
         """Have a function called whenever it has read or worked off something; None for nobody any more."""

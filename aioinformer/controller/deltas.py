@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from ..deltas import (
-    BOOKMARK,
     DELETED,
     REPLACED_ALL,
     SYNC_ALL,
+    BookmarkInfo,
     DeletedFinalStateUnknown,
     Delta,
     ReplacedAllInfo,
+    SyncAllInfo,
 )
 from ..errors import RejectedObjectError
 from ..keys import ExplicitKey
@@ -20,6 +21,9 @@ from ..notifications import AddNotification, DeleteNotification, Notification, U
 from ..protocols import KnownObjects
 from ..store import Store
 from ..turns import Turn
+
+_INFOS = frozenset({ReplacedAllInfo, SyncAllInfo, BookmarkInfo})
+"""What deltas about the whole collection have instead of an object."""
 
 
 def apply_deltas(
@@ -37,7 +41,7 @@ def apply_deltas(
     rejected: list[RejectedObjectError] = []
     for delta in deltas:
         kind, obj = delta.type, delta.object
-        if kind is REPLACED_ALL or kind is SYNC_ALL or kind is BOOKMARK:
+        if type(obj) in _INFOS:
             yield from (
                 each for each in _steps(store, delta, is_in_initial_list, rejected) if each is not None
             )
@@ -47,7 +51,7 @@ def apply_deltas(
         except RejectedObjectError as error:
             rejected.append(error)
             continue
-        if kind is not DELETED:
+        if kind != DELETED:
             old = store.put(key, obj, rejected)
             yield AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
             continue
@@ -107,9 +111,9 @@ def _steps(
     known: KnownObjects[Any] | None = None,
 ) -> Iterator[Notification | None]:
     """What a delta about the whole collection does; None stands for a step that has changed nothing yet."""
-    if delta.type is REPLACED_ALL:
+    if delta.type == REPLACED_ALL:
         yield from _replace(store, delta.object, is_in_initial_list, rejected, known)
-    elif delta.type is SYNC_ALL:
+    elif delta.type == SYNC_ALL:
         keys = store.list_keys() if known is None else known.list_keys()
         for key in keys:
             obj = store.get_by_key(key)

@@ -66,7 +66,7 @@ def new_informer(
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         kind = deltas[0].type
-        if kind is REPLACED_ALL or kind is SYNC_ALL:
+        if kind in (REPLACED_ALL, SYNC_ALL):
             await apply_in_turns(store, deltas[0], is_in_initial_list, tell_all)
             return
         for notification in apply_deltas(store, deltas, is_in_initial_list):

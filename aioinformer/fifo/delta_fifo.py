@@ -113,7 +113,7 @@ class DeltaState:
         key = self._key_func(delta.object)
         self.populated = True
         deltas = self.items.get(key)
-        is_deletion = delta.type is DELETED
+        is_deletion = delta.type == DELETED
         if is_deletion and deltas is None and not self._known.has(key):
             return
         if is_deletion and isinstance(delta.object, DeletedFinalStateUnknown) and delta.object.obj is None:
@@ -278,6 +278,6 @@ class _Staged:
 
 def _appended(deltas: Deltas, delta: Delta) -> Deltas:
     """The deltas with one more; of two deletions in a row one is kept."""
-    if not deltas or deltas[-1].type is not DELETED or delta.type is not DELETED:
+    if not deltas or deltas[-1].type != DELETED or delta.type != DELETED:
         return (*deltas, delta)
     return (*deltas[:-1], delta) if isinstance(deltas[-1].object, DeletedFinalStateUnknown) else deltas

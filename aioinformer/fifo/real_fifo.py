@@ -134,7 +134,7 @@ class RealState:
 
     def enqueue(self, delta: Delta) -> None:
         """Record that an object was Added, Updated or Deleted, known or not; or a Bookmark."""
-        if delta.type is BOOKMARK:
+        if delta.type == BOOKMARK:
             if self._emits_bookmarks:
                 self.queue.append(delta)
             return
@@ -145,7 +145,7 @@ class RealState:
             try:
                 delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
             except TransformError as error:
-                if delta.type is not DELETED:
+                if delta.type != DELETED:
                     raise
                 failure = error  # the deletion itself must not be lost
         self.queue.append(delta)
@@ -173,7 +173,7 @@ class RealState:
             yield
         gone: list[Delta] = []
         for queued, delta in newest.items():
-            if queued is not None and queued not in listed and delta.type is not DELETED:
+            if queued is not None and queued not in listed and delta.type != DELETED:
                 gone.append(Delta(DELETED, DeletedFinalStateUnknown(queued, delta.object)))
             yield
         for key in self._known.list_keys():

@@ -80,7 +80,7 @@ class Distributor:
 
         def process(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             kind = deltas[0].type
-            if kind is REPLACED_ALL or kind is SYNC_ALL:
+            if kind in (REPLACED_ALL, SYNC_ALL):
                 return self._handle_whole(deltas[0], is_in_initial_list, known)
             self.handle(deltas, is_in_initial_list)
             return None

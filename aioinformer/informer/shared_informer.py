@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypeVar, Unpack, runtime_checkable
 
 from ..checks import require_callable
 from ..codec import codec_for
@@ -36,6 +36,7 @@ T = TypeVar("T")
 EVERYWHERE = ""
 
 
+@runtime_checkable
 class SharedInformer(Protocol[T]):
     """What informers offer to their users; SharedIndexInformer is the class."""
 
@@ -184,7 +185,7 @@ class SharedIndexInformer(Running, Generic[T]):
         """
         if self.is_stopped:
             raise StoppedError(
-                f"{handler_name(handler)} was not added to shared informer because it has stopped already: {self.name}"
+                f"{self.name}: {handler_name(handler)} was not added to shared informer because it has stopped already"
             )
         self._require_own_loop_once_started()
         listener = ProcessorListener(

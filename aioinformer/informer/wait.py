@@ -17,7 +17,7 @@ PROGRESS_PERIOD = 10.0
 
 
 class Syncing(Protocol):
-    """An informer or a registration."""
+    """An informer, a registration, or a controller."""
 
     @property
     def name(self) -> str: ...

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from ..api import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, NO_EVENT, WatchEvent
-from ..codec import codec_for
+from ..codec import decode_bookmark
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
-from ..keys import ExplicitKey, KeyFunc
+from ..keys import ExplicitKey, KeyFunc, metadata_field, resource_version_of
 from ..objects import DECODE_ERRORS, KubeObject
 from ..turns import Turn
 
@@ -81,15 +81,20 @@ class Streaming:
         self._refusals = 0
 
 
-def is_closing(bookmark: KubeObject) -> bool:
+def is_closing(bookmark: Any) -> bool:
     """Whether a bookmark says that the initial events are complete.
 
     Raises:
         DecodeError: Its annotations cannot be read, or it is without a version to go on from.
     """
-    if bookmark.metadata.annotations.get(INITIAL_EVENTS_END) != "true":
+    annotations = (
+        bookmark.metadata.annotations
+        if isinstance(bookmark, KubeObject)
+        else metadata_field(bookmark, "annotations", "annotations") or {}
+    )
+    if annotations.get(INITIAL_EVENTS_END) != "true":
         return False
-    if not bookmark.resource_version:
+    if not resource_version_of(bookmark):
         raise DecodeError("the bookmark that closes the initial events is without a resourceVersion")
     return True
 
@@ -160,10 +165,10 @@ class InitialEvents:
             if event.type == NO_EVENT:
                 raise no_event(event.object)
             if event.type == BOOKMARK:
-                bookmark = codec_for(KubeObject).decode(event.object)
+                bookmark = decode_bookmark(event.object)
                 if is_closing(bookmark):
                     self.is_complete = True
-                    self.resource_version = bookmark.resource_version
+                    self.resource_version = resource_version_of(bookmark)
                     return batch[position + 1 :]
                 continue
             self._last_news = asyncio.get_running_loop().time()

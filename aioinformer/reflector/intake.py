@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListResult, WatchEvent
-from ..codec import Codec, codec_for
+from ..codec import Codec, codec_for, decode_bookmark
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import ApiError, DecodeError, KeyFuncError
@@ -122,13 +122,13 @@ class Intake:
                 deltas.append(Delta(delta_type, obj))
             elif kind == BOOKMARK:
                 try:
-                    obj = codec_for(KubeObject).decode(event.object)
+                    obj = decode_bookmark(event.object)
                 except DecodeError as error:
                     self._reject(error)
                     continue
                 bookmarked = True
-                if self._takes_bookmarks and obj.resource_version:
-                    deltas.append(Delta(BOOKMARK_DELTA, BookmarkInfo(obj.resource_version)))
+                if self._takes_bookmarks and (version := resource_version_of(obj)):
+                    deltas.append(Delta(BOOKMARK_DELTA, BookmarkInfo(version)))
             elif kind == ERROR:
                 failure = status_error(event.object)
                 break

@@ -27,7 +27,7 @@ from ..errors import (
     WrongEventLoopError,
 )
 from ..keys import keyed_by, meta_namespace_key_func
-from ..protocols import ListerWatcher, ReflectorBookmarkStore, ReflectorStore
+from ..protocols import ListerWatcher, ReflectorBookmarkStore, ReflectorStore, ResourceVersionUpdater
 from ..tasks import Running, first_of, is_cancelled, settle
 from ..turns import in_turns
 from .initial import InitialEvents, Streaming, lacks_watch_list
@@ -99,6 +99,7 @@ class Reflector(Running, Generic[T]):
             self._key_of,
             drop_managed_fields=options.get("drop_managed_fields") or False,
         )
+        self._version_updater = store if isinstance(store, ResourceVersionUpdater) else None
         takes_bookmarks = isinstance(store, ReflectorBookmarkStore)
         self._intake = Intake(codec, self._key_of, takes_bookmarks, self._note_rejected, options.get("pack"))
         self._resync_period = resync_period
@@ -116,7 +117,7 @@ class Reflector(Running, Generic[T]):
         self._versions = ListVersions(options.get("page_size") or 0)
         self._allowance = Allowance()
         self._pulse = Pulse(options.get("max_silence") or 0.0)
-        self._internal_errors = InternalErrorRetries(options.get("max_internal_error_retry_duration") or 0.0)
+        self._ride_out = options.get("max_internal_error_retry_duration") or 0.0
         self._retry = Retry(self._random, getattr(list_watch, "health", None))
         self._last_version = ""
         self._next_resync: float | None = None
@@ -210,7 +211,9 @@ class Reflector(Running, Generic[T]):
             self._journal.enter(Phase.LISTING)
             try:
                 return await self._watch_list()
-            except (ApiError, TransportError, DecodeError) as error:
+            except (ClientClosedError, WrongEventLoopError):
+                raise
+            except Exception as error:
                 if lacks_watch_list(error):
                     if not isinstance(
                         error, ApiError
@@ -292,6 +295,7 @@ class Reflector(Running, Generic[T]):
 
     async def _watch(self, watch: OpenWatch | None) -> None:
         """Watch, again and again, until a list is needed."""
+        internal_errors = InternalErrorRetries(self._ride_out)
         tries = 0
         while True:
             tries += 1
@@ -310,7 +314,7 @@ class Reflector(Running, Generic[T]):
                 self._journal.well()
             if ended is not None:
                 await self._note_error(ended, asked=False)
-            step = self._after(watch, ended)
+            step = self._after(watch, ended, internal_errors)
             if step is Next.RELIST:
                 # History that has expired while the server was away is no reason to wait for longer still. If it
                 # has on the very first watch after its list, it would again.
@@ -351,15 +355,15 @@ class Reflector(Running, Generic[T]):
             await watch.aclose()
         return None
 
-    def _after(self, watch: OpenWatch, ended: Exception | None) -> Next:
+    def _after(
+        self, watch: OpenWatch, ended: Exception | None, internal_errors: InternalErrorRetries
+    ) -> Next:
         now = _now()
         lived = now - watch.started
         healthy = watch.is_healthy(now)
         if healthy and not isinstance(ended, IdleTimeoutError):
             self._retry.reset()
-        ride_out = (
-            isinstance(ended, ApiError) and ended.is_internal_error and self._internal_errors.allow(now)
-        )
+        ride_out = isinstance(ended, ApiError) and ended.is_internal_error and internal_errors.allow(now)
         step = after_end(
             ended,
             lived,
@@ -389,7 +393,10 @@ class Reflector(Running, Generic[T]):
             watch.bookmark_came(_now())
         if changes.deltas:
             await self._store_deltas(changes.deltas)
-        self._last_version = changes.version or self._last_version
+        if changes.version:
+            self._last_version = changes.version
+            if self._version_updater is not None:
+                await settle(self._version_updater.update_resource_version(changes.version))
         if self.on_progress is not None:
             self.on_progress()
         if changes.failure is not None:

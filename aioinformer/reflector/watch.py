@@ -225,12 +225,12 @@ def after_end(
         return Next.RELIST
     if lived < VERY_SHORT and not events:
         return Next.RELIST
-    at_once = events and not isinstance(error, DamagedError) and allowance.take(lived)
+    at_once = not isinstance(error, DamagedError) and allowance.take(lived)
     return Next.REWATCH if at_once or healthy else Next.BACK_OFF_AND_REWATCH
 
 
 class InternalErrorRetries:
-    """How long internal errors are ridden out (client-go ``RetryWithDeadline``).
+    """How long internal errors are ridden out between two lists (client-go ``RetryWithDeadline``).
 
     Args:
         duration: Seconds from the first error on; 0 for not at all.

@@ -10,7 +10,12 @@ from typing import Any, TypeVar
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import IndexerConflictError, RejectedObjectError, UnknownIndexError
 from ..fields import field
-from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, meta_namespace_key_func
+from ..keys import (
+    KeyFunc,
+    deletion_handling_meta_namespace_key_func,
+    key_and_version,
+    meta_namespace_key_func,
+)
 from ..turns import Turn
 from .index import Index, IndexFunc, NamespaceIndex, meta_namespace_index_func
 from .store import Store
@@ -98,7 +103,7 @@ class Indexer(Store[T]):
             IndexFuncError: The index function raised for ``obj``.
         """
         index = self._index(name)
-        values = index.values_of(self.key_of(obj), obj)
+        values = index.values_of(key_and_version(obj)[0], obj)
         return self._get_all(dict.fromkeys(key for value in values for key in index.keys(value)))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:

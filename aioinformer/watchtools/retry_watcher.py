@@ -11,7 +11,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListOptions, WatchEvent
 from ..checks import require_seconds
-from ..codec import Codec, codec_for
+from ..codec import Codec, codec_for, decode_bookmark
 from ..errors import ApiError, DecodeError, TransportError
 from ..keys import resource_version_of
 from ..objects import KubeObject
@@ -226,9 +226,9 @@ class _Watches:
             raise TransportError("the watch sent a line that says no event")
         if event.type not in (ADDED, MODIFIED, DELETED, BOOKMARK):
             return _end(f"a watch event of unknown type {event.type!r}")
-        codec = codec_for(KubeObject) if event.type == BOOKMARK else self._codec
+        decode = decode_bookmark if event.type == BOOKMARK else self._codec.decode
         try:
-            obj = codec.decode(event.object)
+            obj = decode(event.object)
         except DecodeError as error:
             return _end(str(error))
         version = resource_version_of(obj)

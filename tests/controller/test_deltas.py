@@ -39,6 +39,15 @@ def test_the_store_says_what_is_new_not_the_delta(kind: DeltaType) -> None:
     assert store.list() == [NEW]
 
 
+def test_a_plain_string_is_a_type_as_well() -> None:
+    """Upstream's are strings."""
+    store: Store[Any] = Store()
+    store.add(OLD)
+    deletion: Any = "Deleted"
+    assert applied(store, (deletion, NEW)) == [DeleteNotification(NEW)]
+    assert store.list() == []
+
+
 def test_deletions_by_object_or_tombstone() -> None:
     store: Store[Any] = Store()
     store.add(OLD)

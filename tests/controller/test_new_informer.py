@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from aioinformer import DeletedFinalStateUnknown, KubeObject, ResourceEventHandlerFuncs, new_informer
+from aioinformer import (
+    DeletedFinalStateUnknown,
+    KubeObject,
+    ResourceEventHandlerFuncs,
+    SyncTimeout,
+    new_informer,
+    wait_for_cache_sync,
+)
 from aioinformer.api import WatchEvent
 from aioinformer.controller import QueueName
 
@@ -59,6 +66,18 @@ async def test_the_store_follows_and_the_handler_is_told(queue: QueueName) -> No
         ("add", "a", True), ("add", "b", True), ("add", "c", False), ("update", "a", "1", "12"),
         ("delete", "b", "KubeObject"), *(relisted if queue == "delta" else reversed(relisted)),
     ]  # fmt: skip
+
+
+@virtual_time
+async def test_it_can_be_waited_for_like_an_informer() -> None:
+    _, controller = new_informer(Scripted([5.0, page(version=10)]), KubeObject, 0.0, Told())
+    async with controller:
+        with pytest.raises(SyncTimeout, match=r"not synced after 2 s: <Controller scripted pods>: .*listing"):
+            await wait_for_cache_sync(controller, timeout=2.0)
+        with pytest.raises(SyncTimeout, match=r"scripted pods: not synced after 1 s: .*listing"):
+            await controller.wait_synced(timeout=1.0)
+        await wait_for_cache_sync(controller)
+        assert controller.has_synced()
 
 
 @virtual_time

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import builtins
 import inspect
 import re
 from collections.abc import Coroutine, Iterator
@@ -48,7 +49,8 @@ def runnable() -> list[Any]:
 async def test_code_runs(source: str, path: Path) -> None:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     code: CodeType = compile(source, path, "exec", flags, dont_inherit=True)
-    result = FunctionType(code, {"asyncio": asyncio, "__name__": path.stem})()
+    names = {"asyncio": asyncio, "__name__": path.stem, "__builtins__": builtins}
+    result = FunctionType(code, names)()
     if inspect.isawaitable(result):
         coroutine: Coroutine[Any, Any, None] = result  # type: ignore[assignment]
         await coroutine

@@ -75,3 +75,11 @@ async def test_where_known_objects_fail_the_deletion_is_kept() -> None:
     fifo = DeltaFIFO(known_objects=Broken())
     await fifo.apply([Delta(ADDED, obj("a")), Delta(DELETED, obj("b")), Delta(ADDED, obj("c"))])
     assert fifo.list_keys() == ["ns/a", "ns/b", "ns/c"]
+
+
+async def test_a_plain_string_is_a_type_as_well() -> None:
+    fifo = DeltaFIFO()
+    await fifo.apply([Delta("Deleted", obj("a"))])  # type: ignore[arg-type]
+    assert len(fifo) == 0
+    await fifo.apply([Delta("Added", obj("a")), *[Delta("Deleted", obj("a", n)) for n in (2, 3)]])  # type: ignore[arg-type]
+    assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]

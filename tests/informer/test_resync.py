@@ -57,6 +57,20 @@ class TestRelistsAndResyncs:
         assert never.resyncs == 0
 
     @virtual_time
+    async def test_an_object_without_a_version_is_no_news_either(self) -> None:
+        subject = SharedIndexInformer(Scripted([page(b'{"metadata":{"name":"a"}}', version=10)]), dict, 10.0)
+        often, never = Follower(), Follower()
+        subject.add_event_handler(
+            ResourceEventHandlerFuncs(on_update=lambda old, new: often.calls.append(""))
+        )
+        subject.add_event_handler(
+            ResourceEventHandlerFuncs(on_update=lambda old, new: never.calls.append("")), 0.0
+        )
+        async with subject:
+            await asyncio.sleep(25)
+        assert (len(often.calls), len(never.calls)) == (2, 0)
+
+    @virtual_time
     async def test_each_handler_at_its_own_period(self) -> None:
         """C46 (the shortest before the start is the check period), C48, C49 (rounded up to a multiple of it)."""
         subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 100.0)

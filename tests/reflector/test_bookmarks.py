@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from aioinformer import KubeObject, RealFIFO, Store
+from aioinformer import KubeObject, ListResult, RealFIFO, Reflector, ResourceVersionUpdater, Store, WatchEvent
+from aioinformer.api import ADDED, BOOKMARK, INITIAL_EVENTS_END
 
 from ..virtual_time import virtual_time
 from .running import content, plain_store, reflector, run_for
@@ -81,6 +83,52 @@ async def test_the_one_that_closes_a_watch_list_is_the_lists_version() -> None:
     subject = reflector(Scripted([], [stream], watch_list_semantics=True), store)
     await run_for(subject, 5)
     assert store.verbs == [("replace", (["default/a"], "10")), ("bookmark", "11"), ("bookmark", "12")]
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = "default"
+    resource_version: str = ""
+    annotations: dict[str, str] = {}
+
+
+class Typed(msgspec.Struct):
+    metadata: Meta
+
+
+@pytest.mark.parametrize("object_type", [Typed, None])
+@pytest.mark.parametrize("streamed", [False, True])
+@virtual_time
+async def test_one_of_the_object_type_is_one_too(object_type: type[Typed] | None, streamed: bool) -> None:
+    """C66, as TestReflectorListAndWatch and TestWatchList send them."""
+    ending = Meta(resource_version="10", annotations={INITIAL_EVENTS_END: "true"})
+    initial = [WatchEvent(ADDED, Typed(Meta("a", resource_version="9"))), WatchEvent(BOOKMARK, Typed(ending))]
+    store = WithBookmarks()
+    server = Scripted(
+        [ListResult([Typed(Meta("a", resource_version="9"))], "10")],
+        [[*(initial if streamed else ()), WatchEvent(BOOKMARK, Typed(Meta(resource_version="20"))), FOREVER]],
+        watch_list_semantics=streamed,
+    )
+    subject = Reflector(server, object_type, store)
+    await run_for(subject, 5)
+    assert [verb for verb, _ in store.verbs] == ["replace", "bookmark"]
+    assert store.verbs[1] == ("bookmark", "20")
+    assert subject.last_sync_resource_version == "20"
+    assert (len(server.lists), subject.state.rejected) == (0 if streamed else 1, 0)
+
+
+class Updated(Recorder):
+    def update_resource_version(self, resource_version: str) -> None:
+        self.verbs.append(("version", resource_version))
+
+
+@virtual_time
+async def test_c66_a_store_is_told_how_far_the_watch_has_come() -> None:
+    """TestReflectorResourceVersionUpdate."""
+    store = Updated()
+    assert isinstance(store, ResourceVersionUpdater)
+    await run_for(reflector(Scripted([page(version=10)], [[*EVENTS[:2], FOREVER]]), store), 5)
+    assert store.verbs[1:] == [("add", "default/b"), ("version", "11"), ("version", "12")]
 
 
 @virtual_time

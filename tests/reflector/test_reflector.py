@@ -317,6 +317,13 @@ class TestTargets:
         task.cancel()
         await asyncio.wait({task})
 
+    @virtual_time
+    async def test_c77_nor_is_that_ridden_out(self) -> None:
+        """It is no internal error (apierrors ``knownReasons``)."""
+        server = Scripted([page(version=10), page(version=20)], [[error_event(500, "StorageReadError")]])
+        await run_for(reflector(server, max_internal_error_retry_duration=60.0), 5)
+        assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
+
     @pytest.mark.parametrize("watch_list", [False, True])
     @virtual_time
     async def test_c77_what_could_not_be_read_and_was_deleted_anyway_is_replaced_away(
@@ -324,7 +331,7 @@ class TestTargets:
     ) -> None:
         """C77, TestReflectorReplacesStoreOnUnsafeDelete: the watch says no more than that it cannot read it."""
         unsafe = error_event(
-            500, "StoreReadError", "failed to prepare current and previous objects: corrupt object"
+            500, "StorageReadError", "failed to prepare current and previous objects: corrupt object"
         )
         first, then = [pod("corrupt", 1), pod("kept", 2)], [pod("kept", 2)]
         if watch_list:
@@ -348,7 +355,7 @@ class TestTargets:
         await asyncio.wait({task})
         assert set(popped[3:]) == {(DeltaType.SYNC, "default/kept"), (DeltaType.DELETED, "default/corrupt")}
         assert known.get_by_key("default/corrupt") is None
-        assert "StoreReadError" in str(errors)
+        assert "StorageReadError" in str(errors)
         server.assert_closed()
 
     @virtual_time

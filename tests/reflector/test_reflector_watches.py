@@ -139,8 +139,14 @@ class TestEndsOfWatches:
         assert server.delays() == pytest.approx([0, 1.8, 2.6, 4.2])
 
     @virtual_time
+    async def test_silent_watches_that_a_proxy_ends_are_opened_again_at_once(self) -> None:
+        server = Scripted([page(version=10)], [[3.0]] * 100)
+        await run_for(reflector(server), 100)
+        assert server.delays() == pytest.approx([0] + [3.0] * 33)
+
+    @virtual_time
     async def test_a_healthy_watch_resets_the_backoff(self) -> None:
-        short: list[Step] = [2.0]
+        short: list[Step] = [2.0, too_many_requests()]
         watches: list[Sequence[Step]] = [short, short, short, short, [added("a", 12), 6.0], short]
         server = Scripted([page(version=10)], watches)
         await run_for(reflector(server), 300)
@@ -187,6 +193,17 @@ class TestEndsOfWatches:
         await run_for(reflector(server, max_internal_error_retry_duration=10.0), 40)
         # At 0, 0.8, 2.4, 5.6: watched on; at 12: more than 10 s since the first, listed.
         assert server.versions()[:7] == [("list", "0"), *[("watch", "10")] * 5, ("list", "10")]
+
+    @virtual_time
+    async def test_each_list_gives_them_their_time_anew(self) -> None:
+        """C71 TestRetryInternalError: the deadline is a watch's, and a list begins another."""
+        lists = [page(version=10), page(version=11), page(version=12)]
+        gone: list[Step] = [error_event(410, "Gone")]
+        failing: list[Sequence[Step]] = [[8.0, error_event(500, "InternalError")]] * 2
+        server = Scripted(lists, [[error_event(500, "InternalError")], gone, *failing])
+        await run_for(reflector(server, max_internal_error_retry_duration=10.0), 25)
+        called = [verb for verb, _ in server.versions()]
+        assert called == ["list", "watch", "watch", "list", "watch", "watch", "watch"]
 
     @virtual_time
     async def test_a_silent_watch_is_taken_for_half_open(self) -> None:

@@ -77,8 +77,12 @@ class TestAfterEnd:
         assert self.after(None, lived=0.1, events=1, healthy=False) is Next.REWATCH
         assert self.after(TransportError("cut"), lived=0.1, events=1, healthy=False) is Next.REWATCH
 
-    def test_not_one_without_events_or_of_damaged_bytes(self) -> None:
-        assert self.after(None, lived=4.9, events=0, healthy=False) is Next.BACK_OFF_AND_REWATCH
+    def test_so_is_one_that_was_silent_for_a_second(self) -> None:
+        """Upstream's rule, too."""
+        assert self.after(None, lived=1.0, events=0, healthy=False) is Next.REWATCH
+        assert self.after(TransportError("cut"), lived=1.0, events=0, healthy=False) is Next.REWATCH
+
+    def test_not_one_of_damaged_bytes(self) -> None:
         damaged = DamagedError("a bit was turned")
         assert self.after(damaged, lived=4.9, events=9, healthy=False) is Next.BACK_OFF_AND_REWATCH
 

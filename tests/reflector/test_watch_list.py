@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioinformer.api import NO_EVENT, NOT_OLDER_THAN, ListOptions, WatchEvent
-from aioinformer.errors import ApiError, DecodeError, TransportError
+from aioinformer.errors import ApiError, DamagedError, DecodeError, TransportError
 
 from ..virtual_time import virtual_time
 from .running import Errors, content, plain_store, reflector, run_for
@@ -162,7 +162,7 @@ class TestWatchList:
     @virtual_time
     async def test_a_retry_after_that_a_list_went_around_is_forgotten(self) -> None:
         refused = ApiError(503, "ServiceUnavailable", "", {"retryAfterSeconds": 25})
-        server = self.server(refused, [2.0], lists=[page(version=5)])
+        server = self.server(refused, [2.0, DamagedError("a bit was turned")], lists=[page(version=5)])
         await run_for(reflector(server), 60)
         assert server.versions() == [("watch", ""), ("list", "0"), ("watch", "5"), ("watch", "5")]
         assert server.delays() == pytest.approx([0, 0, 2.8])
@@ -276,9 +276,21 @@ class TestWatchList:
                 raise OSError("disk full")
 
         errors = Errors()
-        server = self.server([closing_bookmark(9), FOREVER], [closing_bookmark(9), FOREVER])
-        await run_for(reflector(server, Full(), watch_error_handler=errors), 1)
+        server = self.server([closing_bookmark(9), FOREVER], lists=[page(version=5)])
+        await run_for(reflector(server, Full(), watch_error_handler=errors), 0.5)
         assert str(errors) == "disk full; disk full"
+        assert server.versions() == [("watch", ""), ("list", "0")]
+        server.assert_closed()
+
+    @pytest.mark.parametrize("where", ["opening", "stream"])
+    @virtual_time
+    async def test_whatever_somebodys_own_watch_function_raises_it_lists(self, where: str) -> None:
+        """TestWatchList: "returning any other error … forces fallback"."""
+        errors, surprise = Errors(), TypeError("unexpected keyword argument")
+        server = self.server(surprise if where == "opening" else [surprise], lists=[page(version=5)])
+        await run_for(reflector(server, watch_error_handler=errors), 10)
+        assert server.versions() == [("watch", ""), ("list", "0"), ("watch", "5")]
+        assert errors.errors == [surprise]
         server.assert_closed()
 
     @virtual_time

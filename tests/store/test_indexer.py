@@ -64,6 +64,14 @@ def test_index_gives_what_shares_a_value_each_once(indexer: Indexer[Any]) -> Non
     assert indexer.index("colour", painted("not-stored")) == []
 
 
+def test_the_object_that_is_asked_for_needs_no_name() -> None:
+    """As upstream's listers ask: by an ObjectMeta that has a namespace and no name."""
+    indexer: Indexer[Any] = Indexer(indexers={NAMESPACE_INDEX: meta_namespace_index_func})
+    indexer.add(pod("a"))
+    example: Any = {"metadata": {"namespace": "ns"}}
+    assert indexer.index(NAMESPACE_INDEX, example) == [pod("a")]
+
+
 def test_c37_stale_values_go_and_empty_buckets_with_them(indexer: Indexer[Any]) -> None:
     """C37 TestThreadSafeStoreIndexingFunctionsWithMultipleValues."""
     indexer.add(painted("a", "red", "blue"))
