@@ -185,7 +185,7 @@ class Controller(Running):
         def guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             try:
                 result = process(deltas, is_in_initial_list)
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:  # nobody cancels us where nothing is awaited
                 self._note_failure(deltas, error)
                 return None
             if result is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ def transformed(transformer: Transformer | None, key: str, obj: Any) -> Any:
         if changed is None:
             raise TypeError("it returned None; it must return the object")
         return changed
-    except Exception as error:
+    except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
         raise TransformError(key, resource_version_of(obj), error) from error
 
 

@@ -307,7 +307,7 @@ class LeaderElector:
         if record.holder == self.identity and started < self._seen_at + record.duration:
             try:
                 self._see(await self._write(lock.update, self._kept(wanted)))
-                return True
+                return self._record.holder == self.identity
             except (ApiError, TransportError) as error:
                 logger.debug("%s: not renewed at once: %s", self, error)
         spec = await lock.read()
@@ -328,7 +328,7 @@ class LeaderElector:
             self._see(await self._write(lock.create if spec is None else lock.update, wanted))
         except (AlreadyExistsError, ConflictError):
             return False
-        return True
+        return self._record.holder == self.identity
 
     async def _write(self, verb: Callable[[Record], Awaitable[Spec]], wanted: Record) -> Spec:
         self._asked = True

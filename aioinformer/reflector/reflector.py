@@ -454,7 +454,9 @@ class Reflector(Running, Generic[T]):
             return
         try:
             await settle(self._watch_error_handler(self, error))
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            if is_cancelled():
+                raise
             logger.exception("%s: the watch error handler failed on: %s", self.name, error)
 
     def _note_rejected(self, error: RejectedObjectError | DecodeError) -> None:

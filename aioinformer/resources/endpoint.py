@@ -10,11 +10,12 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ..codec import Codec
-from ..errors import ConfigError, DecodeError
+from ..errors import ConfigError, DecodeError, TransportError
 from ..failures import asking
 from ..listwatch import Client
 from ..listwatch.transport import JSON, Change, Query
 from ..objects import DECODE_ERRORS, KubeObject, encode
+from ..tasks import within
 from .addresses import Addresses
 from .encoding import fields_of
 from .refusals import refusing
@@ -51,8 +52,10 @@ class Endpoint(Generic[T]):
 
     async def read(self, key: str) -> bytes:
         """An object as the server has it now."""
+        seconds = self.timeout
         with refusing("get", str(self), key):
-            return await self.client.get(self.addresses.of(key), timeout=self.timeout)
+            async with within(seconds, lambda: TransportError(f"no answer within {seconds:g} s")):
+                return await self.client.get(self.addresses.of(key), timeout=seconds)
 
     async def write(
         self,
@@ -94,6 +97,26 @@ class Endpoint(Generic[T]):
         """An answer as an object."""
         return self.codec.decode(body)
 
+    def seen(self, key: str, body: bytes, *, or_status: bool = False) -> Seen:
+        """What an answer says of the life of an object.
+
+        Args:
+            key: The object's; ``"namespace/"``, or ``""``, where the server was left to give it a name.
+            body: The answer.
+            or_status: Whether a Status will do, which stands for one that is gone.
+
+        Raises:
+            DecodeError: It is about another one, or about none.
+        """
+        seen = seen_of(body)
+        is_named = bool(key) and not key.endswith("/")
+        is_it = seen.key == key if is_named else seen.key.startswith(key) and seen.key != key
+        if not is_it and not (or_status and seen.is_status):
+            raise DecodeError(
+                f"the answer is about {seen.key or 'no object'}, and {body[:80]!r} is how it begins"
+            )
+        return seen
+
     def of_type(self, obj: Any) -> T:
         """An object of any form in the resource's; one that has it is given back."""
         object_type = self.codec.object_type
@@ -119,6 +142,8 @@ class Endpoint(Generic[T]):
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
+    name: str | None = None
+    namespace: str | None = None
     uid: str = ""
     finalizers: list[str] | None = None
     deletion_timestamp: str | None = None
@@ -132,6 +157,7 @@ class _Spec(msgspec.Struct):
 class _Answer(msgspec.Struct):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     kind: str = ""
+    status: msgspec.Raw = msgspec.Raw()
     details: Any = None
 
 
@@ -148,16 +174,20 @@ class Seen:
     """What an answer says of an object's life.
 
     Attributes:
+        key: Which object it is about; ``""`` where it does not say.
         uid: Which of those that had its name it is.
         finalizers: Those in its metadata.
         is_deleted: Whether its deletion was asked for.
         is_kept: Whether finalizers or a grace time keep it.
+        is_status: Whether it is not an object, but the Status that stands for one that is gone.
     """
 
+    key: str
     uid: str
     finalizers: tuple[str, ...]
     is_deleted: bool
     is_kept: bool
+    is_status: bool = False
 
     @property
     def is_gone(self) -> bool:
@@ -178,12 +208,14 @@ def seen_of(body: bytes) -> Seen:
         raise DecodeError(f"the answer is no object: {error}") from error
     metadata = answer.metadata
     if answer.kind == "Status":
+        if bytes(answer.status) == b'"Failure"':
+            raise DecodeError(f"the answer is a failure, though its HTTP status is not: {body[:200]!r}")
         details = answer.details if isinstance(answer.details, dict) else {}
-        return Seen(str(details.get("uid") or ""), (), True, False)
+        return Seen("", str(details.get("uid") or ""), (), True, False, is_status=True)
+    key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name or ""
     is_kept = bool(metadata.finalizers or metadata.deletion_grace_period_seconds or is_to_be_emptied)
-    return Seen(
-        metadata.uid, tuple(metadata.finalizers or ()), metadata.deletion_timestamp is not None, is_kept
-    )
+    is_deleted = metadata.deletion_timestamp is not None
+    return Seen(key, metadata.uid, tuple(metadata.finalizers or ()), is_deleted, is_kept)
 
 
 def _said(fields: dict[str, Any]) -> dict[str, Any]:

@@ -101,8 +101,10 @@ class Resource(Writes[T]):
             DecodeError: The answer is not of the object type.
         """
         endpoint = self._endpoint
-        body = await endpoint.read(endpoint.addresses.key_of(key))
+        key = endpoint.addresses.key_of(key)
+        body = await endpoint.read(key)
         with endpoint.asking("get", key):
+            endpoint.seen(key, body)
             return endpoint.decode(body)
 
     async def list(

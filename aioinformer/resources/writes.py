@@ -7,9 +7,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 from ..checks import require_count
 from ..errors import ConfigError
-from ..keys import meta_namespace_key_func, uid_of
+from ..keys import uid_of
 from .encoding import require_whole
-from .endpoint import Endpoint, seen_of
+from .endpoint import Endpoint
 from .finalizing import Finalizers, Settling, SpecFinalizers
 from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
@@ -190,7 +190,7 @@ class Writes(Generic[T]):
         options = _delete_options(uid, resource_version, propagation_policy, grace_period)
         body = await endpoint.write("delete", key, "DELETE", options)
         with endpoint.asking("delete", key):
-            seen = seen_of(body)
+            seen = endpoint.seen(key, body, or_status=True)
         if seen.is_deleted and seen.is_kept:
             return self._wrote("delete", key, body)
         self._note_removed(key, seen.uid or uid)
@@ -262,7 +262,7 @@ class Writes(Generic[T]):
             return endpoint.of_type(found)
         key, verb = endpoint.addresses.key_of(target), settling.verb(name, wanted=wanted)
         with endpoint.asking(verb, key):
-            seen = seen_of(found)
+            seen = endpoint.seen(key, found, or_status=True)
         if seen.is_gone:
             self._note_removed(key, seen.uid)
             return None
@@ -285,9 +285,10 @@ class Writes(Generic[T]):
     def _wrote(self, verb: str, key: str, body: bytes) -> T:
         """The object that an answer brings."""
         with self._endpoint.asking(verb, key):
-            obj, seen = self._endpoint.decode(body), seen_of(body)
+            seen = self._endpoint.seen(key, body)
+            obj = self._endpoint.decode(body)
         if seen.is_gone:
-            self._note_removed(meta_namespace_key_func(obj), seen.uid)
+            self._note_removed(seen.key, seen.uid)
         else:
             self._note_written(obj)
         return obj

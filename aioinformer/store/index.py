@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -56,7 +57,7 @@ class Index:
             if isinstance(values, str):
                 raise TypeError(f"it returned {values!r}; it must return a list of strings")
             return tuple(dict.fromkeys(values))
-        except Exception as error:
+        except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
             raise IndexFuncError(self.name, key, error) from error
 
     def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:

@@ -126,6 +126,16 @@ async def test_processing_that_fails_is_logged_with_key_and_version_and_dropped(
 
 
 @virtual_time
+async def test_processing_that_asks_for_the_result_of_what_was_cancelled_elsewhere() -> None:
+    def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        raise asyncio.CancelledError
+
+    async with controller(Scripted([page(pod("a", 7), pod("b"), version=10)]), process) as subject:
+        await subject.wait_synced()
+    assert subject.failed == 2
+
+
+@virtual_time
 async def test_async_processing_that_fails_too(caplog: pytest.LogCaptureFixture) -> None:
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         await asyncio.sleep(0)

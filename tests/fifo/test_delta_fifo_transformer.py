@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from typing import Any
 
 import pytest
@@ -40,13 +41,13 @@ async def test_c14_what_is_transformed_and_what_is_not() -> None:
     assert len(calls) == 6
 
 
-@pytest.mark.parametrize("wrong", ["raises", "None"])
-async def test_one_that_fails_loses_neither_deletions_nor_others(wrong: str) -> None:
+@pytest.mark.parametrize("wrong", [ValueError("no"), CancelledError("somebody else"), None], ids=repr)
+async def test_one_that_fails_loses_neither_deletions_nor_others(wrong: BaseException | None) -> None:
     def transform(what: Any) -> Any:
         if what.name != "bad":
             return what
-        if wrong == "raises":
-            raise ValueError("no")
+        if wrong is not None:
+            raise wrong
         return None
 
     fifo = DeltaFIFO(known_objects=known(obj("bad")), transformer=transform)

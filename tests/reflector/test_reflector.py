@@ -158,6 +158,18 @@ class TestListing:
         assert server.versions() == [("list", "0"), ("watch", "1")]
 
     @virtual_time
+    async def test_nor_does_one_in_the_watch_error_handler_end_it(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def cancelled_elsewhere(reflector: object, error: Exception) -> None:
+            raise asyncio.CancelledError
+
+        server = Scripted([OSError("down"), page(version=1)])
+        await run_for(reflector(server, watch_error_handler=cancelled_elsewhere), 10)
+        assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
+        assert "the watch error handler failed on: down" in caplog.text
+
+    @virtual_time
     async def test_a_list_that_never_answers_is_given_up(self) -> None:
         errors = Errors()
         server = Scripted([1000.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -133,3 +134,54 @@ async def test_an_answer_of_another_kind_is_an_error_of_this_package(verb: str, 
 async def test_no_object_is_told_of() -> None:
     with pytest.raises(DecodeError, match="delete configmaps default/a: the answer is no object"):
         await maps(Server(then=b"<html>")).delete("default/a")
+
+
+ABOUT_OTHERS = {
+    "a list": b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"5"},"items":[]}',
+    "another object": b'{"kind":"ConfigMap","metadata":{"name":"b","namespace":"default"}}',
+    "one of another namespace": b'{"kind":"ConfigMap","metadata":{"name":"a","namespace":"other"}}',
+    "a failure": b'{"kind":"Status","metadata":{},"status":"Failure","message":"no"}',
+}
+
+
+@pytest.mark.parametrize("answer", ABOUT_OTHERS.values(), ids=ABOUT_OTHERS)
+@pytest.mark.parametrize("verb", VERBS)
+@virtual_time
+async def test_an_answer_about_something_else_is_not_taken_for_the_object(verb: str, answer: bytes) -> None:
+    """As when a write was redirected, or a connection is out of step: nobody knows what was done."""
+    with pytest.raises(DecodeError, match=r"configmaps default/a: the answer is (about|a failure)"):
+        await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "apply"])
+@virtual_time
+async def test_nor_is_a_success_that_brings_no_object(verb: str) -> None:
+    answer = b'{"kind":"Status","metadata":{},"status":"Success"}'
+    with pytest.raises(DecodeError, match="configmaps default/a: the answer is about no object"):
+        await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
+
+
+@virtual_time
+async def test_the_server_may_choose_the_name() -> None:
+    wanted = {"metadata": {"generateName": "a-", "namespace": "default"}}
+    made = await maps(Server(then=b'{"metadata":{"name":"a-x7","namespace":"default"}}')).create(wanted)
+    assert made.key == "default/a-x7"
+    with pytest.raises(DecodeError, match="about other/a-x7"):
+        await maps(Server(then=b'{"metadata":{"name":"a-x7","namespace":"other"}}')).create(wanted)
+
+
+class Dripping(FakeTransport):
+    """Answers a byte at a time, and never to the end: a timeout for silence never passes."""
+
+    async def get(self, *args: Any, **options: Any) -> bytes:
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+
+@pytest.mark.parametrize("verb", ["get", "ensure_finalizer"])
+@virtual_time
+async def test_a_read_ends_in_its_time_whatever_comes(verb: str) -> None:
+    started = asyncio.get_running_loop().time()
+    with pytest.raises(TransportError, match=r"get configmaps default/a: no answer within 3 s"):
+        await VERBS[verb](Resource(Client(Dripping()), "v1", "configmaps", timeout=3.0))
+    assert asyncio.get_running_loop().time() - started == 3.0

@@ -127,6 +127,11 @@ def test_c36_reading_an_unknown_index(indexer: Indexer[Any]) -> None:
             read()
 
 
+def cancelled_elsewhere(obj: Any) -> list[str]:
+    """As of somebody's task whose result is asked for."""
+    raise asyncio.CancelledError
+
+
 BROKEN: list[Any] = [
     lambda obj: str(1 / 0),
     lambda obj: "red",  # a string is a list of letters: never meant
@@ -134,10 +139,13 @@ BROKEN: list[Any] = [
     lambda obj: 5,
     lambda obj: [["unhashable"]],
     lambda obj: (str(1 // number) for number in (1, 0)),
+    cancelled_elsewhere,
 ]
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=["raises", "str", "None", "int", "unhashable", "midway"])
+@pytest.mark.parametrize(
+    "broken", BROKEN, ids=["raises", "str", "None", "int", "unhashable", "midway", "cancelled"]
+)
 class TestC36FailingFunctions:
     """C36: upstream panics; here the object is stored and in every index but that one."""
 
