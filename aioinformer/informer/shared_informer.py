@@ -221,7 +221,7 @@ class SharedIndexInformer(Running, Generic[T]):
         Cancellation: the handler is removed all the same.
 
         Raises:
-            InformerError: Called from inside that handler, which it would wait for.
+            InformerError: Called from inside that handler, or in a task that its call has begun.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         if registration._listener.is_inside_handler():
@@ -328,7 +328,7 @@ class SharedIndexInformer(Running, Generic[T]):
         """Find out that somebody is about to wait for their own end.
 
         Raises:
-            InformerError: Called from inside one of the informer's handlers.
+            InformerError: Called from inside one of the informer's handlers, or in a task that its call has begun.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         self.require_own_loop()

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from inspect import isawaitable
 from time import perf_counter
 from typing import Any, Generic, TypeVar
@@ -39,6 +40,9 @@ SLOW_CALL_DEPTH = 1024
 """Notifications that may wait without a warning."""
 WARN_EVERY = 10.0
 """Seconds between warnings about one handler."""
+
+_inside: ContextVar[object] = ContextVar("inside a handler's call", default=None)
+"""The call that began what runs now. Tasks inherit it, such as those that ``asyncio.wait_for`` and ``gather`` make."""
 
 
 class ProcessorListener(Generic[T]):
@@ -95,6 +99,7 @@ class ProcessorListener(Generic[T]):
         self._added = self._delivered = self._failed = self._high_water = 0  # what is lost was never added
         self._lost = 0
         self._handling: Notification | None = None
+        self._call: object = None  # that of an async handler which goes on
         self._handling_since = 0.0
         self._next_warning = 0.0
         self._depth_at_last_look = 0
@@ -178,8 +183,8 @@ class ProcessorListener(Generic[T]):
         await self._ended.wait()
 
     def is_inside_handler(self) -> bool:
-        """Whether the running task is the one that calls the handler."""
-        return self._run_task is not None and self._run_task is asyncio.current_task()
+        """Whether what runs was begun by a call of the handler that has not ended, in whatever task."""
+        return self._call is not None and self._call is _inside.get()
 
     def has_synced(self) -> bool:
         """Whether the handler has returned from the last add of the initial list; never, if it was stopped before
@@ -232,6 +237,8 @@ class ProcessorListener(Generic[T]):
             try:
                 result = notification.deliver(self.handler)
                 if result is not None and isawaitable(result):
+                    self._call = object()  # and nothing more, as whoever inherits it may outlive the call
+                    _inside.set(self._call)
                     await (result if self._steps is None else self._steps.timing(result))
                     if task.cancelling():  # which the handler has swallowed
                         raise asyncio.CancelledError
@@ -242,7 +249,7 @@ class ProcessorListener(Generic[T]):
                     raise
                 self._note_failure(notification, error)  # the handler's own doing, not ours
             finally:
-                self._handling = None
+                self._handling = self._call = None
             self._delivered += 1
             if notification.is_in_initial_list:
                 self._note_initial_delivered()

@@ -45,7 +45,7 @@ class Processor(Running):
         return True
 
     def is_inside_handler(self) -> bool:
-        """Whether the running task is one that calls a handler."""
+        """Whether what runs was begun by a handler's call that has not ended, in whatever task."""
         return any(listener.is_inside_handler() for listener in self._running)
 
     def distribute(self, notification: Notification, is_sync: bool) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
+
+import pytest
 
 from aioinformer import (
     KubeObject,
@@ -16,6 +20,16 @@ from ..reflector.scripted import (
 
 KEPT: dict[str, Any] = {}
 """How objects are kept, where a test does not say: the fixture ``kept`` sets it."""
+
+By = Callable[[Coroutine[Any, Any, None]], Awaitable[object]]
+
+BY: list[Any] = [
+    pytest.param(lambda coroutine: coroutine, id="itself"),
+    pytest.param(lambda coroutine: asyncio.wait_for(coroutine, 100), id="wait_for"),
+    pytest.param(asyncio.gather, id="gather"),
+    pytest.param(asyncio.shield, id="shield"),
+]
+"""How something is awaited: in the task that runs, or in one of its own."""
 
 
 def informer(server: Scripted, **options: Any) -> SharedIndexInformer[KubeObject]:

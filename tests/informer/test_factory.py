@@ -25,6 +25,7 @@ from aioinformer.fifo import RealFIFO
 
 from ..virtual_time import settled, virtual_time
 from .handlers import Follower
+from .subject import BY, By
 
 Query = Any
 
@@ -375,17 +376,36 @@ class TestMistakes:
         await subject.wait_for_cache_sync(timeout=1)
         assert caplog.messages == ["not waiting for pods, which was never started: call start()"]
 
+    @pytest.mark.parametrize("by", BY)
     @virtual_time
-    async def test_stopping_from_inside_a_handler_is_refused_rather_than_hang(self) -> None:
+    async def test_stopping_from_inside_a_handler_is_refused_rather_than_hang(self, by: By) -> None:
         subject = factory(FakeTransport())
         refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def stop(obj: KubeObject, is_in_initial_list: bool) -> None:
             try:
-                await subject.shutdown()
+                await by(subject.shutdown())
             except InformerError as error:
                 refused.set_result(str(error))
 
         subject.for_resource("v1", "pods").add_event_handler(ResourceEventHandlerFuncs(on_add=stop))
         async with subject:
             assert "inside its own handler" in await refused
+
+    @virtual_time
+    async def test_what_a_handler_has_begun_may_stop_it_once_the_call_is_over(self) -> None:
+        subject = factory(FakeTransport())
+        stopping: list[asyncio.Task[None]] = []
+
+        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            stopping.append(asyncio.create_task(stop()))
+
+        async def stop() -> None:
+            await asyncio.sleep(1)
+            await subject.shutdown()
+
+        pods = subject.for_resource("v1", "pods")
+        pods.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+        async with subject:
+            await pods.wait_stopped()
+            await stopping[0]

@@ -27,6 +27,7 @@ from ..reflector.scripted import FOREVER, Scripted, Step, Stream, added, modifie
 from ..steps import until
 from ..virtual_time import VirtualTimeLoop, cancel_after, run, settled, virtual_time
 from .handlers import Follower
+from .subject import BY, By
 
 
 def informer(*names: str, watch: list[Step] | None = None) -> SharedIndexInformer[KubeObject]:
@@ -238,8 +239,9 @@ class TestShuttingDown:
             await subject.shut_down_event_handler(registration)
             assert not follower._busy
 
+    @pytest.mark.parametrize("by", BY)
     @virtual_time
-    async def test_w17_from_inside_itself_it_is_refused_from_another_handler_it_waits(self) -> None:
+    async def test_w17_from_inside_itself_it_is_refused_from_another_handler_it_waits(self, by: By) -> None:
         """W17: upstream deadlocks."""
         errors: list[InformerError] = []
         waited: list[float] = []
@@ -247,12 +249,12 @@ class TestShuttingDown:
 
         async def mine(obj: KubeObject, is_in_initial_list: bool) -> None:
             try:
-                await subject.shut_down_event_handler(registrations[0])
+                await by(subject.shut_down_event_handler(registrations[0]))
             except InformerError as error:
                 errors.append(error)
 
         async def others(obj: KubeObject, is_in_initial_list: bool) -> None:
-            await subject.shut_down_event_handler(registrations[1])
+            await by(subject.shut_down_event_handler(registrations[1]))
             waited.append(loop.time() - started)
 
         subject = informer("a")

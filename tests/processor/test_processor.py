@@ -287,7 +287,7 @@ class TestComingAndGoing:
         processor = Processor()
         inside: list[bool] = []
 
-        def on_add(name: str) -> None:
+        async def on_add(name: str) -> None:
             processor.remove_listener(listener)
             inside.append(processor.is_inside_handler())
 
@@ -299,6 +299,41 @@ class TestComingAndGoing:
             await listener.wait_ended()
             await until(lambda: not processor._running)
         assert inside == [True]
+
+    async def test_a_task_is_inside_until_the_call_that_began_it_has_ended(self) -> None:
+        processor = Processor()
+        inside: list[bool] = []
+        outlives: list[asyncio.Task[None]] = []
+        ended, next_call = asyncio.Event(), asyncio.Event()
+
+        async def look() -> None:
+            inside.append(processor.is_inside_handler())
+
+        async def background() -> None:
+            await look()
+            await ended.wait()
+            await look()
+            await next_call.wait()
+            await look()
+
+        async def on_add(name: str) -> None:
+            if outlives:
+                next_call.set()
+                await outlives[0]
+            else:
+                outlives.append(asyncio.create_task(background()))
+                await asyncio.gather(look())
+
+        listener = listening(on_add)
+        processor.add_listener(listener)
+        async with running(processor.run()):
+            processor.distribute(news(), False)
+            await until(lambda: listener.state.delivered == 1)
+            ended.set()
+            await until(lambda: len(inside) == 3)
+            processor.distribute(news(), False)
+            await until(lambda: len(inside) == 4)
+        assert inside == [True, True, False, False]
 
 
 class TestResync:
