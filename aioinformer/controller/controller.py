@@ -165,6 +165,11 @@ class Controller(Running):
         return self._reflector.last_sync_resource_version
 
     @property
+    def restores(self) -> int:
+        """How often a list has gone back to a lower version, as after a restore of etcd."""
+        return self._reflector.restores
+
+    @property
     def state(self) -> ReflectorState:
         """What its reflector is doing."""
         return self._reflector.state

@@ -20,16 +20,28 @@ class Goal:
     A collection has reached a version once its reflector has read that far and all that was queued by then has
     been worked off. An object is there earlier: as soon as the store has it at its version.
 
+    A list at a lower version than was read before it, as after a restore of etcd, has undone what was written, and may
+    never be followed by what is waited for. So a goal of before it is reached once it was worked off: to show what the
+    server has now is all that a cache can do.
+
     Args:
         version: The resourceVersion.
         key: Of the object, or None for the collection.
         namespace: The object's, or None.
+        restores: How many such lists there were by now, in each namespace that had any.
     """
 
-    def __init__(self, version: str, key: str | None = None, namespace: str | None = None) -> None:
+    def __init__(
+        self,
+        version: str,
+        key: str | None = None,
+        namespace: str | None = None,
+        restores: Mapping[str, int] | None = None,
+    ) -> None:
         self.version = version
         self.key = key
         self.namespace = namespace
+        self.restores = restores or {}
         self.number = number_of(version)
         self._is_reached = False
         self._worked_off_at: dict[str, int] = {}  # of the collections that have read far enough
@@ -41,19 +53,22 @@ class Goal:
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
         by_each = [self._is_reached_by(*each) for each in controllers.items()]
-        return self._is_stored(store) or (bool(by_each) and all(by_each))
+        return self._is_shown(store) or (bool(by_each) and all(by_each))
 
-    def _is_stored(self, store: Store[Any]) -> bool:
+    def _is_shown(self, store: Store[Any]) -> bool:
         obj = None if self.key is None else store.get_by_key(self.key)
         return obj is not None and number_of(resource_version_of(obj)) >= self.number
 
     def _is_reached_by(self, namespace: str, controller: Controller) -> bool:
         goal = self._worked_off_at.get(namespace)
         if goal is None:
-            if number_of(controller.last_sync_resource_version) < self.number:
+            if not self._is_read(controller) and controller.restores == self.restores.get(namespace, 0):
                 return False
             goal = self._worked_off_at[namespace] = controller.worked_off + controller.unfinished
         return controller.worked_off >= goal
+
+    def _is_read(self, controller: Controller) -> bool:
+        return number_of(controller.last_sync_resource_version) >= self.number
 
 
 class Gone(Goal):
@@ -62,15 +77,19 @@ class Gone(Goal):
     Args:
         key: The object's.
         uid: What tells it from others of its name; ``""`` where that is not known.
+        restores: As of any goal.
     """
 
-    def __init__(self, key: str, uid: str) -> None:
-        super().__init__("", key, split_meta_namespace_key(key)[0])
+    def __init__(self, key: str, uid: str, restores: Mapping[str, int] | None = None) -> None:
+        super().__init__("", key, split_meta_namespace_key(key)[0], restores)
         self.uid = uid
 
-    def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
+    def _is_shown(self, store: Store[Any]) -> bool:
         obj = store.get_by_key(self.key or "")
         return obj is None or ("" != self.uid != uid_of(obj) != "")
+
+    def _is_read(self, controller: Controller) -> bool:
+        return False  # a restore may bring it back, and nothing else is known of it
 
 
 class VersionWaits:
@@ -119,7 +138,7 @@ class VersionWaits:
         """
         if isinstance(written, str):
             require_version("what to wait for", written)
-            return Goal(written)
+            return Goal(written, restores=self._restores())
         key = self._store.key_of(written)
         version = resource_version_of(written)
         require_version(f"metadata.resourceVersion of {key}", version)
@@ -128,7 +147,11 @@ class VersionWaits:
             raise ConfigError(
                 f"{self._name} reads the namespaces {', '.join(self._namespaces)}; {key} is in none of them"
             )
-        return Goal(version, key, namespace)
+        return Goal(version, key, namespace, self._restores())
+
+    def gone(self, key: str, uid: str) -> Gone:
+        """To wait for the deletion of an object; its uid, ``""`` where that is not known."""
+        return Gone(key, uid, self._restores())
 
     def reads(self, namespace: str) -> bool:
         """Whether objects of a namespace are read here."""
@@ -168,10 +191,15 @@ class VersionWaits:
 
     def _wake(self) -> None:
         read = max(number_of(each.last_sync_resource_version) for each in self._controllers.values())
+        restores = self._restores()
         for future, goal in self._waiting.items():
             # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
-            if goal.number <= read and not future.done() and self.is_reached(goal):
+            may_be = goal.number <= read or goal.restores != restores
+            if may_be and not future.done() and self.is_reached(goal):
                 future.set_result(None)
+
+    def _restores(self) -> dict[str, int]:
+        return {namespace: each.restores for namespace, each in self._controllers.items() if each.restores}
 
     def _concerned(self, goal: Goal) -> Mapping[str, Controller]:
         """The controllers that have to get there."""

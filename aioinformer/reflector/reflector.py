@@ -30,6 +30,7 @@ from ..keys import keyed_by, meta_namespace_key_func
 from ..protocols import ListerWatcher, ReflectorBookmarkStore, ReflectorStore, ResourceVersionUpdater
 from ..tasks import Running, first_of, is_cancelled, settle
 from ..turns import in_turns
+from ..versions import number_of
 from .initial import InitialEvents, Streaming, lacks_watch_list
 from .intake import Intake
 from .journal import Journal
@@ -124,6 +125,8 @@ class Reflector(Running, Generic[T]):
         self._journal = Journal(self.name)
         self._list_at_once = False
         self._listed_at = 0.0
+        self.restores = 0
+        """How often a list has gone back to a lower version, as after a restore of etcd."""
         self.on_progress: Callable[[], None] | None = None
         """Called after ``last_sync_resource_version`` may have moved; must not raise."""
 
@@ -278,6 +281,8 @@ class Reflector(Running, Generic[T]):
             await settle(replace(listed.objects, listed.resource_version))
         except RejectedObjectError as error:
             self._note_rejected(error)
+        if number_of(listed.resource_version) < number_of(self._last_version):
+            self.restores += 1
         self._last_version = listed.resource_version
         self._listed_at = _now()
         self._retry.succeeded()

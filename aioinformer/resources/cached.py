@@ -130,7 +130,11 @@ class CachedResource(Writes[T]):
             return
         goal, uid = waits.goal_of(obj), uid_of(obj)
         # Answers may come in another order than that in which the server gave them.
-        newest = [each for each in self._written.get(goal.key or "", ()) if each.number > version]
+        newest = [
+            each
+            for each in self._written.get(goal.key or "", ())
+            if each.number > version and each.restores == goal.restores
+        ]
         removed = [
             each
             for each in self._written.get(goal.key or "", ())
@@ -142,7 +146,7 @@ class CachedResource(Writes[T]):
         if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):
             # Behind what was written to it: who has not seen it come takes it for gone already.
             before = [each for each in self._written.get(key, ()) if not isinstance(each, Gone)]
-            self._note(key, [*before, Gone(key, uid)])
+            self._note(key, [*before, self.informer.version_waits.gone(key, uid)])
 
     def _note(self, key: str, goals: builtins.list[Goal]) -> None:
         self._written[key] = goals

@@ -11,14 +11,18 @@ import msgspec
 import pytest
 
 from aioinformer import (
+    CachedResource,
+    Client,
     ConfigError,
     KeyFuncError,
     KubeObject,
+    Resource,
     SharedIndexInformer,
     StoppedError,
     SyncTimeout,
     VersionTimeout,
 )
+from aioinformer.codec import codec_for
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -50,6 +54,9 @@ def running(*steps: Step) -> SharedIndexInformer[KubeObject]:
     return informer(Scripted([page(pod("a", 1), version=10)], [[*steps, FOREVER]]))
 
 
+decode = codec_for(KubeObject).decode
+
+
 def now() -> float:
     return asyncio.get_running_loop().time()
 
@@ -62,6 +69,62 @@ class Meta(msgspec.Struct, rename="camel"):
 
 class Pod(msgspec.Struct):
     metadata: Meta
+
+
+class TestARestore:
+    """Versions go back, as in an etcd that was restored: what was written before it is undone."""
+
+    def restored(self) -> SharedIndexInformer[KubeObject]:
+        """An informer that has seen version 12, and lists at 5 after ten seconds."""
+        watch: list[Step] = [modified("a", 11), deleted("b", 12), 10.0, error_event(410, "Gone")]
+        first = page(pod("a", 1), pod("b", 2), version=10)
+        then = page(pod("a", 1), pod("b", 2), version=5)
+        return informer(Scripted([first, then], [watch, [9.0, modified("a", 6), FOREVER]]))
+
+    @virtual_time
+    async def test_whoever_waits_waits_for_the_list_and_no_longer(self) -> None:
+        subject = self.restored()
+        async with subject:
+            await subject.wait_synced()
+            await subject.wait_for(written("a", 11))
+            started = now()
+            waiting = [
+                asyncio.create_task(subject.wait_for(what, timeout=60)) for what in (written("a", 13), "13")
+            ]
+            found, nothing = await asyncio.gather(*waiting)
+            assert found is not None
+            assert (found.resource_version, nothing) == ("1", None)
+            assert now() - started == pytest.approx(10, abs=2)
+            assert cached(subject) == {"default/a": "1", "default/b": "2"}
+
+    @virtual_time
+    async def test_what_was_seen_and_not_asked_for_is_not_waited_for(self) -> None:
+        subject = self.restored()
+        async with subject, Client.from_url("http://localhost:1") as client:
+            maps = CachedResource(Resource(client, "v1", "pods"), subject)
+            await subject.wait_synced()
+            maps._note_written(decode(pod("a", 11)))
+            maps._note_removed("default/b", "")
+            await subject.wait_for("12")
+            await asyncio.sleep(15)
+            assert subject.last_sync_resource_version == "5"
+            started = now()
+            assert [obj.resource_version for obj in await maps.list()] == ["1", "2"]
+            assert now() == started
+            assert not maps._written
+
+    @virtual_time
+    async def test_what_is_written_after_it_is_waited_for(self) -> None:
+        subject = self.restored()
+        async with subject, Client.from_url("http://localhost:1") as client:
+            maps = CachedResource(Resource(client, "v1", "pods"), subject)
+            await subject.wait_synced()
+            maps._note_written(decode(pod("a", 13)))
+            await subject.wait_for("12")
+            await asyncio.sleep(15)
+            assert subject.last_sync_resource_version == "5"
+            maps._note_written(decode(pod("a", 6)))
+            assert (await maps.get("default/a")).resource_version == "6"
 
 
 class TestAnObject:
