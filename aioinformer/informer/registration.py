@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import StoppedError, SyncTimeout
 from ..processor import ListenerState, ProcessorListener
-from ..tasks import within
+from ..tasks import first_of, within
 from .wait import Syncing
+
+
+class Informer(Syncing, Protocol):
+    """Whose handler it is."""
+
+    def require_own_loop(self) -> None: ...
 
 
 class Registration:
     """What ``add_event_handler`` gives: the handle to ask about, and to remove, a handler."""
 
-    def __init__(self, listener: ProcessorListener[Any], informer: Syncing) -> None:
+    def __init__(self, listener: ProcessorListener[Any], informer: Informer) -> None:
         self._listener = listener
         self._informer = informer
 
@@ -45,12 +51,13 @@ class Registration:
                 key that it stands at.
             StoppedError: The informer stopped, or the handler was removed, before.
         """
+        self._informer.require_own_loop()
         async with within(
             timeout,
             lambda: SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}"),
             self.has_synced,
         ):
-            await self._informer.wait_synced()
+            await first_of(self._informer.wait_synced(), self._listener.wait_stopped())
             await self._listener.wait_initial_delivered()
         if not self.has_synced():
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")

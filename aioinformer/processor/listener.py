@@ -95,6 +95,7 @@ class ProcessorListener(Generic[T]):
         self._initial_delivered.set()
         self._initial_pending = 0
         self._stopping = False
+        self._stopped = asyncio.Event()  # the same, for who waits
         self._left_early = False
         self._added = self._delivered = self._failed = self._high_water = 0  # what is lost was never added
         self._lost = 0
@@ -136,6 +137,7 @@ class ProcessorListener(Generic[T]):
             self._stopping = True
             self._left_early = not self._upstream_synced()
         self._pending.clear()
+        self._stopped.set()
         self._wake.set()
         self._room.set()
         self._initial_delivered.set()  # what was dropped is not to be waited for
@@ -177,6 +179,10 @@ class ProcessorListener(Generic[T]):
         while self.is_full:
             self._room.clear()
             await self._room.wait()
+
+    async def wait_stopped(self) -> None:
+        """Wait for ``stop``."""
+        await self._stopped.wait()
 
     async def wait_ended(self) -> None:
         """Wait until no call is running any more, nor will be; at once where ``run`` has not begun."""

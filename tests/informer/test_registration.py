@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from aioinformer import (
     SharedIndexInformer,
     StoppedError,
     SyncTimeout,
+    TransportError,
     WrongEventLoopError,
 )
 from aioinformer.controller import QueueName
@@ -185,6 +187,19 @@ class TestRemoving:
         async with subject:
             await asyncio.sleep(10)
             assert len(subject.state.handlers) == 1
+
+    @pytest.mark.parametrize("started", [False, True])
+    @virtual_time
+    async def test_while_there_is_no_server_whoever_waits_for_it_is_told(self, started: bool) -> None:
+        subject = SharedIndexInformer(Scripted([TransportError("no connection")] * 100), KubeObject)
+        registration = subject.add_event_handler(Follower())
+        waiting = asyncio.create_task(registration.wait_synced())
+        async with subject if started else nullcontext():
+            await asyncio.sleep(1)
+            subject.remove_event_handler(registration)
+            for wait in (waiting, registration.wait_synced()):
+                with pytest.raises(StoppedError, match="stopped or removed before it had synced"):
+                    await asyncio.wait_for(wait, 1)
 
 
 class TestShuttingDown:
@@ -530,7 +545,7 @@ class TestSyncing:
 
     @virtual_time
     async def test_no_time_at_all_is_enough_for_what_has_synced(self) -> None:
-        subject = informer("a")
+        subject = SharedIndexInformer(Scripted([1.0, page(pod("a"), version=10)]), KubeObject)
         registration = subject.add_event_handler(Follower())
         async with subject:
             with pytest.raises(SyncTimeout):
