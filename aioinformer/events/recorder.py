@@ -274,7 +274,7 @@ class EventRecorder(Running):
         tidy_at = loop.time() + FINISH_TIME
         while True:
             if loop.time() >= tidy_at:
-                self._cache.tidy(loop.time())
+                self._cache.tidy(loop.time(), self._queue_limit)
                 tidy_at = loop.time() + FINISH_TIME
             if self._cache.queue:
                 await asyncio.sleep(await self._send(next(iter(self._cache.queue))))

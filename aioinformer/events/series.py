@@ -101,16 +101,23 @@ class SeriesCache:
         if self.known.get(series.key) is series:
             del self.known[series.key]
 
-    def tidy(self, now: float) -> None:
-        """End what has not come for a while, and queue what the server is to be told again."""
+    def tidy(self, now: float, limit: int) -> None:
+        """End what has not come for a while, and queue what the server is to be told again.
+
+        Args:
+            now: The loop's time.
+            limit: How many may wait. What finds no room is left as it is, for the next time.
+        """
         for series in list(self.known.values()):
-            if now - series.heard >= FINISH_TIME:
+            is_over = now - series.heard >= FINISH_TIME
+            if is_over and series.count <= series.told:
                 series.is_over = True
-                if series.count > series.told:
-                    self.queue[series] = None
-                elif series not in self.queue:
+                if series not in self.queue:
                     self.forget(series)
-            elif series.told > 1 and now - series.refreshed >= REFRESH_TIME:
+            elif (is_over or (series.told > 1 and now - series.refreshed >= REFRESH_TIME)) and (
+                series in self.queue or len(self.queue) < limit
+            ):
+                series.is_over = is_over
                 self.queue[series] = None
 
     def finish(self) -> None:

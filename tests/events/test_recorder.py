@@ -213,6 +213,23 @@ async def test_w27_a_full_queue_drops_what_is_new_and_counts_it(world: Simulatio
 
 
 @simulated
+async def test_series_that_end_in_an_outage_wait_for_room(world: Simulation) -> None:
+    """They end together, more of them than may wait; none is lost."""
+    async with recorder(world, queue_limit=10) as subject:
+        for number in range(25):
+            for _ in range(3):
+                subject.event(about(f"o{number}"), "Normal", "Reason", "")
+                await idle(subject)
+        world.network.refuse()
+        await asyncio.sleep(2 * FINISH_TIME)
+        assert subject.state.queued == 10
+        world.network.accept()
+        await asyncio.sleep(4 * FINISH_TIME)
+        assert subject.state.series == subject.state.dropped == 0
+        assert [event["series"]["count"] for event in events(world)] == [3] * 25
+
+
+@simulated
 async def test_an_outage_is_outlasted(world: Simulation) -> None:
     async with recorder(world) as subject:
         world.network.refuse()
