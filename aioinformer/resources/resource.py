@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from ..api import ListOptions
 from ..checks import require_seconds, require_text
 from ..codec import codec_for
-from ..errors import ApiError, ConfigError
+from ..errors import ApiError, ConfigError, DecodeError
 from ..listwatch import Client
 from ..listwatch.resource import Resource as Collection
 from ..listwatch.resource_list_watch import ResourceListWatch
@@ -122,7 +122,7 @@ class Resource(Writes[T]):
             RefusedError: It may not be read, or a selector is wrong.
             ApiError: The server failed.
             TransportError: No usable answer came.
-            DecodeError: The answer is no list, or an object in it is not of the object type.
+            DecodeError: The answer is no list, has no end, or an object in it is not of the object type.
         """
         addresses = self._endpoint.addresses
         collection = addresses.collection
@@ -144,6 +144,7 @@ class Resource(Writes[T]):
         decode = self._endpoint.codec.decode
         objects: builtins.list[T] = []
         options = ListOptions(limit=size)
+        tokens: set[str] = set()
         while True:
             token = ""
             pieces: Any = list_watch.list_chunks(options)
@@ -153,4 +154,7 @@ class Resource(Writes[T]):
                     token = piece.continue_token
             if not token:
                 return objects
+            if token in tokens:  # the same pages would come again and again
+                raise DecodeError("the list has no end: a continue token has come a second time")
+            tokens.add(token)
             options = ListOptions(limit=size, continue_token=token)

@@ -62,6 +62,15 @@ async def test_a_list_whose_objects_are_of_another_type_leaves_no_connection_ope
     assert not transport.bodies
 
 
+@virtual_time
+async def test_a_list_without_an_end_is_an_error() -> None:
+    page = b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"same"},"items":[]}'
+    server = Server(then=page)
+    with pytest.raises(DecodeError, match=r"^list configmaps: the list has no end"):
+        await maps(server).list()
+    assert len(server.asked) == 2
+
+
 @pytest.mark.parametrize(("namespace", "path"), [(None, "/api/v1/pods"), ("", "/api/v1/pods")])
 @virtual_time
 async def test_all_namespaces(namespace: str | None, path: str) -> None:
