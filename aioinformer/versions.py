@@ -9,12 +9,15 @@ NONE = -1
 
 
 def number_of(version: str) -> int:
-    """A resourceVersion as a number to compare; NONE for ``""`` and for what a server made up otherwise."""
-    return int(version) if version.isascii() and version.isdecimal() else NONE
+    """A resourceVersion as a number to compare; NONE for ``""`` and for what a server made up otherwise.
+
+    The digits are read as hexadecimal ones: in the same order, and without Python's limit of 4300 decimal ones.
+    """
+    return int(version, 16) if version.isascii() and version.isdecimal() else NONE
 
 
 def require_version(what: str, version: object) -> int:
-    """The number of a resourceVersion that is to be waited for, or watched from.
+    """As ``number_of``, of a resourceVersion that is to be waited for, or watched from.
 
     Raises:
         ConfigError: It is none that an object or a list could have: ``""``, ``"0"``, no string, no number.
@@ -24,4 +27,4 @@ def require_version(what: str, version: object) -> int:
             f"{what} must be a resourceVersion that the server gave with an object or a list, which is a number "
             f"above 0, not {version!r}"
         )
-    return int(version)
+    return number_of(version)
