@@ -118,7 +118,8 @@ class Store(Generic[T]):
         """Nothing to do: a store is what others are synced with."""
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts.values()))
+        parts = builtins.list(self._parts.values())  # in one step, as other threads ask, too
+        return sum(map(len, parts))
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.get_by_key(key) is not None

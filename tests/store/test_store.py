@@ -225,6 +225,17 @@ class TestParts:
         store.replace([pod("c", "z")])
         assert list(parts) == [[]]
 
+    def test_they_may_change_while_another_thread_counts(self, store: Store[KubeObject]) -> None:
+        class Interrupted(dict[str, KubeObject]):
+            """Where the counting thread is when the event loop's has its turn."""
+
+            def __len__(self) -> int:
+                store.add(pod("b", "y"))
+                return super().__len__()
+
+        store._parts["x"] = Interrupted(a=pod("a", "x"))
+        assert len(store) == 1
+
 
 class TestInTurns:
     @virtual_time
