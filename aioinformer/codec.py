@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from .api import TypeMeta
-from .decoders import FromBytes, class_of, decoder_of, require_cacheable
+from .decoders import FromBytes, class_of, decoder_of, require_cacheable, without_rest
 from .errors import DecodeError
 from .managed_fields import drop_managed_fields, lean_from_bytes
 from .objects import KubeObject, encode, is_kube_object_type
@@ -40,7 +40,13 @@ class Codec(Generic[T]):
         if self._from_bytes is None:
             return value  # type: ignore[no-any-return]
         if type(value) is bytes:
-            return self._from_bytes(value, type_meta)  # type: ignore[no-any-return]
+            try:
+                return self._from_bytes(value, type_meta)  # type: ignore[no-any-return]
+            except DecodeError:
+                alone = without_rest(value)
+                if alone is None:
+                    raise
+            return self._from_bytes(alone, type_meta)  # type: ignore[no-any-return]
         assert self.object_type is not None
         if isinstance(value, self.object_type) and not isinstance(value, dict):
             return value

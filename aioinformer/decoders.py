@@ -20,6 +20,25 @@ DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no JSON, not of the wanted shape, or nested too deeply."""
 
 
+class _Line(msgspec.Struct):
+    object: msgspec.Raw
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+
+
+def without_rest(raw: bytes) -> bytes | None:
+    """What is left of an object that could not be decoded without the fields behind it; None where there are none.
+
+    Watches give them: who cuts an object out of its line, down to the closing brace, does not look for where it ends.
+    """
+    try:
+        alone = bytes(_decode_line(b'{"object":%s}' % raw).object)
+    except DECODE_ERRORS:
+        return None
+    return alone if len(alone) < len(raw) else None
+
+
 def class_of(object_type: Any) -> Any:
     """The class that objects of a type are instances of: dict for ``dict[str, Any]`` and for a TypedDict."""
     found = get_origin(object_type) or object_type

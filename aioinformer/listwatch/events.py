@@ -40,8 +40,9 @@ def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
     """The events of these lines; of a line that says none, NO_EVENT with the line.
 
     In the layout that API servers send, the object is what stands between a fixed head and the closing brace: it
-    is cut out and not parsed, as whoever decodes it later checks all of it. Any other layout is parsed. Objects
-    stay bytes, save the Status of an ERROR, which is decoded. Blank lines are passed over.
+    is cut out and not parsed, as whoever decodes it later checks all of it, and drops what fields stand behind it
+    (``decoders.without_rest``). Any other layout is parsed. Objects stay bytes, save the Status of an ERROR, which
+    is decoded. Blank lines are passed over.
     """
     events: list[WatchEvent] = []
     for buffer, start, end in lines:

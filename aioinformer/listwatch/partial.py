@@ -12,7 +12,7 @@ from typing import Any, Self
 import msgspec
 
 from ..api import ERROR, ListResult, WatchEvent
-from ..objects import DECODE_ERRORS
+from ..decoders import DECODE_ERRORS, without_rest
 
 _AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 
@@ -38,7 +38,8 @@ def partial_object(raw: bytes) -> bytes:
     try:
         found = _decode(raw)
     except DECODE_ERRORS:
-        return raw  # whoever decodes it says what is wrong
+        alone = without_rest(raw)
+        return raw if alone is None else partial_object(alone)  # whoever decodes it says what is wrong
     return raw if found.kind == KIND else _HEAD + bytes(found.metadata) + b"}"
 
 

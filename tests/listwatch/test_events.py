@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, TransportError, WatchEvent
+from aioinformer import DecodeError, KubeObject, TransportError, WatchEvent
 from aioinformer.api import NO_EVENT
+from aioinformer.codec import codec_for, decode_bookmark
 from aioinformer.listwatch.events import LONGEST_BATCH, EventStream, decode_lines
 from aioinformer.listwatch.lines import LONGEST_OBJECT, Span
+from aioinformer.listwatch.partial import partial_object
 
 from ..steps import running
 from .streams import EVENT, Chunks
@@ -76,6 +78,30 @@ def test_a_line_that_says_no_event_is_given_as_it_is(line: bytes) -> None:
 
 def test_what_is_wrong_inside_an_object_is_left_to_who_decodes_it() -> None:
     assert decoded([b'{"type":"ADDED","object":{"a":1}']) == [WatchEvent("ADDED", b'{"a":1')]
+
+
+@pytest.mark.parametrize("behind", [b',"seen":1', b',"extra":{"a":[1]}', b', "x": null, "y": {}', b" "])
+@pytest.mark.parametrize("drop_managed_fields", [False, True])
+def test_fields_behind_an_object_are_dropped_by_who_decodes_it(
+    behind: bytes, drop_managed_fields: bool
+) -> None:
+    raw = b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","resourceVersion":"7"},"spec":{}}'
+    [event, mark] = decoded(
+        [b'{"type":"%s","object":%s%s}' % (type_, raw, behind) for type_ in (b"DELETED", b"BOOKMARK")]
+    )
+    assert (event.type, mark.type) == ("DELETED", "BOOKMARK")
+    lean = {"drop_managed_fields": drop_managed_fields}
+    assert codec_for(KubeObject, **lean).decode(event.object) == KubeObject.from_bytes(raw)
+    assert codec_for(dict[str, Any], **lean).decode(event.object) == json.loads(raw)
+    assert decode_bookmark(mark.object).resource_version == "7"
+    assert partial_object(event.object).endswith(b'"metadata":{"name":"a","resourceVersion":"7"}}')
+
+
+@pytest.mark.parametrize("behind", [b"}", b",", b',"seen"', b"{}", b',"seen":1}{"a":2'])
+def test_what_is_no_field_behind_an_object_is_malformed(behind: bytes) -> None:
+    [event] = decoded([b'{"type":"ADDED","object":{"metadata":{"name":"a"}}%s}' % behind])
+    with pytest.raises(DecodeError):
+        codec_for(KubeObject).decode(event.object)
 
 
 def test_other_types_and_errors_without_a_status_are_given_too() -> None:
