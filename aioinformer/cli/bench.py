@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from ..informer import SharedIndexInformer
 from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..tracing import STAGES, StageTimes, Trace, Tracer
-from .load import LABELS, SENT
+from .load import SELECTOR, SENT
 from .output import Screen, printing
 
 WARM_UP = 1.0
@@ -56,6 +57,8 @@ class _Latencies(ResourceEventHandler[KubeObject]):
         self.stages = StageTimes(traces=10_000_000)
         self.received: list[int] = []
         self.totals: list[int] = []
+        self.seconds = 0.0
+        self._begun: int | None = None
         self._sent: dict[tuple[str, str], int] = {}
         self._arrived = asyncio.Event()
         self._wanted = 0
@@ -67,6 +70,8 @@ class _Latencies(ResourceEventHandler[KubeObject]):
         sent = self._sent.pop((trace.key, trace.resource_version), None)
         if sent is None:
             return
+        if self._begun is not None:
+            self.seconds = (trace.finished - self._begun) / 1e9
         self.stages(trace)
         self.received.append(trace.received - sent)
         self.totals.append(trace.finished - sent)
@@ -74,7 +79,8 @@ class _Latencies(ResourceEventHandler[KubeObject]):
             self._arrived.set()
 
     def begin(self) -> None:
-        """Forget what was measured."""
+        """Forget the warm-up."""
+        self._begun = time.monotonic_ns()
         self.stages = StageTimes(traces=10_000_000)
         self.received.clear()
         self.totals.clear()
@@ -98,27 +104,42 @@ async def run_benchmark(benchmark: Benchmark) -> None:
     Raises:
         AioInformerError: The server could not be used, or changes did not arrive.
     """
-    async with _load(benchmark) as load:
-        latencies = _Latencies()
-        async with Client.from_url(load.url) as client:
-            selector = ",".join(f"{name}={value}" for name, value in LABELS.items())
-            informer = SharedIndexInformer(
-                ListWatch.for_resource(client, "v1", "configmaps", benchmark.namespace, selector),
-                KubeObject,
-                tracer=Tracer(latencies.traced),
-            )
-            registration = informer.add_event_handler(latencies)
-            async with informer:
-                await registration.wait_synced(PATIENCE)
-                for seconds in (WARM_UP, benchmark.seconds):
-                    latencies.begin()
-                    changes = await load.change(benchmark.rate, seconds)
-                    if not await latencies.have_arrived(changes):
-                        raise AioInformerError(
-                            f"of {changes} changes {len(latencies.totals)} have arrived: {informer.state}"
-                        )
+    latencies = _Latencies()
+    try:
+        await _measure(benchmark, latencies)
+    except asyncio.CancelledError:
+        with printing():
+            if latencies.seconds:
+                print(f"interrupted after {latencies.seconds:.1f} s")  # noqa: T201
+                _report(Screen(), benchmark, latencies, latencies.seconds)
+            else:
+                print("interrupted before anything was measured", file=sys.stderr)  # noqa: T201
+        raise
     with printing():
-        _report(Screen(), benchmark, latencies)
+        _report(Screen(), benchmark, latencies, benchmark.seconds)
+
+
+async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
+    async with _load(benchmark) as load, Client.from_url(load.url) as client:
+        informer = SharedIndexInformer(
+            ListWatch.for_resource(client, "v1", "configmaps", benchmark.namespace, SELECTOR),
+            KubeObject,
+            tracer=Tracer(latencies.traced),
+        )
+        registration = informer.add_event_handler(latencies)
+        async with informer:
+            await registration.wait_synced(PATIENCE)
+
+            async def change(seconds: float) -> None:
+                changes = await load.change(benchmark.rate, seconds)
+                if not await latencies.have_arrived(changes):
+                    raise AioInformerError(
+                        f"of {changes} changes {len(latencies.totals)} have arrived: {informer.state}"
+                    )
+
+            await change(WARM_UP)
+            latencies.begin()
+            await change(benchmark.seconds)
 
 
 class _Load:
@@ -157,6 +178,7 @@ async def _load(benchmark: Benchmark) -> AsyncIterator[_Load]:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for this process, which then ends that one
     )
     try:
         load = _Load(process)
@@ -164,7 +186,7 @@ async def _load(benchmark: Benchmark) -> AsyncIterator[_Load]:
         yield load
     finally:
         assert process.stdin is not None
-        process.stdin.close()  # it removes what it has made
+        process.stdin.close()  # it ends, and removes what it has made
         try:
             await asyncio.wait_for(process.communicate(), PATIENCE)
         except TimeoutError:
@@ -172,10 +194,10 @@ async def _load(benchmark: Benchmark) -> AsyncIterator[_Load]:
             await process.wait()
 
 
-def _report(console: Screen, benchmark: Benchmark, latencies: _Latencies) -> None:
+def _report(console: Screen, benchmark: Benchmark, latencies: _Latencies, seconds: float) -> None:
     changes = len(latencies.totals)
     console.print(
-        f"{changes:,} changes of {benchmark.objects:,} objects, {changes / benchmark.seconds:,.0f} a second, "
+        f"{changes:,} changes of {benchmark.objects:,} objects, {changes / seconds:,.0f} a second, "
         f"{benchmark.loop}; from the change at the server to the end of the handler",
         highlight=False,
     )

@@ -2,26 +2,29 @@
 
 Run as ``python -m aioinformer.cli.load SERVER NAMESPACE OBJECTS``, where SERVER is a URL or ``embedded``. It makes the
 objects, says where they are, and on a line ``RATE SECONDS`` changes them and says how many changes it made. With the
-end of its input it removes them.
+end of its input, and when told to end, it stops at once and removes them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
-from ..errors import AioInformerError
+from ..errors import AioInformerError, NotFoundError
 from ..listwatch import Client
 from ..resources import Resource
+from ..tasks import first_of
 from ..testing import APIServer
 
 EMBEDDED = "embedded"
 LABELS = {"app.kubernetes.io/managed-by": "aioinformer-bench"}
+SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 SENT = "aioinformer.dev/sent"
 """The annotation that says when a change was made, by the clock of ``time.monotonic_ns``."""
 
@@ -55,20 +58,24 @@ async def embedded(namespace: str, names: list[str]) -> AsyncIterator[tuple[str,
 
 @asynccontextmanager
 async def at(url: str, namespace: str, names: list[str]) -> AsyncIterator[tuple[str, Change]]:
-    """A server elsewhere, asked by requests. What was made there is removed."""
+    """A server elsewhere, asked by requests. What was made there is removed, by an earlier run that was killed, too."""
     async with Client.from_url(url) as client:
         configmaps = Resource(client, "v1", "configmaps")
-        made: list[str] = []
 
-        async def make(name: str) -> None:
-            await configmaps.create(configmap(name, namespace))
-            made.append(name)
+        async def remove(name: str) -> None:
+            with suppress(NotFoundError):
+                await configmaps.delete(f"{namespace}/{name}")
 
+        async def remove_all() -> None:
+            made = await configmaps.list(namespace, label_selector=SELECTOR)
+            await _some_at_once(remove, [obj.name for obj in made])
+
+        await remove_all()
         try:
-            await _some_at_once(make, names)
+            await _some_at_once(lambda name: configmaps.create(configmap(name, namespace)), names)
             yield url, lambda name, patch: configmaps.patch(f"{namespace}/{name}", patch)
         finally:
-            await _some_at_once(lambda name: configmaps.delete(f"{namespace}/{name}"), made)
+            await remove_all()
 
 
 async def _some_at_once(work: Callable[[str], Coroutine[Any, Any, object]], names: list[str]) -> None:
@@ -97,19 +104,34 @@ async def _change(name: str, change: Change) -> None:
 
 
 async def main(server: str, namespace: str, objects: int) -> None:
+    loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    names = [f"aioinformer-bench-{number}" for number in range(objects)]
-    place = embedded(namespace, names) if server == EMBEDDED else at(server, namespace, names)
-    async with place as (url, change):
-        print(url, flush=True)  # noqa: T201
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, lines.feed_eof)  # however often it is told, it is cancelled once
+    orders: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def read() -> None:
         while line := await lines.readline():
-            rate, seconds = map(float, line.split())
-            print(await change_at(rate, seconds, names, change), flush=True)  # noqa: T201
+            orders.put_nowait(line)
+
+    async def obey() -> None:
+        names = [f"aioinformer-bench-{number}" for number in range(objects)]
+        place = embedded(namespace, names) if server == EMBEDDED else at(server, namespace, names)
+        async with place as (url, change):
+            print(url, flush=True)  # noqa: T201
+            while True:
+                rate, seconds = map(float, (await orders.get()).split())
+                print(await change_at(rate, seconds, names, change), flush=True)  # noqa: T201
+
+    await first_of(read(), obey())
 
 
 if __name__ == "__main__":
     try:
         asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
     except* AioInformerError as errors:
-        sys.exit(str(errors.exceptions[0]))
+        error: BaseException = errors
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        sys.exit(str(error))

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
 from aioinformer.cli.bench import histogram
+from aioinformer.cli.load import configmap
 from aioinformer.testing import APIServer
 from aioinformer.tracing import STAGES
 
-from .processes import Ended, running
+from .processes import PATIENCE, Ended, Running, running
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
 
 
-async def bench(*args: str, **variables: str) -> Ended:
+def started(*args: str, **variables: str) -> AbstractAsyncContextManager[Running]:
     environment = {"COLUMNS": "200", "NO_COLOR": "1", **variables}
-    async with running(
-        sys.executable, "-m", "aioinformer", "bench", *args, environment=environment
-    ) as program:
+    return running(sys.executable, "-m", "aioinformer", "bench", *args, environment=environment)
+
+
+async def bench(*args: str, **variables: str) -> Ended:
+    async with started(*args, **variables) as program:
         return await program.end()
 
 
@@ -44,6 +50,40 @@ async def test_at_a_server_it_leaves_nothing_behind() -> None:
         assert server.snapshot("v1", "configmaps") == {}
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_told_to_end_it_says_what_it_has_measured_and_leaves_nothing_behind(number: int) -> None:
+    async with APIServer() as server:
+        args = ("--server", server.url, "--objects", "30", "--rate", "50", "--seconds", "60")
+        async with started(*args) as program:
+            await requests(server, "patch", 100)
+            program.signal(number)
+            ended = await program.end()
+        assert (ended.code, ended.errors) == (0, "")
+        assert ended.output.startswith("interrupted after ")
+        assert "changes of 30 objects" in ended.output
+        assert server.snapshot("v1", "configmaps") == {}
+
+
+async def test_told_to_end_before_anything_was_measured() -> None:
+    async with APIServer() as server:
+        frozen = server.faults.freeze(verb="create")
+        async with started("--server", server.url, "--objects", "1") as program:
+            await requests(server, "create", 1)
+            program.signal(signal.SIGTERM)
+            assert await program.end() == (0, "", "interrupted before anything was measured\n")
+        frozen.remove()
+        assert server.snapshot("v1", "configmaps") == {}
+
+
+async def test_what_an_earlier_run_has_left_is_removed() -> None:
+    async with APIServer() as server:
+        for name in ("aioinformer-bench-0", "aioinformer-bench-7"):
+            server.create("v1", "configmaps", configmap(name, "default"))
+        ended = await bench("--server", server.url, "--objects", "1", "--rate", "50", "--seconds", "1")
+        assert ended.code == 0, ended.errors
+        assert server.snapshot("v1", "configmaps") == {}
+
+
 async def test_a_server_that_is_not_there_is_an_error_in_a_line() -> None:
     ended = await bench("--server", "http://127.0.0.1:1", "--objects", "1")
     assert ended.code == 1
@@ -63,3 +103,10 @@ async def test_a_histogram_shows_every_value_once() -> None:
     assert lines[0].endswith("█ 2")
     assert lines[-1].endswith("█ 1")
     assert len(lines) == 7
+
+
+async def requests(server: APIServer, verb: str, count: int) -> None:
+    """Wait until so many have come."""
+    async with asyncio.timeout(PATIENCE):
+        while server.count(verb, "configmaps") < count:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
