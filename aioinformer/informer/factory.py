@@ -47,8 +47,8 @@ class InformerOptions(Selected, total=False):
 class SharedInformerFactory:
     """Makes informers and shares them: asking twice for the same collection gives the same one.
 
-    An async context manager: entering starts the informers asked for so far, leaving stops all and waits. Ask for
-    more at any time: from then on they start by themselves.
+    An async context manager, to be entered once: entering starts the informers asked for so far, leaving stops all and
+    waits. Ask for more at any time: from then on they start by themselves.
 
     Args:
         client: A Client, or a kubernetes_asyncio ApiClient.
@@ -174,7 +174,7 @@ class SharedInformerFactory:
             **self._options,
         )
         if self._started:
-            asyncio.get_running_loop().call_soon(self.start)
+            asyncio.get_running_loop().call_soon(self._start_new)
         self._informers[asked] = informer
         return informer
 
@@ -203,11 +203,19 @@ class SharedInformerFactory:
         return tuple(dict.fromkeys(namespaces))
 
     def start(self) -> None:
-        """Start the informers that are not running yet. After ``shutdown`` it does nothing.
+        """Start the informers that are not running yet.
 
         One that somebody runs by hand stays theirs.
+
+        Raises:
+            AlreadyStartedError: The factory has been shut down.
         """
+        if self._shut_down:
+            raise AlreadyStartedError("the factory has been shut down; it runs once: make another one")
         self._started = True
+        self._start_new()
+
+    def _start_new(self) -> None:
         for informer in self._informers.values():
             if informer not in self._tasks and not self._shut_down:
                 with suppress(AlreadyStartedError):
@@ -220,7 +228,7 @@ class SharedInformerFactory:
         Those of a factory that was never started are not waited for, as upstream; a warning names them.
         """
         if self._started:
-            self.start()  # what was asked for in this very turn
+            self._start_new()  # what was asked for in this very turn
         for informer in self._informers.values():
             if informer not in self._tasks and informer.state.phase is Phase.NEW:
                 logger.warning("not waiting for %s, which was never started: call start()", informer.name)
@@ -241,7 +249,7 @@ class SharedInformerFactory:
         for informer in self._tasks:
             informer.require_outside_handlers()
         if self._started:
-            self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
+            self._start_new()  # what was asked for in this very turn: who waits for it is told that it has stopped
         self._shut_down = True
         tasks = list(self._tasks.values())
         try:

@@ -285,11 +285,21 @@ class TestLifecycle:
         subject = factory(transport)
         pods = subject.for_resource("v1", "pods")
         await subject.shutdown()
-        subject.start()
+        with pytest.raises(AlreadyStartedError, match="has been shut down"):
+            subject.start()
         await settled()
         assert not transport.asked
         assert not pods.is_stopped
         await subject.shutdown()
+
+    @virtual_time
+    async def test_entered_again(self) -> None:
+        subject = factory(FakeTransport())
+        subject.for_resource("v1", "pods")
+        async with subject:
+            await subject.wait_for_cache_sync()
+        with pytest.raises(AlreadyStartedError, match="has been shut down"):
+            await subject.run()
 
     @virtual_time
     async def test_shut_down_before_they_have_begun(self) -> None:
