@@ -13,13 +13,13 @@ from ..compression import Compression
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
-from ..metrics import exposition
+from ..metrics import apart, exposition
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import finish
-from .shared_informer import EVERYWHERE, SharedIndexInformer
+from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .wait import wait_for_cache_sync
 
 logger = logging.getLogger(__name__)
@@ -164,6 +164,10 @@ class SharedInformerFactory:
             )
             for each in chosen
         }
+        options = self._options.copy()
+        name = options.get("name") or name_of(list_watches)
+        if (distinct := apart(name, [each.name for each in self.informers])) != name:
+            options["name"] = distinct
         informer = SharedIndexInformer(
             list_watches,
             object_type,
@@ -171,7 +175,7 @@ class SharedInformerFactory:
             {NAMESPACE_INDEX: meta_namespace_index_func},
             compress=compress,
             queue=self._queue,
-            **self._options,
+            **options,
         )
         if self._started:
             asyncio.get_running_loop().call_soon(self._start_new)

@@ -15,6 +15,7 @@ from ..deltas import Delta
 from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError, SyncTimeout
 from ..handlers import ResourceEventHandler, handler_name, require_plain
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
+from ..metrics import apart
 from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import ListerWatcher, Queue, Transformer
@@ -133,9 +134,9 @@ class SharedIndexInformer(Running, Generic[T]):
         self._options = options
         self._watch_error_handler: WatchErrorHandler | None = options.get("watch_error_handler")
         self._transform: Transformer | None = None
-        self.name = options.get("name") or ", ".join(
-            getattr(each, "description", "") or "informer" for each in self._list_watches.values()
-        )
+        self.name = options.get("name") or name_of(self._list_watches)
+        descriptions = list(map(_description, self._list_watches.values()))
+        self._are_of_one_name = len(set(descriptions)) < len(descriptions)
         self._compressor = Compressor.of(compress, object_type)
         pack = None if self._compressor is None else self._compressor.pack
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=pack)
@@ -192,6 +193,7 @@ class SharedIndexInformer(Running, Generic[T]):
             handler if self._tracer is None else self._tracer.handler(handler),
             *self._resyncs.agree_on(resync_period, started=self._started.is_set()),
             upstream_synced=self.has_synced,
+            name=apart(handler_name(handler), [each.name for each in self._processor.listeners]),
             backlog=backlog,
             backlog_limit=backlog_limit,
             key_func=self._indexer.key_of,
@@ -460,7 +462,7 @@ class SharedIndexInformer(Running, Generic[T]):
         queue = make_queue(self._queue, self._key_func, known, self._transform)
         self._queues.append(queue)
         options = self._options.copy()
-        if "name" in options and namespace != EVERYWHERE:
+        if namespace != EVERYWHERE and ("name" in options or self._are_of_one_name):
             options["name"] = f"{self.name} in {namespace}"
         if self._compressor is not None:
             options["pack"] = self._compressor.pack
@@ -509,6 +511,15 @@ class SharedIndexInformer(Running, Generic[T]):
         """
         self.require_own_loop()
         await self._ended.wait()
+
+
+def name_of(list_watches: Mapping[str, ListerWatcher]) -> str:
+    """What an informer is called that is given no name."""
+    return ", ".join(dict.fromkeys(map(_description, list_watches.values())))
+
+
+def _description(list_watch: ListerWatcher) -> str:
+    return getattr(list_watch, "description", "") or "informer"
 
 
 class _Namespace:

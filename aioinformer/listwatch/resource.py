@@ -78,7 +78,10 @@ class Resource:
         name = f"{self.plural}.{self.group}" if self.group else self.plural
         if self.metadata_only:
             name = f"metadata of {name}"
-        return f"{name} in {self.namespace}" if self.namespace is not None else name
+        if self.namespace is not None:
+            name = f"{name} in {self.namespace}"
+        selectors = ",".join(filter(None, (self.label_selector, self.field_selector)))
+        return f"{name} with {selectors}" if selectors else name
 
 
 def _is_api_version(text: str) -> bool:

@@ -8,15 +8,16 @@ import logging
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any, TypeVar, Unpack, overload
 
 from ..checks import require_seconds
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
-from ..informer import SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
+from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..listwatch import Client
-from ..metrics import Sample, exposition
+from ..metrics import Sample, apart, exposition
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
@@ -83,6 +84,7 @@ class Manager(Running):
         self._grace_period = grace_period
         self._stalled_after = stalled_after
         self._controllers: list[Controller[Any]] = []
+        self._names: dict[SharedIndexInformer[Any], str] = {}
         self._has_begun = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: Exception | None = None
@@ -364,7 +366,7 @@ class Manager(Running):
         return ManagerState(
             ended=self._is_over,
             leading=None if self._election is None else self._election.is_leader,
-            informers=tuple(informer.state for informer in self.informers),
+            informers=tuple(self._states()),
             controllers=tuple(controller.state for controller in self._controllers),
         )
 
@@ -372,14 +374,21 @@ class Manager(Running):
         """All numbers: of controllers by controller-runtime's names, of queues by client-go's, and of informers."""
         for controller in self._controllers:
             yield from controller.samples()
-        for informer in self.informers:
-            yield from informer.state.samples()
+        for state in self._states():
+            yield from state.samples()
         if self._election is not None:
             yield Sample("aioinformer_leading", "gauge", {}, self._election.is_leader)
 
     def metrics(self) -> str:
         """All numbers, in Prometheus' text format: what a ``/metrics`` route answers, as ``text/plain``."""
         return exposition(self.samples())
+
+    def _states(self) -> Iterator[InformerState]:
+        """Those of the informers, whose names are distinct also where not all are of one factory."""
+        for informer in self.informers:
+            if informer not in self._names:
+                self._names[informer] = apart(informer.name, self._names.values())
+            yield replace(informer.state, name=self._names[informer])
 
     @property
     def _is_over(self) -> bool:

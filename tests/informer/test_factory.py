@@ -223,6 +223,38 @@ class TestLifecycle:
             assert told.count(line) == 1, told
 
     @virtual_time
+    async def test_informers_and_handlers_of_one_name_are_told_apart(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods")
+        subject.for_resource("v1", "pods", label_selector="app=web", field_selector="spec.nodeName=n")
+        subject.for_resource("v1", "pods", dict)
+        subject.for_resource("v1", "pods", namespaces=["red", "blue"], label_selector="a=b")
+        gone, *_ = [pods.add_event_handler(Follower()) for _ in range(3)]
+        pods.remove_event_handler(gone)
+        async with subject:
+            await subject.wait_for_cache_sync(timeout=10)
+            told = [line.rpartition(" ")[0] for line in subject.metrics().splitlines() if line[0] != "#"]
+        assert len(set(told)) == len(told)
+        assert [line for line in told if line.startswith(("aioinformer_synced", "aioinformer_watching"))] == [
+            'aioinformer_synced{informer="pods"}',
+            'aioinformer_synced{informer="pods with app=web,spec.nodeName=n"}',
+            'aioinformer_synced{informer="pods (2)"}',
+            'aioinformer_synced{informer="pods in red with a=b, pods in blue with a=b"}',
+            'aioinformer_watching{informer="pods",reflector="pods"}',
+            'aioinformer_watching{informer="pods with app=web,spec.nodeName=n",'
+            'reflector="pods with app=web,spec.nodeName=n"}',
+            'aioinformer_watching{informer="pods (2)",reflector="pods (2)"}',
+            'aioinformer_watching{informer="pods in red with a=b, pods in blue with a=b",'
+            'reflector="pods in red with a=b"}',
+            'aioinformer_watching{informer="pods in red with a=b, pods in blue with a=b",'
+            'reflector="pods in blue with a=b"}',
+        ]
+        assert [line for line in told if "handler_depth" in line] == [
+            'aioinformer_handler_depth{informer="pods",handler="a follower (2)"}',
+            'aioinformer_handler_depth{informer="pods",handler="a follower (3)"}',
+        ]
+
+    @virtual_time
     async def test_several_namespaces(self) -> None:
         transport = FakeTransport()
         subject = factory(transport)

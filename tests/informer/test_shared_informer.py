@@ -267,10 +267,14 @@ class TestNamespaces:
     @virtual_time
     async def test_each_is_named(self) -> None:
         servers = {name: Scripted([OSError("no")] * 9) for name in ("red", "blue")}
-        subject = SharedIndexInformer(servers, KubeObject, name="pods")
-        async with subject:
-            await asyncio.sleep(0.5)
-            assert [each.name for each in subject.state.reflectors] == ["pods in red", "pods in blue"]
+        for subject in (
+            SharedIndexInformer(servers, KubeObject, name="pods"),
+            SharedIndexInformer(servers, KubeObject),
+        ):
+            async with subject:
+                await asyncio.sleep(0.5)
+                names = [each.name for each in subject.state.reflectors]
+                assert names == [f"{subject.name} in red", f"{subject.name} in blue"]
 
     @pytest.mark.parametrize("list_watches", [{}, {"": Scripted(), "red": Scripted()}])
     def test_mappings_that_make_no_sense(self, list_watches: dict[str, Scripted]) -> None:

@@ -270,6 +270,23 @@ class TestState:
 
     @staticmethod
     @simulated
+    async def test_informers_of_one_name_are_told_apart(world: Simulation) -> None:
+        manager, controller = managed(world.client, Reconciler())
+        other = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "configmaps"), KubeObject)
+        assert other.name == controller.informer.name
+        manager.add(Controller("others", Reconciler(), other))
+        names = ["configmaps", "configmaps (2)"]
+        assert [state.name for state in manager.state.informers] == names
+        manager.for_resource("v1", "secrets")
+        assert [state.name for state in manager.state.informers] == [
+            "configmaps",
+            "secrets",
+            "configmaps (2)",
+        ]
+        assert [name for name in names if f'synced{{informer="{name}"}}' in manager.metrics()] == names
+
+    @staticmethod
+    @simulated
     async def test_failures_are_in_the_table(world: Simulation) -> None:
         create(world, "a")
 
