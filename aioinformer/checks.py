@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import TypeVar
 
 from .errors import ConfigError
 
 T = TypeVar("T")
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+_QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 def require_seconds(name: str, value: object) -> None:
@@ -39,6 +44,44 @@ def require_text(name: str, value: object) -> None:
     """
     if not isinstance(value, str):
         raise ConfigError(f"{name} must be a string, not {value!r}")
+
+
+def require_namespace(name: str, value: object) -> None:
+    """See that a text can be a namespace's name.
+
+    Raises:
+        ConfigError: No namespace may have it.
+    """
+    require_text(name, value)
+    if len(str(value)) > 63 or not _LABEL.fullmatch(str(value)):
+        raise ConfigError(f"{name} must be a namespace's name, like 'default', not {value!r}")
+
+
+def require_object_name(name: str, value: object) -> None:
+    """See that a text can be the name of an object, of a kind that is named as most are.
+
+    Raises:
+        ConfigError: No object may have it.
+    """
+    require_text(name, value)
+    if not _is_subdomain(str(value)):
+        raise ConfigError(f"{name} must be a name that an object may have, like 'my-app', not {value!r}")
+
+
+def require_qualified_name(name: str, value: object) -> None:
+    """See that a text is a name, with or without a domain before it.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    require_text(name, value)
+    domain, slash, short = str(value).rpartition("/")
+    if len(short) > 63 or not _QUALIFIED_NAME.fullmatch(short) or (slash and not _is_subdomain(domain)):
+        raise ConfigError(f"{name} must be a name like 'my-app' or 'example.com/my-app', not {value!r}")
+
+
+def _is_subdomain(value: str) -> bool:
+    return len(value) <= 253 and _SUBDOMAIN.fullmatch(value) is not None
 
 
 def require_callable(name: str, value: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from .deltas import DeletedFinalStateUnknown
@@ -95,7 +95,7 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
     """
 
     def __init__(self, filter_func: Callable[[Any], bool], handler: ResourceEventHandler[T]) -> None:
-        require_callback("filter_func", filter_func)
+        require_arguments("filter_func", filter_func, ("obj",))
         require_plain("filter_func", filter_func)
         require_handler(handler)
         self._passes = filter_func
@@ -122,8 +122,6 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
 ARGUMENTS = {"on_add": ("obj", "is_in_initial_list"), "on_update": ("old", "new"), "on_delete": ("obj",)}
 """What a handler's methods are called with."""
 
-_ARGUMENTS = {**ARGUMENTS, "filter_func": ("obj",)}
-
 
 def require_handler(handler: object) -> None:
     """Find out at registration, not at the first event, that something is no handler.
@@ -146,38 +144,47 @@ def require_callback(name: str, function: object) -> None:
     Raises:
         ConfigError: It cannot, or it is a generator, which a call does not run.
     """
-    wanted = ", ".join(_ARGUMENTS[name])
-    if not callable(function):
-        raise ConfigError(f"{name} must be a function of ({wanted}), not {function!r}")
+    require_arguments(name, function, ARGUMENTS[name])
     if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
         raise ConfigError(
             f"{name} is called, not iterated over: {callable_name(function)} has a yield in it and would never run"
         )
+
+
+def require_arguments(name: str, function: object, arguments: Sequence[str]) -> None:
+    """Find out that a function cannot be called with these arguments.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    wanted = ", ".join(arguments)
+    if not callable(function):
+        raise ConfigError(f"{name} must be a function of ({wanted}), not {function!r}")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins do not say
         return
     try:
-        signature.bind(*_ARGUMENTS[name])
+        signature.bind(*arguments)
     except TypeError as error:
         raise ConfigError(
             f"{name} is called with ({wanted}); {callable_name(function)} takes {signature}"
         ) from error
 
 
-def require_plain(name: str, function: object) -> None:
+def require_plain(name: str, function: object, *, may_yield: bool = False) -> None:
     """Find out that a function whose result is wanted at once is a coroutine function or a generator.
 
     Raises:
         ConfigError: It is.
     """
-    if any(_is(kind, function) for kind in _NOT_PLAIN):
-        raise ConfigError(
-            f"{name} must be a plain function, without async or yield: {callable_name(function)}"
-        )
+    kinds = _ASYNC if may_yield else (*_ASYNC, inspect.isgeneratorfunction)
+    if any(_is(kind, function) for kind in kinds):
+        without = "async" if may_yield else "async or yield"
+        raise ConfigError(f"{name} must be a plain function, without {without}: {callable_name(function)}")
 
 
-_NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+_ASYNC = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 
 
 def _is(kind: Callable[[Any], bool], function: Any) -> bool:

@@ -15,7 +15,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Literal
 
-from ..checks import require_count, require_seconds, require_text
+from ..checks import require_count, require_qualified_name, require_seconds, require_text
 from ..errors import (
     AioInformerError,
     AlreadyExistsError,
@@ -128,6 +128,7 @@ class EventRecorder(Running):
         require_seconds("refill", refill)
         require_seconds("flush_timeout", flush_timeout)
         _require_name("controller", controller)
+        require_qualified_name("controller", controller)
         self.controller = controller
         self.instance = (instance or f"{controller.rpartition('/')[2]}-{socket.gethostname()}")[:LONGEST_NAME]
         self._events = Resource(client, "events.k8s.io/v1", "events", dict, kind="Event")

@@ -241,7 +241,7 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             StoppedError: The informer has stopped.
             IndexerConflictError: A name is taken.
-            ConfigError: A path cannot be read.
+            ConfigError: A path cannot be read, or a function is no plain one of an object.
         """
         if self.is_stopped:
             raise StoppedError(f"{self.name}: indexers were not added because it has stopped already")

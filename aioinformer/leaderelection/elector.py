@@ -14,7 +14,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from ..checks import require_callable, require_seconds, require_text
+from ..checks import require_callable, require_namespace, require_object_name, require_seconds, require_text
 from ..errors import (
     AlreadyExistsError,
     AlreadyStartedError,
@@ -98,7 +98,7 @@ class LeaderElector:
         random: Where the jitter comes from.
 
     Raises:
-        ConfigError: Durations that do not go together.
+        ConfigError: Durations that do not go together, or a name that no Lease or namespace may have.
     """
 
     def __init__(
@@ -128,6 +128,8 @@ class LeaderElector:
                 f"lease_duration ({lease_duration:g}) must be greater than renew_deadline ({renew_deadline:g}), and "
                 f"that greater than {JITTER_FACTOR} times retry_period ({retry_period:g})"
             )
+        require_object_name("name", name)
+        require_namespace("namespace", namespace)
         if on_new_leader is not None:
             require_callable("on_new_leader", on_new_leader)
         self.identity = identity if identity is not None else f"{socket.gethostname()}_{uuid.uuid4()}"

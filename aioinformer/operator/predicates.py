@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ..errors import ConfigError
-from ..handlers import callable_name, require_plain
+from ..handlers import callable_name, require_arguments, require_plain
 from ..keys import labels_of, same_version, uid_of
 from ..labels import LabelSelector
 from .metadata import is_deleting, read_metadata, read_path
@@ -68,9 +68,11 @@ class Predicate(ABC):
         """Whether it passes."""
 
     def __and__(self, other: PredicateFunc) -> Predicate:
+        require_predicate("&", other)
         return When(lambda change: self(change) and other(change), f"({self!r} & {_name(other)})")
 
     def __or__(self, other: PredicateFunc) -> Predicate:
+        require_predicate("|", other)
         return When(lambda change: self(change) or other(change), f"({self!r} | {_name(other)})")
 
     def __invert__(self) -> Predicate:
@@ -214,13 +216,14 @@ def require_predicate(name: str, predicate: object) -> None:
     """See that something can be asked whether a change passes.
 
     Raises:
-        ConfigError: It is no plain function, or a class.
+        ConfigError: It is no plain function of a change, or a class.
     """
     if isinstance(predicate, type):
         raise ConfigError(f"{name}: {predicate.__name__} is a class; make one: {predicate.__name__}()")
     if not callable(predicate):
         raise ConfigError(f"{name} must be a predicate, or a function of a Change, not {predicate!r}")
     require_plain(name, predicate)
+    require_arguments(name, predicate, ("change",))
 
 
 def _metadata_differs(old: Any, new: Any, attribute: str, field: str) -> bool:

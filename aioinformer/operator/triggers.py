@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, shortened
-from ..handlers import ResourceEventHandler, callable_name
+from ..handlers import ResourceEventHandler, callable_name, require_arguments
 from ..informer import Registration, SharedIndexInformer
 from ..keys import key_and_version, namespace_of
 from ..tasks import is_cancelled
@@ -282,6 +282,7 @@ class Watch(InformerTrigger, Generic[T]):
             raise ConfigError(f"map_func must be a function of an object, not {map_func!r}")
         if inspect.isasyncgenfunction(map_func):
             raise ConfigError(f"map_func must return requests: {callable_name(map_func)} yields them")
+        require_arguments("map_func", map_func, ("obj",))
         self._map_func = map_func
 
     def enqueue(self, change: Change[Any], priority: int) -> object:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import IndexerConflictError, RejectedObjectError, UnknownIndexError
 from ..fields import field
+from ..handlers import require_arguments, require_plain
 from ..keys import (
     KeyFunc,
     deletion_handling_meta_namespace_key_func,
@@ -65,7 +66,7 @@ class Indexer(Store[T]):
 
         Raises:
             IndexerConflictError: A name is taken.
-            ConfigError: A path cannot be read.
+            ConfigError: A path cannot be read, or a function is no plain one of an object.
             IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
         """
         added = self._make(indexers)
@@ -82,7 +83,7 @@ class Indexer(Store[T]):
 
         Raises:
             IndexerConflictError: A name is taken, or about to be.
-            ConfigError: A path cannot be read.
+            ConfigError: A path cannot be read, or a function is no plain one of an object.
             IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
         """
         added = self._make(indexers)
@@ -169,6 +170,9 @@ class Indexer(Store[T]):
             return Index(name, field(func).values)
         if func is meta_namespace_index_func and self.key_of is deletion_handling_meta_namespace_key_func:
             return NamespaceIndex(name, lambda: self._parts)
+        what = f"the index {name!r}"
+        require_arguments(what, func, ("obj",))
+        require_plain(what, func, may_yield=True)
         return Index(name, func)
 
     def _get_all(self, keys: Iterable[str]) -> builtins.list[T]:

@@ -6,7 +6,8 @@ import builtins
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from ..errors import NotFoundError
+from ..errors import ConfigError, NotFoundError
+from ..handlers import require_plain
 from ..keys import labels_of, namespace_of
 from ..labels import LabelSelector
 from ..turns import Turn
@@ -35,11 +36,12 @@ class Lister(Generic[T]):
 
         Raises:
             SelectorError: The label selector cannot be parsed.
+            ConfigError: It is no selector.
         """
         return builtins.list(_select(self._indexer.list(), selector))
 
     async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
-        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises SelectorError."""
+        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
         return await _in_turns(self._indexer.list(), selector)
 
     def get(self, name: str) -> T:
@@ -71,11 +73,12 @@ class NamespaceLister(Generic[T]):
 
         Raises:
             SelectorError: The label selector cannot be parsed.
+            ConfigError: It is no selector.
         """
         return builtins.list(_select(self._objects(), selector))
 
     async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
-        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises SelectorError."""
+        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
         return await _in_turns(self._objects(), selector)
 
     def get(self, name: str) -> T:
@@ -99,11 +102,11 @@ class NamespaceLister(Generic[T]):
 
 
 def _select(objects: builtins.list[T], selector: Selector) -> Iterable[T]:
-    return filter(_predicate(selector), objects) if selector else objects
+    return filter(_predicate(selector), objects) if _selects(selector) else objects
 
 
 async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.list[T]:
-    if not selector:
+    if not _selects(selector):
         return objects
     picks, turn = _predicate(selector), Turn()
     picked: builtins.list[T] = []
@@ -113,6 +116,18 @@ async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.l
         if turn.is_over():
             await turn.pause()
     return picked
+
+
+def _selects(selector: Selector) -> bool:
+    """Whether it may leave anything out."""
+    if selector is None or isinstance(selector, (str, LabelSelector)):
+        return bool(selector)
+    if not callable(selector):
+        raise ConfigError(
+            f"a selector is a label selector such as 'app=web', or a function of an object, not {selector!r}"
+        )
+    require_plain("a selector", selector)
+    return True
 
 
 def _predicate(selector: Selector) -> Callable[[Any], bool]:

@@ -423,8 +423,9 @@ async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
         with pytest.raises(ConfigError):
             subject.event(*arguments)
     assert subject.state.recorded == 0
-    with pytest.raises(ConfigError):
-        EventRecorder(world.client, "")
+    for name in ("", "my controller", "a/b/c", "example.com/", "Example.com/a", "a" * 64):
+        with pytest.raises(ConfigError, match="controller must"):
+            EventRecorder(world.client, name)
     assert repr(subject) == f"<EventRecorder {CONTROLLER}>"
 
 

@@ -491,11 +491,17 @@ async def test_a_callback_that_raises_is_nobodys_end(world: Simulation) -> None:
         {"lease_duration": float("inf")},
         {"identity": ""},
         {"on_new_leader": "print"},
+        {"name": "Bad Name"},
+        {"name": ""},
+        {"namespace": ""},
+        {"namespace": "a.b"},
     ],
 )
 def test_what_cannot_work_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        LeaderElector(Client.from_url("http://127.0.0.1:1"), "operator", "default", **options)
+        LeaderElector(
+            Client.from_url("http://127.0.0.1:1"), **{"name": "operator", "namespace": "default", **options}
+        )
 
 
 def test_identities_are_unique() -> None:

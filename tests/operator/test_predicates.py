@@ -157,10 +157,14 @@ async def coroutine(change: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize("function", [coroutine, None, "x", GenerationChanged])
+@pytest.mark.parametrize("function", [coroutine, None, "x", GenerationChanged, lambda old, new: False])
 def test_what_is_no_predicate(function: Any) -> None:
     with pytest.raises(ConfigError):
         When(function)
+    with pytest.raises(ConfigError):
+        GenerationChanged() & function
+    with pytest.raises(ConfigError):
+        GenerationChanged() | function
 
 
 def test_paths_and_selectors_that_are_none() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from aioinformer import (
     NAMESPACE_INDEX,
+    ConfigError,
     ExplicitKey,
     Indexer,
     IndexerConflictError,
@@ -107,6 +109,26 @@ def test_c39_a_taken_name_fails_the_whole_call(indexer: Indexer[Any]) -> None:
     with pytest.raises(IndexerConflictError, match="indexer conflict: colour"):
         indexer.add_indexers({"new": colours, "colour": lambda obj: []})
     assert indexer.indexers == {"colour": colours}
+
+
+async def unready(obj: Any) -> list[str]:
+    return []
+
+
+@pytest.mark.parametrize("func", [5, None, unready, lambda: [], lambda old, new: []])
+def test_functions_that_cannot_index(indexer: Indexer[Any], func: Any) -> None:
+    with pytest.raises(ConfigError, match="the index 'new' "):
+        indexer.add_indexers({"fine": lambda obj: [], "new": func})
+    assert indexer.indexers == {"colour": colours}
+
+
+def test_a_generator_function_may_index(indexer: Indexer[Any]) -> None:
+    def names(obj: Any) -> Iterator[str]:
+        yield obj.name
+
+    indexer.add_indexers({"name": names})
+    indexer.add(painted("a"))
+    assert indexer.index_keys("name", "a") == ["ns/a"]
 
 
 def test_indexers_are_a_copy(indexer: Indexer[Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from aioinformer import (
     NAMESPACE_INDEX,
+    ConfigError,
     Indexer,
     KubeObject,
     LabelSelector,
@@ -48,6 +49,19 @@ def test_listing(lister: Lister[KubeObject]) -> None:
     assert lister.list(lambda obj: obj.name > "b") == [C, NODE]
     with pytest.raises(SelectorError):
         lister.list("app in")
+
+
+async def unready(obj: Any) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("selector", [{"app": "x"}, {}, 0, ["app"], unready])
+async def test_what_is_no_selector(lister: Lister[KubeObject], selector: Any) -> None:
+    for reader in (lister, lister.namespace("one")):
+        with pytest.raises(ConfigError, match="a selector "):
+            reader.list(selector)
+        with pytest.raises(ConfigError, match="a selector "):
+            await reader.list_in_turns(selector)
 
 
 def test_an_object_whose_labels_are_none_hides_no_other(lister: Lister[KubeObject]) -> None:
