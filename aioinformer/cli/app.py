@@ -6,7 +6,8 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -14,9 +15,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from .. import __version__
+from ..checks import require_namespace
 from ..errors import AioInformerError, ConfigError
 from ..listwatch import Client, health
-from .output import OutputError
+from ..listwatch.sources import check_url
+from .output import OutputError, printing
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -44,9 +47,10 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the informer does.")] = False,
 ) -> None:
-    if version:
-        print(__version__)  # noqa: T201
-        raise typer.Exit
+    with _failing(), printing():
+        if version:
+            print(__version__, flush=True)  # noqa: T201
+            raise typer.Exit
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -90,14 +94,14 @@ def watch(
         raise typer.BadParameter("--server goes without --kubeconfig and --context")
     if full and output is not Output.JSONL:
         raise typer.BadParameter("--full goes with -o jsonl")
-    try:
+    with _usage():
+        if namespace:
+            require_namespace("-n", namespace)
         client = (
             Client.from_url(server)
             if server is not None
             else Client.from_kubeconfig(context=context, path=None if kubeconfig is None else str(kubeconfig))
         )
-    except ConfigError as error:
-        raise typer.BadParameter(str(error)) from error
     asked = Watching(
         resource, namespace, all_namespaces, label_selector, field_selector, output.value, full, until_synced
     )
@@ -138,6 +142,10 @@ def bench(
     """Measure how long changes take to reach a handler, and where on their way they are."""
     if server is not None and embedded:
         raise typer.BadParameter("--server and --embedded exclude each other")
+    with _usage():
+        require_namespace("-n", namespace)
+        if server is not None:
+            check_url(server)
     try:
         from .bench import Benchmark, run_benchmark
     except ModuleNotFoundError as error:
@@ -145,6 +153,15 @@ def bench(
     loop_factory = _loop_factory(loop)
     benchmark = Benchmark(server or "embedded", namespace, objects, rate, seconds, loop.value)
     _run(run_benchmark(benchmark), loop_factory)
+
+
+@contextmanager
+def _usage() -> Iterator[None]:
+    """Around what looks at arguments: those that cannot work are bad usage."""
+    try:
+        yield
+    except ConfigError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -169,11 +186,19 @@ def _run(
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         await work
 
+    with (
+        _failing(),
+        suppress(KeyboardInterrupt, asyncio.CancelledError),
+        asyncio.Runner(loop_factory=loop_factory) as runner,
+    ):
+        runner.run(until_stopped())
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Around what ends with a line on why it cannot go on."""
     try:
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
-            runner.run(until_stopped())
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        return
+        yield
     except AioInformerError as error:
         if not (isinstance(error, OutputError) and error.is_closed):
             _fail(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -36,6 +37,8 @@ def printing() -> Iterator[None]:
     Raises:
         OutputError: It cannot be written.
     """
+    if sys.stdout is None:  # it was closed before this process began
+        raise OutputError(OSError(errno.EBADF, os.strerror(errno.EBADF)))
     try:
         yield
     except OSError as error:

@@ -221,8 +221,14 @@ async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
 
 async def test_a_disk_that_is_full(open_server: APIServer) -> None:
     open_server.create("v1", "pods", pod("web"))
-    for command in (f"watch pods --server {open_server.url}", "demo"):
+    for command in ("--version", f"watch pods --server {open_server.url}", "demo"):
         hopeless(await in_shell(f"{command} > /dev/full"), "cannot be written: No space left on device")
+
+
+@pytest.mark.parametrize("command", ["watch pods --server", "bench --server"])
+async def test_an_output_that_is_closed(open_server: APIServer, command: str) -> None:
+    hopeless(await in_shell(f"{command} {open_server.url} >&-"), "cannot be written: Bad file descriptor")
+    assert not open_server.count("list")
 
 
 REASONS = {
@@ -269,6 +275,9 @@ async def test_nobody_there(tmp_path: Path) -> None:
         ["watch"],
         ["watch", ""],
         ["watch", "pods", "-n", "a", "-A"],
+        ["watch", "pods", "-n", "../x"],
+        ["bench", "-n", "../x"],
+        ["bench", "--server", "nonsense"],
         ["watch", "pods", "-o", "xml"],
         ["watch", "pods", "--full"],
         ["watch", "pods", "--server", "http://127.0.0.1:1", "--context", "a"],
