@@ -392,7 +392,12 @@ class LeaderElector:
                     logger.info("%s: the lease is given back", self)
                     return
         except Exception as error:
-            logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
+            why = (
+                f"no answer within {self._renew_deadline:g} s"
+                if isinstance(error, TimeoutError)
+                else said(error)
+            )
+            logger.warning("%s: the lease could not be given back, it has to expire: %s", self, why)
 
     def _note_overrun(self) -> None:
         assert self._renewed is not None

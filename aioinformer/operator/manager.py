@@ -16,6 +16,7 @@ from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
+from ..leaderelection import LeaderElector
 from ..listwatch import Client
 from ..metrics import Sample, apart, exposition
 from ..objects import KubeObject
@@ -366,6 +367,9 @@ class Manager(Running):
         return ManagerState(
             ended=self._is_over,
             leading=None if self._election is None else self._election.is_leader,
+            election_error=self._election.state.last_error
+            if isinstance(self._election, LeaderElector)
+            else None,
             informers=tuple(self._states()),
             controllers=tuple(controller.state for controller in self._controllers),
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ..errors import said
 from ..informer import InformerState
 from ..metrics import Histogram, Sample
 from ..workqueue import WorkQueueState
@@ -126,12 +127,14 @@ class ManagerState:
     Attributes:
         ended: Whether it has run, and does so no more.
         leading: Whether it is the leader; None without leader election.
+        election_error: Why the last try to lead, or to go on leading, failed; None if it did not.
         informers: What is read.
         controllers: What is reconciled.
     """
 
     ended: bool
     leading: bool | None
+    election_error: Exception | None = None
     informers: tuple[InformerState, ...]
     controllers: tuple[ControllerState, ...]
 
@@ -160,10 +163,12 @@ class ManagerState:
             ),
             *(_controller_row(each) for each in self.controllers),
         ]
-        standing = {None: "", True: "leading\n\n", False: "standing by\n\n"}[self.leading]
+        standing = {None: "", True: "leading", False: "standing by"}[self.leading]
+        if self.election_error is not None:
+            standing += f": {said(self.election_error)}"
         if self.ended:
-            standing = "ended\n\n"
-        return f"{standing}{_table(informers)}\n\n{_table(controllers)}"
+            standing = "ended"
+        return "\n\n".join(filter(None, (standing, _table(informers), _table(controllers))))
 
 
 def _informer_row(state: InformerState) -> tuple[str, ...]:

@@ -396,6 +396,15 @@ async def test_what_prevents_giving_back_is_not_how_it_ends(world: Simulation) -
 
 
 @simulated
+async def test_given_back_where_nobody_answers(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    async with one.elector:
+        one.link.there = False
+    (warning,) = [str(entry) for entry in world.history if " WARNING " in str(entry)]
+    assert "could not be given back, it has to expire: no answer within 10 s" in warning
+
+
+@simulated
 async def test_a_request_that_swallows_its_cancelling_is_the_last(world: Simulation) -> None:
     one = Candidate(world, "one")
     send = one.link.send

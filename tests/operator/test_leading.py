@@ -40,6 +40,20 @@ async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simul
 
 
 @simulated
+async def test_why_it_cannot_lead_is_told(world: Simulation) -> None:
+    manager, _ = managed(world.client, Reconciler(), leader_election=elector(world.client))
+    forbidden = world.server.forbid("get", "leases")
+    async with manager:
+        await asyncio.sleep(60)
+        state = manager.state
+        assert str(state).startswith("standing by: get leases.coordination.k8s.io default/operator: ")
+        assert "403 Forbidden" in str(state).splitlines()[0]
+        assert "403 Forbidden" in state.to_dict()["election_error"]
+        forbidden.remove()
+        await world.eventually(lambda: str(manager.state).startswith("leading\n"), every=0.1)
+
+
+@simulated
 async def test_who_leads_no_more_stops_and_may_lead_again(world: Simulation) -> None:
     create(world, "a")
     ended: list[float] = []
