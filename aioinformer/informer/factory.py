@@ -178,7 +178,7 @@ class SharedInformerFactory:
             **options,
         )
         if self._started:
-            asyncio.get_running_loop().call_soon(self._start_new)
+            asyncio.get_running_loop().call_soon(self.start)
         self._informers[asked] = informer
         return informer
 
@@ -207,19 +207,11 @@ class SharedInformerFactory:
         return tuple(dict.fromkeys(namespaces))
 
     def start(self) -> None:
-        """Start the informers that are not running yet.
+        """Start the informers that are not running yet. After ``shutdown`` it does nothing, as upstream's.
 
         One that somebody runs by hand stays theirs.
-
-        Raises:
-            AlreadyStartedError: The factory has been shut down.
         """
-        if self._shut_down:
-            raise AlreadyStartedError("the factory has been shut down; it runs once: make another one")
         self._started = True
-        self._start_new()
-
-    def _start_new(self) -> None:
         for informer in self._informers.values():
             if informer not in self._tasks and not self._shut_down:
                 with suppress(AlreadyStartedError):
@@ -232,7 +224,7 @@ class SharedInformerFactory:
         Those of a factory that was never started are not waited for, as upstream; a warning names them.
         """
         if self._started:
-            self._start_new()  # what was asked for in this very turn
+            self.start()  # what was asked for in this very turn
         for informer in self._informers.values():
             if informer not in self._tasks and informer.state.phase is Phase.NEW:
                 logger.warning("not waiting for %s, which was never started: call start()", informer.name)
@@ -253,7 +245,7 @@ class SharedInformerFactory:
         for informer in self._tasks:
             informer.require_outside_handlers()
         if self._started:
-            self._start_new()  # what was asked for in this very turn: who waits for it is told that it has stopped
+            self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
         self._shut_down = True
         tasks = list(self._tasks.values())
         try:
@@ -276,6 +268,8 @@ class SharedInformerFactory:
             await self._failed.wait()
 
     async def __aenter__(self) -> Self:
+        if self._shut_down:
+            raise AlreadyStartedError("the factory has been shut down; it runs once: make another one")
         self.start()
         return self
 
