@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
-from ..failures import api_error, network_error
+from ..failures import api_error, network_error, say_more
 from .transport import READ_TIMEOUT
 
 if TYPE_CHECKING:
@@ -75,4 +75,10 @@ async def error_of(response: aiohttp.ClientResponse, body: ResponseStream) -> Ap
                     break
     except (TransportError, TimeoutError):
         pass
-    return api_error(response.status, said, response.headers.get("Retry-After"))
+    error = api_error(response.status, said, response.headers.get("Retry-After"))
+    if response.status < 400 and (location := response.headers.get("Location")):
+        say_more(
+            error,
+            f"the server redirects to {location}, which no change follows: give the client its final URL",
+        )
+    return error

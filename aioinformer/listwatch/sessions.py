@@ -147,7 +147,8 @@ class _Sending:
         asked["headers"]["Content-Type"] = content_type
         asked["method"] = method
         asked["data"] = io.BytesIO(body) if len(body) > _LARGE else body or None
-        return await self._session.request(**asked, middlewares=(_once,))
+        # A redirect would be followed by a GET, whose answer is not what was written.
+        return await self._session.request(**asked, allow_redirects=False, middlewares=(_once,))
 
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:

@@ -134,6 +134,24 @@ async def test_a_refusal_is_an_error_and_sent_once(library: str, status: int) ->
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("method", BODIES)
+async def test_a_redirect_is_not_followed(library: str, method: str, status: int) -> None:
+    """It would become a GET, whose answer would be taken for what was written."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path == "/moved":
+            return json_of('{"kind":"Status"}')
+        return json_of("{}", status, {"Location": "/moved"})
+
+    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+        with pytest.raises(ApiError, match=r"redirects to /moved.*final URL") as raised:
+            await client.send(Change(method, b"{}"), "/x")
+        assert raised.value.status == status
+        assert [request.method for request in server.requests] == [method]
+        assert await client.get("/x") == b'{"kind":"Status"}'
+
+
 async def test_all_of_an_answer_has_to_be_there_in_time(library: str) -> None:
     asked = asyncio.Event()
 
