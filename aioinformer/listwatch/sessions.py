@@ -25,7 +25,7 @@ class Sessions:
     """Two aiohttp sessions under one ApiClient's configuration and SSLContext, opened when first used.
 
     A watch holds its connection for minutes: streams have a session of their own without a limit, so they never
-    keep calls waiting. What the library's own session would do and nobody wants is left out here: credentials out
+    keep calls waiting. What the library's own session would do and nobody wants is left out here: cookies, credentials out
     of ``~/.netrc``, connections without keepalive, compressed answers.
 
     Args:
@@ -129,6 +129,7 @@ class Sessions:
         return aiohttp.ClientSession(
             connector=connector,
             proxy=self._proxy,
+            cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             read_bufsize=READ_BUFFER,
             trace_configs=getattr(configuration, "trace_configs", None),

@@ -359,6 +359,20 @@ async def test_credentials_in_netrc_are_nobodys_business(
         assert "Authorization" not in server.requests[0].headers
 
 
+async def test_cookies_are_not_kept(library: str) -> None:
+    """A proxy that sets a new one with each answer would in the end find its requests too large."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return json_of("{}", headers={"Set-Cookie": f"number-{len(server.requests)}=1; Path=/"})
+
+    async with serving(answer) as server:
+        url = server.url.replace("127.0.0.1", "localhost")  # an address has no cookies
+        async with Client.from_url(url, library=library) as client:
+            for _ in range(2):
+                await client.get("/api")
+        assert ["Cookie" in request.headers for request in server.requests] == [False, False]
+
+
 async def test_a_proxy_of_the_environment_is_used(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(answer_pods) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
