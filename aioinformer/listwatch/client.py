@@ -49,7 +49,7 @@ class Client:
         """The cluster of a kubeconfig: contexts, client certificates, tokens, token files, exec plugins, OIDC.
 
         Args:
-            context: The context's name; None for the current one.
+            context: The context's name; None for what is the current one when the client is opened.
             path: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
             library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 37 on.
         """

@@ -19,6 +19,7 @@ from .sources import (
     TOKEN_FILE_PERIOD,
     Access,
     Wall,
+    check_url,
     expiry_of_jwt,
     read_token,
     renewal_time,
@@ -29,22 +30,23 @@ REFRESH_GRACE = 5.0
 """Seconds that a refresh may go on for whose request was cancelled: the old refresh-token may be of no use by then."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class KubeConfig:
-    """A context of a kubeconfig.
+    """A context of a kubeconfig, the same one for good: where that leads elsewhere later is an error.
 
     The library merges the files and reads clusters, certificates and passwords. What it never has anew, or not
     safely, is put into the user's section before it sees it, as a plain token or certificate: token files, what
     exec plugins give, and OIDC.
 
     Args:
-        context: None for the current one.
+        context: None for what is the current one when this is first loaded.
         path: None for ``$KUBECONFIG``, which may name several files, else ``~/.kube/config``.
     """
 
     context: str | None = None
     path: str | os.PathLike[str] | None = None
     is_renewable: bool = field(default=True, init=False)
+    _server: str = field(default="", init=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
         paths = os.fspath(self.path or os.environ.get("KUBECONFIG") or Path("~/.kube/config"))
@@ -61,11 +63,18 @@ class KubeConfig:
 
     async def _load(self, module: Any, library: Library, merger: Any, wall: Wall) -> Access:
         sections = _Sections(module, merger.config, self.context)
+        server = str(sections.cluster["server"])
+        check_url(server)
+        if self._server and server != self._server:
+            raise ConfigError(
+                f"the server is {server} now, which nothing is sent to by a client that began with {self._server}: "
+                "make another one"
+            )
         access = Access(library.configuration(), namespace=sections.namespace)
         try:
             expires = await self._fill_in(sections, access, merger, wall)
             loader = module.KubeConfigLoader(
-                config_dict=merger.config, active_context=self.context, config_base_path=None
+                config_dict=merger.config, active_context=sections.name, config_base_path=None
             )
             try:
                 await in_thread(lambda: loader.load_and_set(access.configuration))
@@ -80,6 +89,7 @@ class KubeConfig:
             raise
         if access.token_file is None:
             access.renew_at = renewal_time(expires, wall())
+        self.context, self._server = sections.name, server
         return access
 
     async def _fill_in(self, sections: _Sections, access: Access, merger: Any, wall: Wall) -> float | None:
@@ -116,15 +126,17 @@ class _Sections:
     def __init__(self, module: Any, merged: Any, context: str | None) -> None:
         self._module = module
         self._merged = merged
-        name = context or merged.value.get("current-context")
-        if not name:
+        self.name = context or merged.value.get("current-context")
+        if not self.name:
             raise ConfigError("no context is given, and none is the current one")
-        self._context = merged["contexts"].get_with_name(name)
+        self._context = merged["contexts"].get_with_name(self.name, safe=True)
+        if self._context is None:
+            raise ConfigError(f"among its contexts there is no {self.name!r}")
         fields = self._context.value.get("context") or {}
         self.namespace = str(fields.get("namespace") or "default")
         self.cluster = self._section("clusters", fields.get("cluster"), "cluster")
         if not self.cluster.get("server"):
-            raise ConfigError(f"the cluster of context {name!r} has no server")
+            raise ConfigError(f"the cluster of context {self.name!r} has no server")
         self._user_name = fields.get("user") or ""
         self.user = self._section("users", self._user_name, "user")
 

@@ -61,6 +61,41 @@ async def test_contexts_and_files_of_the_environment(
         await Client.from_kubeconfig("prod", library=library).open()
 
 
+async def test_a_client_stays_with_the_context_that_it_began_with(library: str, tmp_path: Path) -> None:
+    """Whoever makes another one the current one, or leads it elsewhere, moves no program that runs."""
+    path, plugin = tmp_path / "config", Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard), guarded("other") as (other, _):
+
+        def write(current: str, main: str, url: str = server.url) -> None:
+            config = json.loads(write_kubeconfig(path, url, plugin.user()).read_text())
+            config["contexts"][0]["name"], config["current-context"] = main, current
+            config["clusters"].append({"name": "o", "cluster": {"server": other.url}})
+            config["users"].append({"name": "o", "user": {"token": "other"}})
+            config["contexts"].append({"name": "other", "context": {"cluster": "o", "user": "o"}})
+            path.write_text(json.dumps(config))
+
+        write("main", "main")
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            write("other", "main")
+            guard.token = "two"
+            plugin.gives(token="two")
+            await client.get("/api")
+            assert client.server == server.url
+            guard.token = "three"
+            for main, url, complaint in (
+                ("renamed", server.url, "context main: among its contexts there is no 'main'"),
+                ("main", other.url, f"the server is {other.url} now, .* began with {server.url}"),
+            ):
+                write("other", main, url)
+                with pytest.raises(ApiError, match=rf"401 .*could not be renewed: .*{complaint}"):
+                    await client.get("/api")
+            assert len(plugin.runs) == 2
+            guard.token = "two"
+            await client.get("/api")  # what there is goes on
+    assert not other.requests
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
