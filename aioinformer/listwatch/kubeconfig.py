@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,8 +35,7 @@ REFRESH_GRACE = 5.0
 class KubeConfig:
     """A context of a kubeconfig, the same one for good: where that leads elsewhere later is an error.
 
-    The library merges the files and reads clusters, certificates and passwords. What it never has anew, or not
-    safely, is put into the user's section before it sees it, as a plain token or certificate: token files, what
+    The library reads clusters, certificates and passwords. What it never has anew, or not safely, is put into the user's section before it sees it, as a plain token or certificate: token files, what
     exec plugins give, and OIDC.
 
     Args:
@@ -53,16 +53,16 @@ class KubeConfig:
         module = library.module("config.kube_config")
         what = f"kubeconfig {paths}"
         try:
-            merger = await asyncio.to_thread(_read, module, paths)
+            merged = await asyncio.to_thread(_read, module, paths)
             what += f", context {self.context}" if self.context else ", current context"
-            return await self._load(module, library, merger, wall)
+            return await self._load(module, library, merged, wall)
         except ConfigError as error:
             raise ConfigError(f"{what}: {error}") from error
         except Exception as error:  # a malformed file ends in whatever its reader stumbled over
             raise ConfigError(f"{what}: {error or type(error).__name__}") from error
 
-    async def _load(self, module: Any, library: Library, merger: Any, wall: Wall) -> Access:
-        sections = _Sections(module, merger.config, self.context)
+    async def _load(self, module: Any, library: Library, merged: Any, wall: Wall) -> Access:
+        sections = _Sections(module, merged, self.context)
         server = str(sections.cluster["server"])
         check_url(server)
         if self._server and server != self._server:
@@ -72,9 +72,9 @@ class KubeConfig:
             )
         access = Access(library.configuration(), namespace=sections.namespace)
         try:
-            expires = await self._fill_in(sections, access, merger, wall)
+            expires = await self._fill_in(sections, access, module.yaml, wall)
             loader = module.KubeConfigLoader(
-                config_dict=merger.config, active_context=sections.name, config_base_path=None
+                config_dict=merged, active_context=sections.name, config_base_path=None
             )
             try:
                 await in_thread(lambda: loader.load_and_set(access.configuration))
@@ -92,7 +92,7 @@ class KubeConfig:
         self.context, self._server = sections.name, server
         return access
 
-    async def _fill_in(self, sections: _Sections, access: Access, merger: Any, wall: Wall) -> float | None:
+    async def _fill_in(self, sections: _Sections, access: Access, yaml: Any, wall: Wall) -> float | None:
         """Give the user's section what it only points at; when that expires, if known."""
         user, directory = dict(sections.user), sections.directory
         expires = None
@@ -103,7 +103,7 @@ class KubeConfig:
             access.headers["Impersonate-User"] = str(user["as"])
         if provider.get("name") == "oidc":
             config = provider.get("config") or {}
-            await with_grace(REFRESH_GRACE, _refresh(config, directory, merger, wall))
+            await with_grace(REFRESH_GRACE, _refresh(config, sections, yaml, wall))
             user = {"token": config["id-token"]}
         elif user.get("exec") and not provider:
             credential = await run_exec_plugin(user.pop("exec"), directory, sections.cluster)
@@ -137,25 +137,30 @@ class _Sections:
         self.cluster = self._section("clusters", fields.get("cluster"), "cluster")
         if not self.cluster.get("server"):
             raise ConfigError(f"the cluster of context {self.name!r} has no server")
-        self._user_name = fields.get("user") or ""
-        self.user = self._section("users", self._user_name, "user")
+        self.user_name = fields.get("user") or ""
+        self.user = self._section("users", self.user_name, "user")
+
+    @property
+    def user_file(self) -> str:
+        """What the user's section is in."""
+        node = self._node("users", self.user_name) or self._context
+        return os.path.abspath(str(node.path))
 
     @property
     def directory(self) -> str:
         """Of the file that the user's section is in."""
-        node = self._node("users", self._user_name) or self._context
-        return os.path.dirname(os.path.abspath(str(node.path)))
+        return os.path.dirname(self.user_file)
 
     def replace_user(self, user: Mapping[str, Any]) -> None:
         """Let the library see this as the user's section. The files are left alone."""
-        node = self._node("users", self._user_name)
-        name = self._user_name or "aioinformer-nobody"
+        node = self._node("users", self.user_name)
+        name = self.user_name or "aioinformer-nobody"
         users = self._merged.value["users"]
         replacement = self._module.ConfigNode(
             name, {"name": name, "user": dict(user)}, node.path if node else self._context.path
         )
         self._merged.value["users"] = [*(other for other in users if other is not node), replacement]
-        if not self._user_name:
+        if not self.user_name:
             context = {**(self._context.value.get("context") or {}), "user": name}
             contexts = self._merged.value["contexts"]
             named = self._module.ConfigNode(
@@ -186,12 +191,45 @@ class _Sections:
         return self._merged[kind].get_with_name(name, safe=True) if name else None
 
 
-async def _refresh(config: dict[str, Any], directory: str, merger: Any, wall: Wall) -> None:
+async def _refresh(config: dict[str, Any], sections: _Sections, yaml: Any, wall: Wall) -> None:
     """Have a good OIDC id-token, and write down what it was had for: a refresh-token may be good for one use only."""
-    new = await refreshed(config, directory, wall)
+    new = await refreshed(config, sections.directory, wall)
     if new is not None:
         config.update(new)
-        await asyncio.to_thread(merger.save_changes)
+        await asyncio.to_thread(_write_down, yaml, sections.user_file, sections.user_name, new)
+
+
+def _write_down(yaml: Any, path: str, user_name: str, new: Mapping[str, str]) -> None:
+    """Change these values of an OIDC user in the file as it is by now. Blocks."""
+    path = os.path.realpath(path)
+    written = yaml.safe_load(Path(path).read_text())
+    for user in (written or {}).get("users") or ():
+        if user["name"] == user_name and "auth-provider" in user["user"]:
+            user["user"]["auth-provider"].setdefault("config", {}).update(new)
+            break
+    else:
+        return  # somebody has logged out, or in otherwise
+    text = yaml.safe_dump(written, default_flow_style=False)
+    try:
+        _replace(path, text)
+    except OSError:  # mounted by itself, or in a directory that is not ours
+        Path(path).write_text(text)
+
+
+def _replace(path: str, text: str) -> None:
+    """Put a file with this text in the place of one, of the same owner and mode: nobody reads half of it. Blocks."""
+    old = os.stat(path)
+    descriptor, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}-")
+    try:
+        with open(descriptor, "w") as file:
+            file.write(text)
+        if hasattr(os, "chown"):
+            os.chown(new, old.st_uid, old.st_gid)
+        os.chmod(new, stat.S_IMODE(old.st_mode))
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
 
 
 def _write(credential: ExecCredential, access: Access) -> dict[str, str]:
@@ -205,12 +243,25 @@ def _write(credential: ExecCredential, access: Access) -> dict[str, str]:
 
 
 def _read(module: Any, paths: str) -> Any:
+    """The files, merged as kubectl does: of each name, and of what is the current context, the first one. Blocks."""
     named = [os.path.expanduser(path) for path in paths.split(os.pathsep) if path]
-    files = [Path(path) for path in named if os.path.exists(path)]
+    files = {path: module.yaml.safe_load(Path(path).read_text()) for path in named if os.path.exists(path)}
     if not files:
         raise ConfigError("no such file")
-    try:
-        return module.KubeConfigMerger(paths)
-    except (TypeError, AttributeError) as error:  # of what it takes for a mapping
-        is_empty = any(not file.read_text().strip() for file in files)
-        raise ConfigError("the file is empty" if is_empty else "the file is no kubeconfig") from error
+    if all(config is None for config in files.values()):
+        raise ConfigError("the file is empty")
+    merged: dict[str, Any] = {"current-context": "", "clusters": [], "contexts": [], "users": []}
+    for path, config in files.items():
+        try:
+            _merge(module, merged, path, config or {})
+        except (TypeError, AttributeError, KeyError) as error:  # of what it takes for a mapping
+            raise ConfigError(f"{f'{path}: ' * (len(files) > 1)}the file is no kubeconfig") from error
+    return module.ConfigNode("kubeconfig", merged)
+
+
+def _merge(module: Any, merged: dict[str, Any], path: str, config: Any) -> None:
+    merged["current-context"] = merged["current-context"] or config.get("current-context")
+    for kind in ("clusters", "contexts", "users"):
+        for section in config.get(kind) or ():
+            if all(section["name"] != other["name"] for other in merged[kind]):
+                merged[kind].append(module.ConfigNode(f"{path}/{kind}", section, path))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from aioinformer import (
     ApiError,
@@ -94,6 +95,29 @@ async def test_a_client_stays_with_the_context_that_it_began_with(library: str, 
             guard.token = "two"
             await client.get("/api")  # what there is goes on
     assert not other.requests
+
+
+async def test_the_first_current_context_that_is_not_empty_counts(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for kubectl, for which an empty file is one without sections."""
+    for name in ("none", "first", "second"):
+        config = json.loads(write_kubeconfig(tmp_path / name, f"http://{name}", {"token": name}).read_text())
+        for section, key in (("clusters", "cluster"), ("users", "user")):
+            config[section][0]["name"] = config["contexts"][0]["context"][key] = name
+        config["contexts"][0]["name"] = name
+        config["current-context"] = "" if name == "none" else name
+        (tmp_path / name).write_text(json.dumps(config))
+    (tmp_path / "empty").write_text("# nothing yet\n")
+    for names in (("empty", "none", "first", "second"), ("first", "none", "empty")):
+        monkeypatch.setenv("KUBECONFIG", os.pathsep.join(str(tmp_path / name) for name in names))
+        async with Client.from_kubeconfig(library=library) as client:
+            assert client.server == "http://first"
+        async with Client.from_kubeconfig("none", library=library) as client:
+            assert client.server == "http://none"
+    (tmp_path / "empty").write_text("just text")
+    with pytest.raises(ConfigError, match=r"empty: the file is no kubeconfig"):
+        await Client.from_kubeconfig(library=library).open()
 
 
 @pytest.mark.parametrize(
@@ -507,6 +531,45 @@ async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
             with pytest.raises(asyncio.CancelledError):
                 await opening
     assert "used-once" in path.read_text()
+
+
+async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: Path) -> None:
+    """While a token is exchanged somebody logs in elsewhere; the file is another one then, of the same mode."""
+    authority = Authority()
+
+    async def identity_provider(request: Any) -> Any:
+        if request.path == "/.well-known/openid-configuration":
+            return json_of(json.dumps({"token_endpoint": f"{provider.url}/token"}))
+        written = json.loads(file.read_text())
+        written["current-context"] = "elsewhere"
+        written["users"].append({"name": "new", "user": {"token": "precious"}})
+        file.write_text(json.dumps(written))
+        return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
+
+    async with serving(identity_provider, authority.server_context()) as provider:
+        config = {
+            "idp-issuer-url": provider.url,
+            "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
+            "client-id": "c",
+            "refresh-token": "old",
+        }
+        user = {"auth-provider": {"name": "oidc", "config": config}}
+        (tmp_path / "real").mkdir()
+        file = write_kubeconfig(tmp_path / "real" / "config", "http://x:1", user)
+        file.chmod(0o640)
+        path = tmp_path / "config"
+        path.symlink_to(file)
+        with file.open() as before:
+            async with Client.from_kubeconfig(path=path, library=library):
+                pass
+            assert "used-once" not in before.read()  # nobody reads half of either
+    written = yaml.safe_load(file.read_text())
+    assert written["current-context"] == "elsewhere"
+    assert [user["name"] for user in written["users"]] == ["u", "new"]
+    assert written["users"][0]["user"]["auth-provider"]["config"]["refresh-token"] == "used-once"
+    assert path.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [each.name for each in file.parent.iterdir()] == ["config"]
 
 
 async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None:
