@@ -27,8 +27,8 @@ class Client:
     nothing.
 
     Credentials are kept current: token files are read again once a minute, exec plugins run again when what they
-    gave is about to expire, and an answer of 401 renews them and asks once more. Of many requests refused at once
-    one renews for all.
+    gave is about to expire, and an answer of 401 renews them and asks once more. They are renewed once for all
+    requests, which go on with the old ones until those have expired.
 
     Args:
         transport: Where the bytes come from.

@@ -29,8 +29,7 @@ SHARE = 0.1
 has lasted takes over, up to the longest. All with a jitter of a fifth."""
 
 ANSWER_TIMEOUT = 5.0
-RENEWAL_TIMEOUT = 90.0
-"""Seconds for a probe that has to have the credentials renewed, which may be a plugin's work."""
+"""Seconds for a probe. Credentials whose renewal takes longer come to a later one."""
 
 PATIENCE_WITH_THE_FIRST = 1.0
 """Seconds for which those who lost their stream wait for what becomes of the first one's request."""
@@ -219,14 +218,13 @@ class ServerHealth:
         # Counted from here: a probe that is not answered is followed by the next one without a further pause.
         trouble.take_pause(self._random)
         failure: Exception
-        limit = RENEWAL_TIMEOUT if trouble is self._refusal else ANSWER_TIMEOUT
         try:
             with self.noting_answers():
-                async with asyncio.timeout(limit):
+                async with asyncio.timeout(ANSWER_TIMEOUT):
                     await self._transport.get(PATH)
             return
         except TimeoutError:
-            failure = TransportError(f"no answer within {limit:g} s")
+            failure = TransportError(f"no answer within {ANSWER_TIMEOUT:g} s")
         except (ApiError, TransportError) as error:
             failure = error
         except Exception:  # no matter of reaching the server: who waits will meet with the same, and tell

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
 import os
 import stat
 import tempfile
@@ -14,14 +14,13 @@ from typing import Any
 from ..errors import ConfigError
 from ..tasks import with_grace
 from .exec_plugin import ExecCredential, run_exec_plugin
-from .libraries import Library, in_thread
+from .libraries import Library, in_thread, to_thread
 from .oidc import refreshed
 from .sources import (
     TOKEN_FILE_PERIOD,
     Access,
     Wall,
     check_url,
-    expiry_of_jwt,
     read_token,
     renewal_time,
     timestamp,
@@ -35,8 +34,8 @@ REFRESH_GRACE = 5.0
 class KubeConfig:
     """A context of a kubeconfig, the same one for good: where that leads elsewhere later is an error.
 
-    The library reads clusters, certificates and passwords. What it never has anew, or not safely, is put into the user's section before it sees it, as a plain token or certificate: token files, what
-    exec plugins give, and OIDC.
+    The library reads clusters, certificates and passwords. What it never has anew, or not safely, is put into the
+    user's section before it sees it, as a plain token or certificate: token files, what exec plugins give, and OIDC.
 
     Args:
         context: None for what is the current one when this is first loaded.
@@ -53,7 +52,7 @@ class KubeConfig:
         module = library.module("config.kube_config")
         what = f"kubeconfig {paths}"
         try:
-            merged = await asyncio.to_thread(_read, module, paths)
+            merged = await to_thread(_read, module, paths)
             what += f", context {self.context}" if self.context else ", current context"
             return await self._load(module, library, merged, wall)
         except ConfigError as error:
@@ -83,19 +82,20 @@ class KubeConfig:
             authorization = access.configuration.api_key.get("BearerToken")
             if authorization is not None:
                 access.set_authorization(authorization)
-                expires = expires or expiry_of_jwt(authorization)
         except BaseException:
             access.clean_up()
             raise
+        if expires < math.inf:
+            access.expires = expires
         if access.token_file is None:
-            access.renew_at = renewal_time(expires, wall())
+            access.renew_at = renewal_time(access.expires, wall())
         self.context, self._server = sections.name, server
         return access
 
-    async def _fill_in(self, sections: _Sections, access: Access, yaml: Any, wall: Wall) -> float | None:
-        """Give the user's section what it only points at; when that expires, if known."""
+    async def _fill_in(self, sections: _Sections, access: Access, yaml: Any, wall: Wall) -> float:
+        """Give the user's section what it only points at; when that expires, if it says so."""
         user, directory = dict(sections.user), sections.directory
-        expires = None
+        expires = math.inf
         provider = user.get("auth-provider") or {}
         if user.get("as-groups") or user.get("as-user-extra"):
             raise ConfigError("as-groups and as-user-extra of the user are not supported")
@@ -115,7 +115,7 @@ class KubeConfig:
         elif user.get("tokenFile") and not provider:
             access.token_file = os.path.join(directory, str(user["tokenFile"]))
             access.renew_at = wall() + TOKEN_FILE_PERIOD
-            user["token"] = await asyncio.to_thread(read_token, access.token_file)
+            user["token"] = await to_thread(read_token, access.token_file)
         sections.replace_user(user)
         return expires
 
@@ -196,7 +196,7 @@ async def _refresh(config: dict[str, Any], sections: _Sections, yaml: Any, wall:
     new = await refreshed(config, sections.directory, wall)
     if new is not None:
         config.update(new)
-        await asyncio.to_thread(_write_down, yaml, sections.user_file, sections.user_name, new)
+        await to_thread(_write_down, yaml, sections.user_file, sections.user_name, new)
 
 
 def _write_down(yaml: Any, path: str, user_name: str, new: Mapping[str, str]) -> None:

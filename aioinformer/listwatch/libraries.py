@@ -9,6 +9,7 @@ import asyncio
 import copy
 import importlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -200,7 +201,16 @@ async def in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             return runner.run(make())
 
-    return await asyncio.to_thread(run)
+    return await to_thread(run)
+
+
+async def to_thread(function: Callable[..., T], *args: Any) -> T:
+    """Run what blocks in a thread that nobody else's work can keep busy, as it can those of ``asyncio.to_thread``."""
+    thread = ThreadPoolExecutor(1, "aioinformer")
+    try:
+        return await asyncio.get_running_loop().run_in_executor(thread, function, *args)
+    finally:
+        thread.shutdown(wait=False)
 
 
 @lru_cache(maxsize=1)

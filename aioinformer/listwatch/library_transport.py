@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..failures import is_unverified, ours, say_more
-from ..tasks import within
-from .libraries import Library
+from ..tasks import finish, within
+from .libraries import Library, to_thread
 from .response import ResponseStream, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
 from .transport import JSON, READ_TIMEOUT, Change, Query
@@ -36,6 +36,7 @@ class _Opened:
     identity: bytes
     sessions: Sessions
     renew_at: float
+    expires: float
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     def credentials(self) -> object:
@@ -69,10 +70,8 @@ class LibraryTransport:
         self._wall = wall
         self._opened: _Opened | None = None
         self._closed = False
-        self._closings = 0
-        self._lock = asyncio.Lock()
-        self._loads = 0
-        self._failure: ConfigError | None = None
+        self._loading: asyncio.Task[_Opened | ConfigError] | None = None
+        self._waiting = 0
 
     @property
     def server(self) -> str:
@@ -88,19 +87,23 @@ class LibraryTransport:
         Raises:
             ConfigError: It cannot work.
         """
-        if self._closed:
-            self._closed = False
-            if not self._lock.locked():
-                self._lock = asyncio.Lock()  # perhaps in another event loop
-        await self._ready()
+        self._closed = False
+        try:
+            await self._ready()
+        except asyncio.CancelledError:
+            if self._opened is None and not self._waiting:
+                await self._end_loading()  # who was not let in closes nothing
+            raise
 
     async def close(self) -> None:
         """Close every connection. Requests under way fail, later ones raise ConfigError. Idempotent."""
         self._closed = True
-        self._closings += 1
         opened, self._opened = self._opened, None
-        if opened is not None:
-            await opened.sessions.close()
+        try:
+            await self._end_loading()
+        finally:
+            if opened is not None:
+                await opened.sessions.close()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The whole body of an answer; see ``Transport.get``."""
@@ -198,51 +201,76 @@ class LibraryTransport:
             raise WrongEventLoopError(
                 f"the client of {self.server} was opened in another event loop; close it there, or make another one"
             )
-        if opened is not None and self._wall() < opened.renew_at:
-            return opened
         if opened is None:
             return await self._renew(None)
+        now = self._wall()
+        if now < opened.renew_at:
+            return opened
+        if now < opened.expires:
+            self._begin_loading()  # nobody need wait for it
+            return opened
         try:
             return await self._renew(opened)
         except ClientClosedError:
             raise
-        except ConfigError as error:
-            # What we have may still do: if not, the server says so.
-            if self._wall() >= opened.renew_at:
-                opened.renew_at = self._wall() + _RENEW_AGAIN
-                logger.warning("%s: credentials could not be renewed: %s", self.server, error)
-            return opened
+        except ConfigError:
+            return opened  # it may still do: if not, the server says so
 
     async def _renew(self, stale: _Opened | None) -> _Opened:
-        """Something newer than ``stale``. One caller loads for all who wait, who share its failure too."""
-        loads = self._loads
-        async with self._lock:
+        """Something newer than ``stale``. One load serves all who wait, who share its failure too."""
+        while True:
             if self._closed:
                 raise ClientClosedError("the client is closed")
             if self._opened is not None and self._opened is not stale:
                 return self._opened
-            if self._loads != loads and self._failure is not None:
-                raise ConfigError(str(self._failure)) from self._failure
-            closings = self._closings
+            loading = self._begin_loading()
+            self._waiting += 1
             try:
-                opened = await self._load(stale)
-            except ConfigError as error:
-                self._loads, self._failure = self._loads + 1, error
-                raise
-            self._loads, self._failure = self._loads + 1, None
-            if self._closings != closings:  # perhaps opened again since, and what was loaded is of before
-                raise ClientClosedError("the client is closed")
-            self._opened = opened
-            return opened
+                await asyncio.wait((loading,))
+            finally:
+                self._waiting -= 1
+                if not self._waiting and not self._keep_connections:
+                    await self._end_loading()  # nobody else will
+            if not loading.cancelled():
+                break
+        outcome = loading.result()
+        if isinstance(outcome, ConfigError):
+            raise type(outcome)(str(outcome)) from outcome
+        return outcome
+
+    def _begin_loading(self) -> asyncio.Task[_Opened | ConfigError]:
+        """The task that reads the configuration. It outlives those who wait for it: they may have less time than it."""
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.create_task(self._load_next())
+        elif self._loading.get_loop() is not asyncio.get_running_loop():
+            raise WrongEventLoopError("the client is being opened in another event loop")
+        return self._loading
+
+    async def _end_loading(self) -> None:
+        loading = self._loading
+        if loading is not None and not loading.done() and loading.get_loop() is asyncio.get_running_loop():
+            await finish(loading)
+
+    async def _load_next(self) -> _Opened | ConfigError:
+        stale = self._opened
+        try:
+            self._opened = await self._load(stale)
+        except ConfigError as error:
+            if stale is not None and self._wall() >= stale.renew_at:
+                stale.renew_at = self._wall() + _RENEW_AGAIN
+                logger.warning("%s: credentials could not be renewed: %s", self.server, error)
+            return error
+        return self._opened
 
     async def _load(self, stale: _Opened | None) -> _Opened:
         if stale is None:
-            await asyncio.to_thread(self._library.load)
+            await to_thread(self._library.load)
         elif stale.access.token_file is not None and self._wall() >= stale.renew_at:
             # The minute is over: only the token file can have changed.
-            token = await asyncio.to_thread(read_token, stale.access.token_file)
+            token = await to_thread(read_token, stale.access.token_file)
             stale.access.set_token(token)
-            return _Opened(stale.access, stale.identity, stale.sessions, self._wall() + TOKEN_FILE_PERIOD)
+            renew_at = self._wall() + TOKEN_FILE_PERIOD
+            return _Opened(stale.access, stale.identity, stale.sessions, renew_at, stale.access.expires)
         access = await self._source.load(self._library, self._wall)
         try:
             return await self._open(access, stale)
@@ -256,11 +284,11 @@ class LibraryTransport:
         configuration = access.configuration
         check_url(configuration.host)
         proxy = proxy_for(configuration.host, configuration.proxy)
-        identity = b"" if access.api_client else await asyncio.to_thread(_identity, configuration)
+        identity = b"" if access.api_client else await to_thread(_identity, configuration)
         if stale is not None and stale.identity == identity:
             # The same server by the same certificates: only the token is another.
             stale.access.configuration.api_key = configuration.api_key
-            return _Opened(stale.access, identity, stale.sessions, access.renew_at)
+            return _Opened(stale.access, identity, stale.sessions, access.renew_at, access.expires)
         if access.api_client is None:
             access.api_client, ssl_context = await self._library.api_client(configuration)
             access.api_client.default_headers.update(access.headers)
@@ -269,7 +297,7 @@ class LibraryTransport:
         sessions = Sessions(self._library, access.api_client, ssl_context, proxy, keep=self._keep_connections)
         if stale is not None:
             await stale.sessions.retire()
-        return _Opened(access, identity, sessions, access.renew_at)
+        return _Opened(access, identity, sessions, access.renew_at, access.expires)
 
 
 def _may_be_cured(error: ApiError | TransportError) -> bool:

@@ -5,13 +5,13 @@ The libraries would send client secret and refresh token over TLS that they do n
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from .libraries import to_thread
 from .sources import Wall, expiry_of_jwt
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
         ConfigError: There is no good id-token, and none can be had.
     """
     token = str(config.get("id-token") or "")
-    expires = expiry_of_jwt(token)
-    if token and (expires is None or expires > wall() + _MARGIN):
+    if token and expiry_of_jwt(token) > wall() + _MARGIN:
         return None
     if not config.get("refresh-token") or not config.get("idp-issuer-url"):
         raise ConfigError("the OIDC id-token has expired and there is no refresh-token: log in again")
@@ -44,7 +43,7 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
     from .sockets import Sockets
 
     issuer = str(config["idp-issuer-url"]).rstrip("/")
-    context = await asyncio.to_thread(_trust, config, directory)
+    context = await to_thread(_trust, config, directory)
     sockets = Sockets()
     connector = aiohttp.TCPConnector(ssl=context, socket_factory=sockets)
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)

@@ -25,8 +25,8 @@ class Sessions:
     """Two aiohttp sessions under one ApiClient's configuration and SSLContext, opened when first used.
 
     A watch holds its connection for minutes: streams have a session of their own without a limit, so they never
-    keep calls waiting. What the library's own session would do and nobody wants is left out here: cookies, credentials out
-    of ``~/.netrc``, connections without keepalive, compressed answers.
+    keep calls waiting. What the library's own session would do and nobody wants is left out here: cookies, credentials
+    out of ``~/.netrc``, connections without keepalive, compressed answers.
 
     Args:
         library: Whose ApiClient it is.

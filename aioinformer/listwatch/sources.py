@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import math
 import os
@@ -17,7 +16,7 @@ import msgspec
 
 from ..errors import ConfigError
 from ..objects import DECODE_ERRORS
-from .libraries import Library
+from .libraries import Library, to_thread
 
 TOKEN_FILE_PERIOD = 60.0
 """Seconds after which a token file is read again, and a pod's ca.crt with it (client-go ``cachingFileTokenSource``,
@@ -39,6 +38,7 @@ class Access:
         namespace: What the configuration names.
         token_file: What the token was read from.
         renew_at: Wall time from which the credentials are to be renewed.
+        expires: Wall time from which they are of no use.
         headers: Sent with every request.
         clean_up: Called once the SSLContext is made.
     """
@@ -48,6 +48,7 @@ class Access:
     namespace: str = "default"
     token_file: str | None = None
     renew_at: float = math.inf
+    expires: float = math.inf
     headers: dict[str, str] = field(default_factory=dict)
     clean_up: Callable[[], None] = field(default=lambda: None)
 
@@ -65,6 +66,7 @@ class Access:
         if not (value.isascii() and value.isprintable()):
             raise ConfigError("the token contains characters that no header can carry")
         self.configuration.api_key["BearerToken"] = value
+        self.expires = expiry_of_jwt(value)
 
 
 class Source(Protocol):
@@ -143,7 +145,7 @@ class InCluster:
             access.set_token(read_token(token_file))
             return access
 
-        return await asyncio.to_thread(read)
+        return await to_thread(read)
 
 
 def check_url(url: str) -> None:
@@ -176,30 +178,30 @@ def read_token(path: str) -> str:
     return token
 
 
-def renewal_time(expires: float | None, now: float) -> float:
+def renewal_time(expires: float, now: float) -> float:
     """When to renew what expires then: a minute before, but at least when a tenth of its life is left."""
-    if expires is None:
+    if expires == math.inf:
         return math.inf
     return max(now + _SHORTEST_PERIOD, expires - min(_LONGEST_MARGIN, (expires - now) / 10))
 
 
-def timestamp(text: str) -> float | None:
-    """An RFC 3339 time as wall time; None if it is none."""
+def timestamp(text: str) -> float:
+    """An RFC 3339 time as wall time; infinite if it is none."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        return None
+        return math.inf
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def expiry_of_jwt(token: str) -> float | None:
-    """When a token expires, if it is a JWT that says so. Nothing is verified."""
+def expiry_of_jwt(token: str) -> float:
+    """When a token expires, if it is a JWT that says so, else never. Nothing is verified."""
     parts = token.removeprefix("Bearer ").split(".")
     if len(parts) != 3:
-        return None
+        return math.inf
     try:
         claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, *DECODE_ERRORS):
-        return None
+        return math.inf
     expires = claims.get("exp") if isinstance(claims, dict) else None
-    return float(expires) if isinstance(expires, (int, float)) else None
+    return float(expires) if isinstance(expires, (int, float)) else math.inf

@@ -50,8 +50,8 @@ class ByteStream(Protocol):
 class Transport(Protocol):
     """Requests to one API server, authenticated.
 
-    Opens itself at its first use. Every coroutine may be cancelled at any point and then leaves no connection,
-    task or lock behind.
+    Opens itself at its first use. Every coroutine may be cancelled at any point and then leaves no connection or lock
+    behind, and no task, but for one that renews credentials, which all share: that ends with ``close``.
     """
 
     @property

@@ -17,6 +17,8 @@ from typing import Any
 import trustme
 from aiohttp import web
 
+from aioinformer import Client
+
 from .streams import EVENT, POD_LIST, FakeServer, begin, json_of, serving
 
 UNAUTHORIZED = '{"kind":"Status","code":401,"reason":"Unauthorized","message":"Unauthorized"}'
@@ -57,7 +59,7 @@ class Plugin:
         os.mkfifo(self._hangs)
         self._script.write_text(
             f"#!{sys.executable}\n"
-            "import os, pathlib, sys\n"
+            "import os, pathlib, sys, time\n"
             f"with open({str(self._runs)!r}, 'a') as runs: runs.write(os.environ['KUBERNETES_EXEC_INFO'] + '\\n')\n"
             f"status = pathlib.Path({str(self._status)!r}).read_text()\n"
             "if status == 'fail': sys.exit('no login\\n' + 'x' * 100_000 + '\\nsorry')\n"
@@ -65,6 +67,10 @@ class Plugin:
             "    import subprocess; child = subprocess.Popen(['sleep', '600'])\n"
             f"    pathlib.Path({str(self._hangs)!r}).write_text(str(os.getpid()))\n"
             "    child.wait()\n"
+            "if status == 'wait':\n"
+            f"    pathlib.Path({str(self._hangs)!r}).write_text(str(os.getpid()))\n"
+            "    while not status.endswith('}'):\n"
+            f"        time.sleep(0.01); status = pathlib.Path({str(self._status)!r}).read_text()\n"
             "sys.stderr.write('y' * 100_000)\n"
             "print(status)\n"
         )
@@ -83,11 +89,11 @@ class Plugin:
         self._status.write_text(json.dumps({**credential, "status": status}))
 
     def says(self, text: str) -> None:
-        """Say this from now on; ``fail`` and ``hang`` are done."""
+        """Say this from now on; ``fail`` and ``hang`` are done, and ``wait`` until it is to give something."""
         self._status.write_text(text)
 
     async def hangs(self, asking: asyncio.Future[Any]) -> int:
-        """Wait until a run hangs that this has caused; its process id."""
+        """Wait until a run hangs, or waits, that this has caused; its process id."""
         pipe = os.open(self._hangs, os.O_RDWR | os.O_NONBLOCK)
         loop, said = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(pipe, said.set)
@@ -105,6 +111,12 @@ class Plugin:
         """The user's section of a kubeconfig."""
         section = {"apiVersion": "client.authentication.k8s.io/v1", "command": f"./{self._script.name}"}
         return {"exec": {**section, **more}}
+
+
+async def renewed(client: Client) -> None:
+    """Wait until the credentials have been renewed that somebody had renewed."""
+    loading = client.transport._loading  # type: ignore[attr-defined]
+    await asyncio.wait((loading,))
 
 
 def write_kubeconfig(

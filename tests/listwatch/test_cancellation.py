@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from aioinformer import Client, ListOptions, ListWatch
+from aioinformer import Client, ClientClosedError, ListOptions, ListWatch
 from aioinformer.listwatch.exec_plugin import run_exec_plugin
 
 from .clusters import UNAUTHORIZED, Authority, Plugin, write_kubeconfig
@@ -46,7 +46,7 @@ async def cancelled_everywhere(work: Callable[[], Awaitable[Any]]) -> int:
 
 def assert_at_rest(client: Client) -> None:
     transport: Any = client.transport
-    assert not transport._lock.locked()
+    assert transport._loading is None or transport._loading.done()
     if transport._opened is not None:
         sessions = transport._opened.sessions
         assert sessions._held == 0
@@ -129,8 +129,9 @@ async def test_requests_of_a_client_that_lives_on(library: str) -> None:
 
 
 async def test_others_go_on_when_the_one_who_renews_is_cancelled(library: str, tmp_path: Path) -> None:
+    """What it began goes on, too: each who has less time than a plugin would begin it anew, in vain."""
     plugin = Plugin(tmp_path)
-    plugin.says("hang")
+    plugin.says("wait")
 
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(POD_LIST)
@@ -140,15 +141,34 @@ async def test_others_go_on_when_the_one_who_renews_is_cancelled(library: str, t
         client = Client.from_kubeconfig(path=path, library=library)
         first = asyncio.ensure_future(client.get("/api"))
         await plugin.hangs(first)
+        first.cancel()
+        await asyncio.wait([first])
+        assert first.cancelled()
         second = asyncio.ensure_future(client.get("/api"))
         await asyncio.sleep(0)
         plugin.gives(token="secret")
-        first.cancel()
         assert await second == POD_LIST.encode()
-        assert first.cancelled()
-        assert len(plugin.runs) == 2
+        assert len(plugin.runs) == 1
         assert_at_rest(client)
         await client.close()
+
+
+async def test_what_is_loaded_ends_with_the_client(library: str, tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.says("hang")
+    path = write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1", plugin.user())
+    client = Client.from_kubeconfig(path=path, library=library)
+    first, second = (asyncio.ensure_future(client.get("/api")) for _ in range(2))
+    process = await plugin.hangs(first)
+    first.cancel()
+    await asyncio.wait([first])
+    os.kill(process, 0)
+    await client.close()
+    assert_at_rest(client)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    with pytest.raises(ClientClosedError):
+        await second
 
 
 async def test_a_plugin_at_every_moment(tmp_path: Path) -> None:

@@ -273,19 +273,6 @@ class TestCredentialsThatAreNotTaken:
         assert not await task
 
     @virtual_time
-    async def test_to_have_them_renewed_may_take_its_time(self) -> None:
-        """A plugin that is ended before it has given any is begun again in vain."""
-
-        class Renewing(Server):
-            async def get(self, path: str, query: Any = (), *, timeout: float = 1) -> bytes:
-                await asyncio.sleep(60)
-                return await super().get(path, query, timeout=timeout)
-
-        server = Renewing()
-        assert await asyncio.gather(*waiting(ServerHealth(server), 5, UNAUTHORIZED)) == [False] * 5
-        assert len(server.asked) == 1
-
-    @virtual_time
     async def test_it_is_no_outage(self) -> None:
         """Who waits for the server goes on, who waits for its credentials to be taken does not."""
         server = Server(then=UNAUTHORIZED)

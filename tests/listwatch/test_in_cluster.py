@@ -8,7 +8,7 @@ import pytest
 
 from aioinformer import Client, ConfigError, TransportError
 
-from .clusters import Authority, guarded
+from .clusters import Authority, guarded, renewed
 from .streams import FakeServer
 
 
@@ -48,11 +48,13 @@ async def test_the_service_account_of_a_pod(
             await client.get("/api")  # not read before the minute is over
             guard.token = "two"
             await client.get("/api")  # unless the server says so
-            guard.token = "three"
             (account / "token").write_text("three\n")
             wall += 61
             await client.get("/api")
-    assert server.tokens == [f"Bearer {token}" for token in ("one", "one", "one", "two", "three")]
+            await renewed(client)
+            guard.token = "three"
+            await client.get("/api")
+    assert server.tokens == [f"Bearer {token}" for token in ("one", "one", "one", "two", "two", "three")]
 
 
 async def test_an_authority_that_was_replaced(
@@ -82,11 +84,13 @@ async def test_an_authority_that_was_replaced(
             await client.get("/api")
             (account / "ca.crt").write_bytes(old.pem)
             wall += 61
+            await client.get("/api")
+            await renewed(client)
             with pytest.raises(TransportError, match=r"certificate cannot be verified"):
                 await client.get("/api")
             old.certify(tls)
             await client.get("/api")
-            assert len(server.requests) == 2
+            assert len(server.requests) == 3
 
 
 async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from aioinformer.listwatch.library_transport import LibraryTransport
 from aioinformer.listwatch.sources import Access, Wall
 
 from ..steps import turns, until
-from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
+from .clusters import Authority, Plugin, client_name, guarded, renewed, write_kubeconfig
 from .streams import POD_LIST, begin, json_of, serving
 
 
@@ -281,12 +283,77 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
             wall += 0.2 * 60
             plugin.says("fail")
             await client.get("/api")  # what there is still does
+            await renewed(client)
+            plugin.says("wait")
+            wall += 11
+            requests = [asyncio.ensure_future(client.get("/api")) for _ in range(2)]
+            await plugin.hangs(asyncio.get_running_loop().create_future())
+            await asyncio.gather(*requests)  # nobody waits for others
+            plugin.gives(token="two")
+            await renewed(client)
+            guard.token = "two"
+            await client.get("/api")
+            assert len(plugin.runs) == 3
+    assert server.tokens == ["Bearer one"] * 5 + ["Bearer two"]
+
+
+async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_path: Path) -> None:
+    plugin, now = Plugin(tmp_path), datetime.now(UTC)
+    wall = now.timestamp()
+    plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            wall += 20.1 * 60
+            plugin.says("fail")
+            await client.get("/api")  # but if there are no others: the server's clock may be behind
             plugin.gives(token="two")
             guard.token = "two"
             wall += 11
             await client.get("/api")
-            assert len(plugin.runs) == 3
-    assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
+    assert server.tokens == ["Bearer one", "Bearer two"]
+
+
+async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: str, tmp_path: Path) -> None:
+    """As the tries of an elector, or the probes of those who are refused."""
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            guard.token = "two"
+            plugin.says("wait")
+            for number in range(3):
+                asking = asyncio.ensure_future(client.get("/api"))
+                if number == 0:
+                    await plugin.hangs(asking)
+                await until(lambda refused=number + 1: len(server.requests) == refused)
+                asking.cancel()
+                await asyncio.wait([asking])
+            plugin.gives(token="two")
+            await client.get("/api")
+            assert len(plugin.runs) == 2
+
+
+async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_path: Path) -> None:
+    wall, token, over = 1_000_000.0, tmp_path / "token", threading.Event()
+    token.write_text("one")
+    async with guarded("two") as (server, _):
+        path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = asyncio.ensure_future(asyncio.to_thread(over.wait))
+        try:
+            async with client:
+                token.write_text("two")
+                await client.get("/api")
+        finally:
+            over.set()
+            await busy
 
 
 async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp_path: Path) -> None:
@@ -299,11 +366,17 @@ async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp
         async with client:
             await client.get("/api")
             wall += 550
+            plugin.gives(token=jwt(wall + 600))
+            await client.get("/api")
+            await renewed(client)
+            guard.token = jwt(wall + 600)
+            await client.get("/api")
+            assert len(plugin.runs) == 2
+            wall += 601
             guard.token = jwt(wall + 600)
             plugin.gives(token=guard.token)
             await client.get("/api")
-            assert len(plugin.runs) == 2
-    assert len(server.requests) == 2
+    assert len(server.requests) == 4
 
 
 def jwt(expires: float) -> str:
@@ -321,14 +394,16 @@ async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path:
         async with client:
             await client.get("/api")
             token.write_text("two")
-            guard.token = "two"
             path.unlink()  # nothing but the token is read
             wall += 61
+            await client.get("/api")
+            await renewed(client)
+            guard.token = "two"
             await client.get("/api")
             token.unlink()
             wall += 61
             await client.get("/api")
-    assert server.tokens == ["Bearer one", "Bearer two", "Bearer two"]
+    assert server.tokens == ["Bearer one", "Bearer one", "Bearer two", "Bearer two"]
 
 
 @pytest.mark.parametrize(
@@ -488,11 +563,13 @@ async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: 
             await client.get("/api")
             assert "refresh-1" in path.read_text()
             wall += 545
+            await client.get("/api")
+            await renewed(client)
+            assert "refresh-2" in path.read_text()
             guard.token = jwt(wall + 600)
             await client.get("/api")
-            assert "refresh-2" in path.read_text()
     assert refreshes == 2
-    assert len(server.requests) == 2
+    assert len(server.requests) == 3
     del config["refresh-token"]
     write_kubeconfig(path, server.url, user)
     with pytest.raises(ConfigError, match=r"log in again"):
@@ -639,6 +716,8 @@ async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_pa
             stream = await client.stream("/watch")
             wall += 599
             issue("grace")
+            assert await client.get_json("/whoami") == "ada"
+            await renewed(client)
             assert await client.get_json("/whoami") == "grace"
             over.set()
             assert await anext(stream) == b"still there\n"  # what was open before goes on
