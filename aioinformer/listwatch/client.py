@@ -26,9 +26,9 @@ class Client:
     entering too: then the first request opens it, and ``close`` is yours to call. Making one loads and reads
     nothing.
 
-    Credentials are kept current: token files are read again once a minute, exec plugins run again when what they
-    gave is about to expire, and an answer of 401 renews them and asks once more. They are renewed once for all
-    requests, which go on with the old ones until those have expired.
+    Credentials are kept current: token and client certificate files are read again once a minute, exec plugins run
+    again when what they gave is about to expire, and an answer of 401 renews them and asks once more. They are renewed
+    once for all requests, which go on with the old ones until those have expired.
 
     Args:
         transport: Where the bytes come from.

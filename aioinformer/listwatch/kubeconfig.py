@@ -89,6 +89,9 @@ class KubeConfig:
             access.expires = expires
         if access.token_file is None:
             access.renew_at = renewal_time(access.expires, wall())
+        if sections.user.get("client-certificate") and not sections.user.get("exec"):
+            # Whoever renews it says so to nobody, and TLS' refusal of the old one has many faces.
+            access.token_file, access.renew_at = None, min(access.renew_at, wall() + TOKEN_FILE_PERIOD)
         self.context, self._server = sections.name, server
         return access
 

@@ -4,11 +4,13 @@ import asyncio
 import base64
 import json
 import os
+import ssl
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from aioinformer.listwatch.sources import Access, Wall
 
 from ..steps import turns, until
 from .clusters import Authority, Plugin, client_name, guarded, renewed, write_kubeconfig
-from .streams import POD_LIST, begin, json_of, serving
+from .streams import POD_LIST, FakeServer, begin, json_of, serving
 
 
 async def test_a_context_with_a_token(library: str, tmp_path: Path) -> None:
@@ -316,6 +318,10 @@ async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_pat
     assert server.tokens == ["Bearer one", "Bearer two"]
 
 
+def was_asked(server: FakeServer, times: int) -> bool:
+    return len(server.requests) == times
+
+
 async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: str, tmp_path: Path) -> None:
     """As the tries of an elector, or the probes of those who are refused."""
     plugin = Plugin(tmp_path)
@@ -329,7 +335,7 @@ async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: st
                 asking = asyncio.ensure_future(client.get("/api"))
                 if number == 0:
                     await plugin.hangs(asking)
-                await until(lambda refused=number + 1: len(server.requests) == refused)
+                await until(partial(was_asked, server, number + 1))
                 asking.cancel()
                 await asyncio.wait([asking])
             plugin.gives(token="two")
@@ -684,6 +690,42 @@ async def test_client_certificates(library: str, tmp_path: Path) -> None:
             path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
             async with Client.from_kubeconfig(path=path, library=library) as client:
                 assert await client.get_json("/whoami") == expected
+
+
+async def test_client_certificates_are_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
+    """Where TLS refuses the old one there is no 401 that would have it read."""
+    authority, stranger, wall = Authority(), Authority(), 1_000_000.0
+
+    async def name(request: Any) -> Any:
+        return json_of(f'"{client_name(request)}"')
+
+    def issue(by: Authority, name: str) -> None:
+        certificate, key = by.client(name)
+        (tmp_path / "client.crt").write_bytes(certificate)
+        (tmp_path / "client.key").write_bytes(key)
+
+    tls = authority.server_context(wants_client=True)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    issue(stranger, "ada")
+    async with serving(name, tls) as server:
+        user = {"client-certificate": "client.crt", "client-key": "client.key"}
+        path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            with pytest.raises(TransportError):
+                await client.get("/whoami")
+            issue(authority, "ada")
+            wall += 61
+            with pytest.raises(TransportError):
+                await client.get("/whoami")
+            await renewed(client)
+            for _ in range(2):
+                assert await client.get_json("/whoami") == "ada"
+                wall += 61
+            await renewed(client)
+            assert await client.get_json("/whoami") == "ada"
+        assert len({request.transport for request in server.requests}) == 1  # nothing has changed since
 
 
 async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_path: Path) -> None:
