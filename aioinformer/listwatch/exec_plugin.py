@@ -47,7 +47,7 @@ async def run_exec_plugin(
     Args:
         config: The user's ``exec`` section.
         directory: Of the kubeconfig, which a relative command is relative to.
-        cluster: The cluster's section, for plugins that ask for it.
+        cluster: What plugins are told of the cluster that ask for it.
 
     Raises:
         ConfigError: It cannot be run, failed, or gave no credentials.
@@ -138,6 +138,8 @@ def _exec_info(
             "insecure-skip-tls-verify",
             "certificate-authority-data",
             "proxy-url",
+            "disable-compression",
+            "config",
         )
         spec["cluster"] = {name: cluster[name] for name in names if name in cluster}
     info = {"apiVersion": api_version, "kind": "ExecCredential", "spec": spec}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import os
 import stat
@@ -104,12 +105,18 @@ class KubeConfig:
             raise ConfigError("as-groups and as-user-extra of the user are not supported")
         if user.get("as"):
             access.headers["Impersonate-User"] = str(user["as"])
+        if user.get("as-uid"):
+            if not user.get("as"):
+                raise ConfigError("the user has as-uid, and no as whose it is")
+            access.headers["Impersonate-Uid"] = str(user["as-uid"])
         if provider.get("name") == "oidc":
             config = provider.get("config") or {}
             await with_grace(REFRESH_GRACE, _refresh(config, sections, yaml, wall))
             user = {"token": config["id-token"]}
         elif user.get("exec") and not provider:
-            credential = await run_exec_plugin(user.pop("exec"), directory, sections.cluster)
+            plugin = user.pop("exec")
+            cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
+            credential = await run_exec_plugin(plugin, directory, cluster)
             expires = timestamp(credential.expires)
             if credential.token:
                 user["token"] = credential.token
@@ -137,7 +144,8 @@ class _Sections:
             raise ConfigError(f"among its contexts there is no {self.name!r}")
         fields = self._context.value.get("context") or {}
         self.namespace = str(fields.get("namespace") or "default")
-        self.cluster = self._section("clusters", fields.get("cluster"), "cluster")
+        self._cluster_name = fields.get("cluster")
+        self.cluster = self._section("clusters", self._cluster_name, "cluster")
         if not self.cluster.get("server"):
             raise ConfigError(f"the cluster of context {self.name!r} has no server")
         self.user_name = fields.get("user") or ""
@@ -153,6 +161,18 @@ class _Sections:
     def directory(self) -> str:
         """Of the file that the user's section is in."""
         return os.path.dirname(self.user_file)
+
+    def cluster_info(self) -> dict[str, Any]:
+        """The cluster's section as a plugin is told it, which reads no kubeconfig (``ConfigToExecCluster``). Blocks."""
+        info = dict(self.cluster)
+        path = info.get("certificate-authority")
+        if path and not info.get("certificate-authority-data"):
+            directory = os.path.dirname(os.path.abspath(str(self._node("clusters", self._cluster_name).path)))
+            info["certificate-authority-data"] = base64.b64encode(Path(directory, path).read_bytes()).decode()
+        for extension in info.get("extensions") or ():
+            if extension["name"] == "client.authentication.k8s.io/exec":
+                info["config"] = extension["extension"]
+        return info
 
     def replace_user(self, user: Mapping[str, Any]) -> None:
         """Let the library see this as the user's section. The files are left alone."""

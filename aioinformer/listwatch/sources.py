@@ -19,8 +19,8 @@ from ..objects import DECODE_ERRORS
 from .libraries import Library, to_thread
 
 TOKEN_FILE_PERIOD = 60.0
-"""Seconds after which a token file is read again, and a pod's ca.crt with it; or a client certificate's files (client-go
-``cachingFileTokenSource``, ``ca_rotation.go``, ``cert_rotation.go``)."""
+"""Seconds after which a token file is read again, and a pod's ca.crt with it; or a client certificate's files
+(client-go ``cachingFileTokenSource``, ``ca_rotation.go``, ``cert_rotation.go``)."""
 
 _SHORTEST_PERIOD = 1.0
 _LONGEST_MARGIN = 60.0

@@ -249,6 +249,29 @@ async def test_an_exec_plugin_gives_the_token(library: str, tmp_path: Path) -> N
     assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
 
 
+async def test_a_plugin_is_told_of_the_cluster(library: str, tmp_path: Path) -> None:
+    """As by client-go: the authority itself, not where it is, and what the extension says that is meant for plugins."""
+    authority, plugin = Authority(), Plugin(tmp_path)
+    (tmp_path / "ca.crt").write_bytes(authority.pem)
+    plugin.gives(token="one")
+    cluster: dict[str, Any] = {
+        "server": "https://x:1",
+        "certificate-authority": "ca.crt",
+        "extensions": [
+            {"name": "somebody.else", "extension": {"a": 1}},
+            {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "me"}},
+        ],
+    }
+    path = write_kubeconfig(tmp_path / "config", user=plugin.user(provideClusterInfo=True), **cluster)
+    async with Client.from_kubeconfig(path=path, library=library):
+        pass
+    assert plugin.runs[0]["spec"]["cluster"] == {
+        "server": "https://x:1",
+        "certificate-authority-data": base64.b64encode(authority.pem).decode(),
+        "config": {"audience": "me"},
+    }
+
+
 async def test_many_requests_refused_at_once_renew_once(library: str, tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
@@ -660,14 +683,18 @@ async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None
         return json_of(POD_LIST)
 
     async with serving(answer) as server:
-        user: dict[str, Any] = {"username": "ada", "password": "lovelace", "as": "grace"}
+        user: dict[str, Any] = {"username": "ada", "password": "lovelace", "as": "grace", "as-uid": 42}
         path = write_kubeconfig(tmp_path / "config", server.url, user)
         async with Client.from_kubeconfig(path=path, library=library) as client:
             await client.get("/api")
         assert server.tokens == ["Basic " + base64.b64encode(b"ada:lovelace").decode()]
         assert server.requests[0].headers["Impersonate-User"] == "grace"
+        assert server.requests[0].headers["Impersonate-Uid"] == "42"
         path = write_kubeconfig(tmp_path / "config", server.url, {**user, "as-groups": ["g"]})
         with pytest.raises(ConfigError, match=r"as-groups"):
+            await Client.from_kubeconfig(path=path, library=library).open()
+        path = write_kubeconfig(tmp_path / "config", server.url, {"token": "t", "as-uid": "42"})
+        with pytest.raises(ConfigError, match=r"as-uid, and no as"):
             await Client.from_kubeconfig(path=path, library=library).open()
 
 
