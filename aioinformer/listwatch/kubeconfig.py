@@ -63,7 +63,7 @@ class KubeConfig:
 
     async def _load(self, module: Any, library: Library, merged: Any, wall: Wall) -> Access:
         sections = _Sections(module, merged, self.context)
-        server = str(sections.cluster["server"])
+        server = str(sections.cluster["server"]).rstrip("/")
         check_url(server)
         if self._server and server != self._server:
             raise ConfigError(

@@ -248,8 +248,11 @@ class LibraryTransport:
 
     async def _end_loading(self) -> None:
         loading = self._loading
-        if loading is not None and not loading.done() and loading.get_loop() is asyncio.get_running_loop():
-            await finish(loading)
+        if loading is not None and not loading.done():
+            if loading.get_loop() is asyncio.get_running_loop():
+                await finish(loading)
+            else:
+                self._loading = None  # that loop has ended, or is none of ours
 
     async def _load_next(self) -> _Opened | ConfigError:
         stale = self._opened
