@@ -47,6 +47,20 @@ async def _() -> AsyncIterator[Call]:
         assert not listener.is_full
 
 
+@case("ProcessorListener.wait_stopped")
+async def _() -> AsyncIterator[Call]:
+    async with a_listener() as (listener, _):
+
+        async def stop() -> None:
+            await settled(5)
+            listener.stop()
+
+        async with running(stop()):
+            yield listener.wait_stopped
+            await listener.wait_stopped()
+            assert listener.depth == 0
+
+
 @case("ProcessorListener.wait_ended")
 async def _() -> AsyncIterator[Call]:
     async with a_listener() as (listener, follower), running(listener.run()):
