@@ -86,7 +86,7 @@ LINES: dict[str, bytes] = {
     "a BOM": b"\xef\xbb\xbf" + line("ADDED", configmap("x", 7)),
     "NUL": b"\x00\n",
     "NUL inside": line("ADDED", configmap("x", 7)).replace(b"ConfigMap", b"Config\x00Map"),
-    "two objects": b'{"type":"ADDED","object":{},"object":{"metadata":{"name":"x"}}}\n',
+    "two objects, of which the last counts": b'{"type":"ADDED","object":{"metadata":{"name":"x"}},"object":{}}\n',
     "HTML": b"<html><body>Please log in</body></html>\n",
     "a bookmark without metadata": line("BOOKMARK", {"kind": "ConfigMap"}),
     "a bookmark's version a number": line("BOOKMARK", {"metadata": {"resourceVersion": 9}}),
