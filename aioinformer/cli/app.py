@@ -19,7 +19,7 @@ from ..checks import require_namespace
 from ..errors import AioInformerError, ConfigError
 from ..listwatch import Client, health
 from ..listwatch.sources import check_url
-from .output import OutputError, printing
+from .output import OutputError, print_anything, printing
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -47,6 +47,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the informer does.")] = False,
 ) -> None:
+    print_anything()
     with _failing(), printing():
         if version:
             print(__version__, flush=True)  # noqa: T201

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from typing import Any, Protocol
 
 import msgspec
@@ -47,6 +48,13 @@ def printing() -> Iterator[None]:
         raise OutputError(error) from error
 
 
+def print_anything() -> None:
+    """Let what the encoding of the output cannot say be a question mark: an event is worth more than a letter in it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 class Screen(Console):
     """Standard output by rich, which would end the process where the reader has had enough."""
 
@@ -76,6 +84,8 @@ class JsonLines:
     def __init__(self, full: bool) -> None:
         self._full = full
         self._encoder = msgspec.json.Encoder()
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as JSON is, wherever it goes
 
     def event(self, kind: str, key: str, obj: KubeObject | None, initial: bool) -> None:
         line: dict[str, Any] = {

@@ -275,7 +275,12 @@ class Watch(InformerTrigger, Generic[T]):
         ConfigError: An argument is not what it should be.
     """
 
-    def __init__(self, watched: Cached, map_func: MapFunc[T], predicate: PredicateFunc | None = None) -> None:
+    def __init__(
+        self,
+        watched: SharedIndexInformer[T] | WrittenResource[T],
+        map_func: MapFunc[T],
+        predicate: PredicateFunc | None = None,
+    ) -> None:
         informer = informer_of(watched)
         super().__init__(f"{informer.name}, by {callable_name(map_func)}", informer, predicate)
         if not callable(map_func) or inspect.isgeneratorfunction(type(map_func).__call__):

@@ -102,6 +102,20 @@ async def test_it_follows_what_kubectl_does(cluster: Cluster, kubernetes_binarie
         assert await program.end() == (0, "", "")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+async def test_json_is_utf_8_whatever_the_locale_is(open_server: APIServer, encoding: str) -> None:
+    for name, text in (("a", "plain"), ("b", "→ 東京")):
+        open_server.create("v1", "configmaps", configmap(name, k=text), "default")
+    async with running(
+        sys.executable, "-m", "aioinformer", "watch", "cm", "--server", open_server.url, "-n", "default",
+        "-o", "jsonl", "--full", "--until-synced", environment={"PYTHONIOENCODING": encoding},
+    ) as program:  # fmt: skip
+        ended = await program.end()
+    *objects, synced = map(json.loads, ended.output.splitlines())
+    assert {each["object"]["data"]["k"] for each in objects} == {"plain", "→ 東京"}
+    assert (ended.code, ended.errors, synced["count"]) == (0, "", 2)
+
+
 async def test_until_synced_it_prints_what_there_is_and_ends(cluster: Cluster) -> None:
     for name in ("a", "b"):
         await cluster.create(CONFIGMAPS, configmap(name, k="1"))
