@@ -187,7 +187,7 @@ MUTANTS = [
     Mutant(
         "any bookmark ends the initial events",
         "reflector/initial.py",
-        'if bookmark.metadata.annotations.get(INITIAL_EVENTS_END) != "true":',
+        'if annotations.get(INITIAL_EVENTS_END) != "true":',
         "if False:",
         "",
         "Any bookmark says that all up to it was sent, so what was gathered is as good as at the closing one.",
@@ -286,8 +286,8 @@ MUTANTS = [
     Mutant(
         "a deletion swallows what came before it is processed (delta)",
         "fifo/delta_fifo.py",
-        "    if not deltas or deltas[-1].type is not DELETED or delta.type is not DELETED:",
-        "    if not deltas or deltas[-1].type is not DELETED:",
+        "    if not deltas or deltas[-1].type != DELETED or delta.type != DELETED:",
+        "    if not deltas or deltas[-1].type != DELETED:",
     ),
     Mutant(
         "no back-off",
