@@ -11,8 +11,10 @@ from .errors import ConfigError
 
 T = TypeVar("T")
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
+LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+"""What the names of namespaces and resources are, and the parts of most objects' names."""
+
+_SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
@@ -53,7 +55,7 @@ def require_namespace(name: str, value: object) -> None:
         ConfigError: No namespace may have it.
     """
     require_text(name, value)
-    if len(str(value)) > 63 or not _LABEL.fullmatch(str(value)):
+    if len(str(value)) > 63 or not LABEL.fullmatch(str(value)):
         raise ConfigError(f"{name} must be a namespace's name, like 'default', not {value!r}")
 
 
@@ -64,7 +66,7 @@ def require_object_name(name: str, value: object) -> None:
         ConfigError: No object may have it.
     """
     require_text(name, value)
-    if not _is_subdomain(str(value)):
+    if not is_subdomain(str(value)):
         raise ConfigError(f"{name} must be a name that an object may have, like 'my-app', not {value!r}")
 
 
@@ -76,11 +78,12 @@ def require_qualified_name(name: str, value: object) -> None:
     """
     require_text(name, value)
     domain, slash, short = str(value).rpartition("/")
-    if len(short) > 63 or not _QUALIFIED_NAME.fullmatch(short) or (slash and not _is_subdomain(domain)):
+    if len(short) > 63 or not _QUALIFIED_NAME.fullmatch(short) or (slash and not is_subdomain(domain)):
         raise ConfigError(f"{name} must be a name like 'my-app' or 'example.com/my-app', not {value!r}")
 
 
-def _is_subdomain(value: str) -> bool:
+def is_subdomain(value: str) -> bool:
+    """Whether a text is a name as in DNS, which most objects have."""
     return len(value) <= 253 and _SUBDOMAIN.fullmatch(value) is not None
 
 

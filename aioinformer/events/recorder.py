@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import socket
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Literal
 
-from ..checks import require_count, require_qualified_name, require_seconds, require_text
+from ..checks import is_subdomain, require_count, require_qualified_name, require_seconds, require_text
 from ..errors import (
     AioInformerError,
     AlreadyExistsError,
@@ -45,8 +44,6 @@ RETRY_PAUSE = 10.0
 RETRY_JITTER = 0.25
 LONGEST_NAME = 128
 LONGEST_NOTE = 1024
-
-_DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +245,7 @@ class EventRecorder(Running):
         related: Reference | None,
     ) -> dict[str, Any]:
         name = f"{regarding['name']}.{stamp * 1000:x}"
-        if len(name) > 253 or not _DNS_NAME.fullmatch(name):
+        if not is_subdomain(name):
             name = f"{self._random.getrandbits(128):032x}"
         event = {
             "metadata": {"name": name, "namespace": regarding.get("namespace", "default")},

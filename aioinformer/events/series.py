@@ -110,13 +110,13 @@ class SeriesCache:
         """
         for series in list(self.known.values()):
             is_over = now - series.heard >= FINISH_TIME
+            is_due = is_over or (series.told > 1 and now - series.refreshed >= REFRESH_TIME)
+            has_room = series in self.queue or len(self.queue) < limit
             if is_over and series.count <= series.told:
                 series.is_over = True
                 if series not in self.queue:
                     self.forget(series)
-            elif (is_over or (series.told > 1 and now - series.refreshed >= REFRESH_TIME)) and (
-                series in self.queue or len(self.queue) < limit
-            ):
+            elif is_due and has_room:
                 series.is_over = is_over
                 self.queue[series] = None
 

@@ -308,8 +308,7 @@ class LeaderElector:
         wanted = Record(self.identity, math.ceil(self._lease_duration), lock.now(), lock.now(), 0)
         if record.holder == self.identity and started < self._seen_at + record.duration:
             try:
-                self._see(await self._write(lock.update, self._kept(wanted)))
-                return self._record.holder == self.identity
+                return await self._write(lock.update, self._kept(wanted))
             except (ApiError, TransportError) as error:
                 logger.debug("%s: not renewed at once: %s", self, error)
         spec = await lock.read()
@@ -327,14 +326,15 @@ class LeaderElector:
         elif self._seen is not None:
             wanted = wanted._replace(transitions=record.transitions + 1)
         try:
-            self._see(await self._write(lock.create if spec is None else lock.update, wanted))
+            return await self._write(lock.create if spec is None else lock.update, wanted)
         except (AlreadyExistsError, ConflictError):
             return False
-        return self._record.holder == self.identity
 
-    async def _write(self, verb: Callable[[Record], Awaitable[Spec]], wanted: Record) -> Spec:
+    async def _write(self, verb: Callable[[Record], Awaitable[Spec]], wanted: Record) -> bool:
+        """Whether the Lease is ours by what the answer says."""
         self._asked = True
-        return await verb(wanted)
+        self._see(await verb(wanted))
+        return self._record.holder == self.identity
 
     def _kept(self, wanted: Record) -> Record:
         """Renewed, not taken anew."""

@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass, replace
 
 from ..api import ListOptions
-from ..checks import require_text
+from ..checks import LABEL, require_text
 from ..errors import ConfigError
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _VERSION = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _CORE_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
@@ -46,11 +45,11 @@ class Resource:
                 "api_version must be 'v1', which is the core group's, or a group and its version, like 'apps/v1', "
                 f"not {self.api_version!r}{first}"
             )
-        if not _LABEL.fullmatch(self.plural):
+        if not LABEL.fullmatch(self.plural):
             raise ConfigError(
                 f"a resource is named by its plural in lower case, like 'pods', not {self.plural!r}"
             )
-        if self.namespace is not None and not _LABEL.fullmatch(self.namespace):
+        if self.namespace is not None and not LABEL.fullmatch(self.namespace):
             raise ConfigError(
                 f"namespace must be a namespace's name, or None for all, not {self.namespace!r}"
             )

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from inspect import isawaitable
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
@@ -95,7 +95,7 @@ class ProcessorListener(Generic[T]):
         self._initial_delivered.set()
         self._initial_pending = 0
         self._stopping = False
-        self._stopped = asyncio.Event()  # the same, for who waits
+        self._stopped = asyncio.Event()  # the same, for who waits; that is asked at each notification
         self._left_early = False
         self._added = self._delivered = self._failed = self._high_water = 0  # what is lost was never added
         self._lost = 0
@@ -105,7 +105,6 @@ class ProcessorListener(Generic[T]):
         self._next_warning = 0.0
         self._depth_at_last_look = 0
         self._steps: StepTimer | None = None  # once a call of an async handler was slow
-        self._run_task: asyncio.Task[Any] | None = None
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -218,7 +217,6 @@ class ProcessorListener(Generic[T]):
     async def run(self) -> None:
         """Deliver until stopped or cancelled; what still waits then is dropped."""
         self._ended.clear()
-        self._run_task = asyncio.current_task()
         try:
             while not self._stopping:
                 self._wake.clear()
@@ -232,7 +230,7 @@ class ProcessorListener(Generic[T]):
 
     async def _deliver_pending(self) -> None:
         """Call the handler until nothing waits. What waits may yet be coalesced or dropped until it is called."""
-        task, pending = self._run_task, self._pending
+        task, pending = asyncio.current_task(), self._pending
         assert task is not None
         turn = Turn()
         now = perf_counter()

@@ -552,6 +552,22 @@ async def test_nor_do_the_children_of_one_that_has_ended_live_on(
         os.close(lives)
 
 
+def refreshable(issuer: str, authority: Authority) -> dict[str, Any]:
+    """A user by OIDC who has a refresh-token only."""
+    config = {
+        "idp-issuer-url": issuer,
+        "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
+        "client-id": "c",
+        "refresh-token": "old",
+    }
+    return {"auth-provider": {"name": "oidc", "config": config}}
+
+
+def endpoints_of(issuer: str) -> Any:
+    """What an identity provider answers who asks where to ask."""
+    return json_of(json.dumps({"token_endpoint": f"{issuer}/token"}))
+
+
 @pytest.mark.parametrize("in_header", [True, False])
 async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: bool) -> None:
     authority, wall, refreshes = Authority(), 1_000_000.0, 0
@@ -559,7 +575,7 @@ async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: 
     async def identity_provider(request: Any) -> Any:
         nonlocal refreshes
         if request.path == "/.well-known/openid-configuration":
-            return json_of(json.dumps({"token_endpoint": f"{provider.url}/token"}))
+            return endpoints_of(provider.url)
         form = await request.post()
         known = "Authorization" in request.headers if in_header else form.get("client_secret") == "s"
         if not known or form["refresh_token"] != f"refresh-{refreshes}":
@@ -613,20 +629,13 @@ async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
 
     async def identity_provider(request: Any) -> Any:
         if request.path == "/.well-known/openid-configuration":
-            return json_of(json.dumps({"token_endpoint": f"{provider.url}/token"}))
+            return endpoints_of(provider.url)
         asked.set()
         await let_go.wait()
         return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
 
     async with serving(identity_provider, authority.server_context()) as provider:
-        config = {
-            "idp-issuer-url": provider.url,
-            "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
-            "client-id": "c",
-            "refresh-token": "old",
-        }
-        user = {"auth-provider": {"name": "oidc", "config": config}}
-        path = write_kubeconfig(tmp_path / "config", "http://x:1", user)
+        path = write_kubeconfig(tmp_path / "config", "http://x:1", refreshable(provider.url, authority))
         opening = asyncio.ensure_future(Client.from_kubeconfig(path=path, library=library).open())
         async with asyncio.timeout(30):
             await asked.wait()
@@ -645,7 +654,7 @@ async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: 
 
     async def identity_provider(request: Any) -> Any:
         if request.path == "/.well-known/openid-configuration":
-            return json_of(json.dumps({"token_endpoint": f"{provider.url}/token"}))
+            return endpoints_of(provider.url)
         written = json.loads(file.read_text())
         written["current-context"] = "elsewhere"
         written["users"].append({"name": "new", "user": {"token": "precious"}})
@@ -653,14 +662,8 @@ async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: 
         return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
 
     async with serving(identity_provider, authority.server_context()) as provider:
-        config = {
-            "idp-issuer-url": provider.url,
-            "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
-            "client-id": "c",
-            "refresh-token": "old",
-        }
-        user = {"auth-provider": {"name": "oidc", "config": config}}
         (tmp_path / "real").mkdir()
+        user = refreshable(provider.url, authority)
         file = write_kubeconfig(tmp_path / "real" / "config", "http://x:1", user)
         file.chmod(0o640)
         path = tmp_path / "config"
