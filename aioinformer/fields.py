@@ -108,8 +108,8 @@ class Field:
         steps, many = self._steps, self._many
         if (at_hand := _AT_HAND.get(self.path)) is not None:
             return lambda obj: at_hand(obj) or None
-        if steps[:2] == ("metadata", "labels"):
-            return lambda obj: _at(read_labels(obj), steps[2:], many, _member)
+        if steps[:2] == ("metadata", "labels") and (inside := steps[2:]):
+            return lambda obj: _at(read_labels(obj), inside, many, _member)
         if steps[0] in ("apiVersion", "kind"):  # which the bytes may leave to the collection
             return lambda obj: _at(obj, steps, many, _member)
         return self._decoded

@@ -39,6 +39,8 @@ class Head(msgspec.Struct, gc=False):
     namespace: str | None = None
     uid: str | None = None
     resourceVersion: str | None = None  # noqa: N815 - the wire's name, decoded without a lookup
+    labels: msgspec.Raw = msgspec.Raw(b"{}")
+    """As they are: what many read and many do not. A view of the object's bytes."""
 
 
 class _HeadOnly(msgspec.Struct, gc=False):
@@ -62,7 +64,7 @@ class _MetaOnly(msgspec.Struct):
 
 
 class _Labels(msgspec.Struct):
-    labels: Any = None
+    labels: Any = {}
 
 
 class _LabelsOnly(msgspec.Struct):
@@ -79,7 +81,8 @@ class _FrontOnly(msgspec.Struct, gc=False):
 
 _decode_head = msgspec.json.Decoder(_HeadOnly).decode
 _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
-_decode_labels = msgspec.json.Decoder(_LabelsOnly).decode
+_decode_labels = msgspec.json.Decoder(dict[str, str]).decode
+_decode_any_labels = msgspec.json.Decoder(_LabelsOnly).decode
 _decode_front = msgspec.json.Decoder(_FrontOnly).decode
 _decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -161,7 +164,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
-            found = _labels_at_the_front(self._obj.raw)
+            found = _labels_alone(self._obj)
             self._labels = self._rest.labels or {} if found is None else found
         return self._labels
 
@@ -229,6 +232,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     _uid: str  # "" where it is packed
     _version: str  # likewise
     _type_meta: TypeMeta | None
+    _labels: msgspec.Raw | None = None  # a part of what is kept; None where they are no such part
     _packing: Packing | None = None
 
     @classmethod
@@ -248,14 +252,16 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             head = _decode_head(raw).metadata
         except DECODE_ERRORS as error:
             raise no_object(error, raw) from error
-        return cls.of(raw, head, type_meta)
+        return cls.of(raw, head, type_meta, head.labels)
 
     @classmethod
-    def of(cls, raw: bytes, head: Head, type_meta: TypeMeta | None) -> Self:
-        """The object of these bytes, of which this was read already."""
+    def of(
+        cls, raw: bytes, head: Head, type_meta: TypeMeta | None, labels: msgspec.Raw | None = None
+    ) -> Self:
+        """The object of these bytes, of which this was read already; labels only if they are a part of them."""
         name = head.name or ""
         key = f"{head.namespace}/{name}" if head.namespace else name
-        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta)
+        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, labels)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
@@ -415,26 +421,28 @@ def is_kube_object_type(wanted: object) -> TypeGuard[type[KubeObject]]:
 
 
 def read_labels(obj: KubeObject) -> Any:
-    """metadata.labels and nothing else of the metadata, whatever they are.
+    """metadata.labels and nothing else of the metadata, whatever they are; none are ``{}``.
 
     Raises:
         DecodeError: The object cannot be read.
     """
-    raw = obj.raw
-    labels = _labels_at_the_front(raw)
-    return obj._decode_with(_decode_labels, "metadata.labels").metadata.labels if labels is None else labels
+    labels = _labels_alone(obj)
+    return (
+        obj._decode_with(_decode_any_labels, "metadata.labels").metadata.labels if labels is None else labels
+    )
 
 
-def _labels_at_the_front(raw: bytes) -> dict[str, str] | None:
-    """metadata.labels where API servers write them; None if they are not there, or are no labels.
-
-    What ends behind the first labels can be read as an object only if they are in one at the top, with nothing else
-    open: then that is what the whole says. Three times as fast as a scan of all that follows.
-    """
-    begin = raw.find(b'"labels":{', 0, LABELS_BEGIN)
-    if begin < 0:
-        return None
+def _labels_alone(obj: KubeObject) -> dict[str, str] | None:
+    """metadata.labels, without a scan of the rest; None if that cannot be, or if they are no labels."""
     try:
+        if obj._labels is not None:
+            return _decode_labels(obj._labels)
+        raw = obj.raw
+        begin = raw.find(b'"labels":{', 0, LABELS_BEGIN)
+        if begin < 0:
+            return None
+        # What ends behind the first labels can be read as an object only if they are in one at the top, with nothing
+        # else open: then that is what the whole says.
         front: _FrontOnly = _decode_front(raw[: raw.find(b"}", begin) + 1] + b"}}")
     except DECODE_ERRORS:
         return None

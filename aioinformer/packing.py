@@ -47,7 +47,12 @@ class ZstdPacking:
             (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(obj.raw))
         )
         return type(obj)(
-            kept, obj.key, "" if uid_bytes else uid, "" if version_bytes else version, obj._type_meta, self
+            kept,
+            obj.key,
+            "" if uid_bytes else uid,
+            "" if version_bytes else version,
+            obj._type_meta,
+            _packing=self,
         )
 
     def raw_of(self, kept: bytes) -> bytes:

@@ -92,17 +92,14 @@ class ListBodySplitter:
         data = self._pending.take(chunk)
         if not self._head:
             data = self._take_head(data)
-        objects: list[bytes | KubeObject] = []
-        end = 0
+        piece, end = None, 0
         if self._head:
-            objects, end = self._complete_items(data, by_brackets=len(data) > SUSPICIOUS)
+            piece, end = self._complete_items(data, by_brackets=len(data) > SUSPICIOUS)
         rest = data[end:]
         self._pending.add(rest)
         # After a vain search twice as much must come before the next: all of them cost no more than the last.
-        self._enough = len(rest) + PIECE if objects else 2 * len(rest)
-        if not objects:
-            return None
-        return ListResult([_bytes_of(each) for each in objects], type_meta=self._type_meta, objects=objects)
+        self._enough = len(rest) + PIECE if piece is not None else 2 * len(rest)
+        return piece
 
     def close(self) -> ListResult:
         """The last piece: what items are left, the collection's version and the continue token.
@@ -114,7 +111,7 @@ class ListBodySplitter:
         """
         rest = self._pending.take()
         body = self._head + rest
-        objects: list[bytes | KubeObject] = []
+        piece: ListResult | None = None
         try:
             try:
                 parsed = _decode_list(body)
@@ -122,7 +119,7 @@ class ListBodySplitter:
                 rest = rest if self._head else self._take_head(rest)
                 if not self._head:
                     raise
-                objects, end = self._complete_items(rest, by_brackets=True)
+                piece, end = self._complete_items(rest, by_brackets=True)
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
@@ -136,7 +133,7 @@ class ListBodySplitter:
         if parsed.metadata is None or not parsed.metadata.resource_version:
             raise DecodeError(f"the answer is not a list with a resourceVersion; it begins {body[:80]!r}")
         return ListResult(
-            [_bytes_of(each) for each in objects] + [bytes(item) for item in parsed.items or ()],
+            [*(piece.items if piece is not None else ()), *(bytes(item) for item in parsed.items or ())],
             parsed.metadata.resource_version,
             parsed.metadata.continue_token,
             parsed.type_meta,
@@ -156,25 +153,28 @@ class ListBodySplitter:
         self._type_meta = parsed.type_meta
         return data[items.end() :].lstrip()
 
-    def _complete_items(self, data: bytes, *, by_brackets: bool) -> tuple[list[bytes | KubeObject], int]:
-        """The items at the beginning of data that are complete, and where what is left begins.
+    def _complete_items(self, data: bytes, *, by_brackets: bool) -> tuple[ListResult | None, int]:
+        """The items at the beginning of data that are complete, if any, and where what is left begins.
 
         Args:
             data: Items, from the beginning of one on.
             by_brackets: Whether what msgspec cannot parse is cut off by its brackets, rather than awaited. One that is
                 the list's last is complete, too, then.
         """
-        items: list[bytes | KubeObject] = []
+        items: list[bytes] = []
+        objects: list[bytes | KubeObject] = []
         view, begin = memoryview(data), 0
         between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
         while True:
             # An item that is much shorter than all before it is not missed: what seems to be it cannot be read.
             if (probable := data.find(between, begin + self._shortest // 4 * 3)) >= 0:
+                item = data[begin : probable + 1]
                 try:
-                    items.append(KubeObject.from_bytes(data[begin : probable + 1], self._type_meta))
+                    objects.append(KubeObject.from_bytes(item, self._type_meta))
                 except DecodeError:
                     pass
                 else:
+                    items.append(item)
                     self._shortest = min(self._shortest, probable + 1 - begin)
                     begin = probable + 2
                     continue
@@ -190,18 +190,13 @@ class ListBodySplitter:
                     end = _end_of_brackets(data, begin)
             if end:
                 comma = _COMMA.match(data, end)
-            if comma is None:
-                if by_brackets and end and _END_OF_LIST.match(data, end):
-                    items.append(data[begin:end])
-                    begin = end
-                return items, begin
+            if comma is None and not (by_brackets and end and _END_OF_LIST.match(data, end)):
+                break
             items.append(data[begin:end].rstrip())
+            objects.append(items[-1])
             self._shortest = min(self._shortest, end - begin)
-            begin = comma.end()
-
-
-def _bytes_of(item: bytes | KubeObject) -> bytes:
-    return item.raw if isinstance(item, KubeObject) else item
+            begin = end if comma is None else comma.end()
+        return (ListResult(items, type_meta=self._type_meta, objects=objects) if items else None), begin
 
 
 def _end_of_brackets(data: bytes, begin: int) -> int:
