@@ -183,6 +183,12 @@ def test_an_object_that_cannot_be_read_says_so() -> None:
     odd = KubeObject.from_bytes(b'{"metadata": {"name": "a", "labels": 5}, "spec": null}')
     assert field("spec.nodeName")(odd) is None
     assert field("metadata.labels.app")(odd) is None
+    assert field("metadata.labels")(odd) == 5
+
+
+def test_labels_as_a_whole_are_there_or_not() -> None:
+    assert field("metadata.labels")(pod("a", metadata={"labels": {"app": "web"}})) == {"app": "web"}
+    assert field("metadata.labels")(KubeObject.from_bytes(b'{"metadata": {"name": "a"}}')) is None
 
 
 class TestIndexesAndPredicates:

@@ -311,6 +311,13 @@ def test_labels_that_are_not_those_of_the_metadata_are_not_its_labels() -> None:
     assert read_labels(obj) == {}
 
 
+def test_of_labels_that_stand_twice_the_last_count() -> None:
+    """As for any other field, and in the whole."""
+    raw = b'{"metadata":{"name":"a","labels":{"app":"one"},"labels":{"app":"two"}}}'
+    obj = KubeObject.from_bytes(raw)
+    assert obj.metadata.labels == read_labels(obj) == {"app": "two"} == obj.to_dict()["metadata"]["labels"]
+
+
 labels = st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3)
 anywhere = st.sampled_from(["labels", "metadata", "a", '"labels":{', "}"])
 nested = st.recursive(
