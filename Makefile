@@ -9,10 +9,10 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all lint bench bench-quick bench-full bench-operators soak chaos fuzz simulate mutants clean
+.PHONY: help run test test-all lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants clean
 
 help:            ## Say what there is.
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
+	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "aioinformer needs Python 3.11 or newer")'
@@ -58,6 +58,9 @@ bench-full: $(BENCH_STAMP) ## All of benchmarks/matrix.toml, in hours; begun aga
 
 bench-operators: $(BENCH_STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
 	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
+
+count: $(BENCH_STAMP) ## Machine instructions of an event and of a pod of a list, in a quarter of an hour (needs valgrind).
+	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)
 
 soak: $(STAMP)   ## Informers under load for MINUTES (30), with trouble: does anything grow? Draws .cache/soak.svg.
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30) --svg .cache/soak.svg

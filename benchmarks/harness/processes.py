@@ -47,13 +47,13 @@ def start(command: Sequence[str], cores: Iterable[int], **options: Any) -> subpr
         os.sched_setaffinity(0, here)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Close its standard input, and kill it if that is no hint to it."""
+def end(process: subprocess.Popen[bytes], goodbye: float = GOODBYE) -> None:
+    """Close its standard input, and kill it if that is no hint to it for so many seconds."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.close()
     try:
-        process.wait(GOODBYE)
+        process.wait(goodbye)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -136,11 +136,13 @@ class ClientProcess:
     Args:
         command: How it is started.
         cores: Where it runs.
+        goodbye: Seconds in which it is to end.
     """
 
-    def __init__(self, command: Sequence[str], cores: Iterable[int]) -> None:
+    def __init__(self, command: Sequence[str], cores: Iterable[int], goodbye: float = GOODBYE) -> None:
         self._command = list(command)
         self._cores = list(cores)
+        self._goodbye = goodbye
         self._pending = b""
 
     def __enter__(self) -> Self:
@@ -156,7 +158,7 @@ class ClientProcess:
     ) -> None:
         if kind is not None:
             self._process.kill()
-        end(self._process)
+        end(self._process, self._goodbye)
         self._readable.close()
         self._errors.close()
 

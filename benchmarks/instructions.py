@@ -1,0 +1,179 @@
+"""What an event, and a pod of a list, cost in machine instructions: ``python -m benchmarks.instructions``.
+
+Time is what users feel, and what a busy machine makes a lottery of: a change that saves a twentieth is not seen there.
+Instructions are the same in every run. Python's clients are run by callgrind, once with pods alone, once with changes
+after them and once with more pods; the differences are what a change and a pod cost, by the library that runs. What
+the kernel does is not counted, and nothing says how long an instruction takes: those of a scan over bytes are quick,
+those of an interpreter are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from .building import build
+from .harness.cell import CLIENTS_CORE, SERVERS_CORE, command_of
+from .harness.matrix import Client, Scenario, load
+from .harness.processes import ClientProcess, ReplayServer
+from .harness.run import SERVER, templates
+
+SCENARIO = "metadata"
+PODS, MORE_PODS = 1_000, 3_000
+WARMING = 500
+"""Changes before those that are counted."""
+
+_PATIENT = (
+    "import runpy, aioinformer.turns as turns; turns.TURN *= 50;"
+    " runpy.run_module('benchmarks.clients', run_name='__main__', alter_sys=True)"
+)
+"""A client whose turns on the event loop are as much longer as callgrind is slower."""
+
+_PARTS = {
+    "JSON": re.compile(r"/(msgspec|orjson)/"),
+    "interpreter": re.compile(r"/(lib)?python[0-9.]*(\.so[0-9.]*)?$"),
+    "C library": re.compile(r"/(libc|ld-linux-[^./]*)\.so[^/]*$"),
+}
+OTHERS = "others"
+
+Counts = Counter[str]
+"""Instructions by the part that runs them."""
+
+
+def counts_of(profile: str) -> Counts:
+    """What a profile of callgrind says: lines of costs, under lines that name the object file that they are of.
+
+    Names are written once, with a number that stands for them from then on. The line after ``calls=`` has what the
+    called function costs, which is counted where it stands.
+    """
+    counts: Counts = Counter()
+    names: dict[str, str] = {}
+    part = OTHERS
+    is_call = False
+    for line in profile.splitlines():
+        if named := re.match(r"(c?)ob=\((\d+)\)(?: (.*))?$", line):
+            if named[3]:
+                names[named[2]] = named[3]
+            if not named[1]:
+                part = part_of(names[named[2]])
+        elif line.startswith("calls="):
+            is_call = True
+        elif cost := re.match(r"[+*-]?\d*(?: [+*-]?\d*)* (\d+)$", line):
+            counts[part] += 0 if is_call else int(cost[1])
+            is_call = False
+    return counts
+
+
+def part_of(path: str) -> str:
+    """What an object file is called in the table."""
+    return next((part for part, pattern in _PARTS.items() if pattern.search(path)), OTHERS)
+
+
+def each(more: Counts, less: Counts, count: int) -> Counts:
+    """What one of so many costs that make the difference."""
+    return Counter({part: round((more[part] - less[part]) / count) for part in more})
+
+
+def measure(
+    server: ReplayServer, client: Client, scenario: Scenario, pods: int, events: int, folder: Path
+) -> Counts:
+    """Run a client with so many pods and changes."""
+    server.configure(pods)
+    command = command_of(client, msgspec.structs.replace(scenario, objects=pods), server, {})
+    profile = folder / "profile"
+    valgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]
+    arguments = command[command.index(client.run) :]
+    with ClientProcess(
+        [*valgrind, sys.executable, "-c", _PATIENT, *arguments], [CLIENTS_CORE], goodbye=120
+    ) as process:
+        process.answer("ready")
+        process.tell("sync")
+        process.answer("synced")
+        for changes in (WARMING, events):
+            if changes:
+                process.tell(f"watch {changes} plain")
+                process.answer("watching")
+                server.flow(changes, 0, 1)
+                process.answer("watched")
+    return counts_of(profile.read_text())
+
+
+def table(title: str, rows: dict[str, Counts]) -> Table:
+    """The counts of clients, a row each."""
+    made = Table("client", "instructions", *_PARTS, OTHERS, title=title)
+    made.columns[0].no_wrap = True
+    for column in made.columns[1:]:
+        column.justify = "right"
+    for client, counts in rows.items():
+        figures = [counts.total(), *(counts[part] for part in (*_PARTS, OTHERS))]
+        made.add_row(client, *(f"{figure:,}" for figure in figures))
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="What an event, and a pod of a list, cost in instructions")
+    parser.add_argument(
+        "--only",
+        default="^(aioinformer|aioinformer-projection|orjson-loop-dropped)$",
+        help="regular expression of the clients' names (default: %(default)s)",
+    )
+    parser.add_argument("--handler", choices=["metadata", "field", "whole"], default="metadata")
+    parser.add_argument("--events", type=int, default=3_000, help="(default: %(default)s)")
+    given = parser.parse_args()
+    if shutil.which("valgrind") is None:
+        sys.exit("valgrind counts the instructions and is not installed: a package of that name has it")
+    os.environ["PYTHONHASHSEED"] = "0"
+    matrix = load()
+    scenario = next(each for each in matrix.scenarios if each.name == SCENARIO)
+    scenario = msgspec.structs.replace(scenario, handler=given.handler)
+    clients = [client for client in matrix.clients if re.search(given.only, client.name)]
+    if not clients or any(client.program for client in clients):
+        sys.exit(
+            f"--only {given.only} must name clients of benchmarks/matrix.toml that are written in Python"
+        )
+    console = Console()
+    built = build([SERVER])
+    if SERVER in built.missing:
+        sys.exit(built.missing[SERVER])
+    events: dict[str, Counts] = {}
+    pods: dict[str, Counts] = {}
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    )
+    with tempfile.TemporaryDirectory() as name, progress:
+        folder = Path(name)
+        task = progress.add_task("", total=3 * len(clients))
+
+        def count(client: Client, pods: int, events: int) -> Counts:
+            progress.update(task, description=f"{client.name}: {pods:,} pods, {events:,} changes")
+            counts = measure(server, client, scenario, pods, events, folder)
+            progress.advance(task)
+            return counts
+
+        ca = folder / "ca.pem"
+        with ReplayServer(built.programs[SERVER], templates("quick"), ca, [SERVERS_CORE]) as server:
+            for client in clients:
+                alone = count(client, PODS, 0)
+                events[client.name] = each(count(client, PODS, given.events), alone, given.events)
+                pods[client.name] = each(count(client, MORE_PODS, 0), alone, MORE_PODS - PODS)
+    console.print(table(f"an event, a handler that reads {given.handler}", events))
+    console.print(table("a pod of a list", pods))
+
+
+if __name__ == "__main__":
+    main()
