@@ -59,7 +59,7 @@ bench-full: $(BENCH_STAMP) ## All of benchmarks/matrix.toml, in hours; begun aga
 bench-operators: $(BENCH_STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
 	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
 
-count: $(BENCH_STAMP) ## Machine instructions of an event and of a pod of a list, in a quarter of an hour (needs valgrind).
+count: $(BENCH_STAMP) ## Machine instructions of an event and of a pod of a list, in ten minutes (needs valgrind).
 	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)
 
 soak: $(STAMP)   ## Informers under load for MINUTES (30), with trouble: does anything grow? Draws .cache/soak.svg.

@@ -80,7 +80,7 @@ def part_of(path: str) -> str:
     return next((part for part, pattern in _PARTS.items() if pattern.search(path)), OTHERS)
 
 
-def each(more: Counts, less: Counts, count: int) -> Counts:
+def apiece(more: Counts, less: Counts, count: int) -> Counts:
     """What one of so many costs that make the difference."""
     return Counter({part: round((more[part] - less[part]) / count) for part in more})
 
@@ -169,8 +169,8 @@ def main() -> None:
         with ReplayServer(built.programs[SERVER], templates("quick"), ca, [SERVERS_CORE]) as server:
             for client in clients:
                 alone = count(client, PODS, 0)
-                events[client.name] = each(count(client, PODS, given.events), alone, given.events)
-                pods[client.name] = each(count(client, MORE_PODS, 0), alone, MORE_PODS - PODS)
+                events[client.name] = apiece(count(client, PODS, given.events), alone, given.events)
+                pods[client.name] = apiece(count(client, MORE_PODS, 0), alone, MORE_PODS - PODS)
     console.print(table(f"an event, a handler that reads {given.handler}", events))
     console.print(table("a pod of a list", pods))
 

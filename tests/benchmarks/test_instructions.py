@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.instructions import counts_of, each, part_of
+from benchmarks.instructions import apiece, counts_of, part_of
 
 PROFILE = """\
 # callgrind format
@@ -74,7 +74,7 @@ def test_an_object_file_is_of_a_part(path: str, part: str) -> None:
 
 def test_one_costs_the_difference_of_many() -> None:
     more, less = Counter({"JSON": 5_000, "others": 70}), Counter({"JSON": 2_000, "others": 70})
-    assert each(more, less, 100) == {"JSON": 30, "others": 0}
+    assert apiece(more, less, 100) == {"JSON": 30, "others": 0}
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
