@@ -146,8 +146,8 @@ def main() -> None:
     built = build([SERVER])
     if SERVER in built.missing:
         sys.exit(built.missing[SERVER])
-    events: dict[str, Counts] = {}
-    pods: dict[str, Counts] = {}
+    of_events: dict[str, Counts] = {}
+    of_pods: dict[str, Counts] = {}
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -169,10 +169,11 @@ def main() -> None:
         with ReplayServer(built.programs[SERVER], templates("quick"), ca, [SERVERS_CORE]) as server:
             for client in clients:
                 alone = count(client, PODS, 0)
-                events[client.name] = apiece(count(client, PODS, given.events), alone, given.events)
-                pods[client.name] = apiece(count(client, MORE_PODS, 0), alone, MORE_PODS - PODS)
-    console.print(table(f"an event, a handler that reads {given.handler}", events))
-    console.print(table("a pod of a list", pods))
+                changed = count(client, PODS, given.events)
+                of_events[client.name] = apiece(changed, alone, given.events)
+                of_pods[client.name] = apiece(count(client, MORE_PODS, 0), alone, MORE_PODS - PODS)
+    console.print(table(f"an event, a handler that reads {given.handler}", of_events))
+    console.print(table("a pod of a list", of_pods))
 
 
 if __name__ == "__main__":
