@@ -20,19 +20,20 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from .building import build
-from .harness.cell import CLIENTS_CORE, SERVERS_CORE, command_of
-from .harness.matrix import Client, Scenario, load
-from .harness.processes import ClientProcess, ReplayServer
-from .harness.run import SERVER, templates
+from .harness.cell import SERVERS_CORE, Measured, command_of, drive
+from .harness.matrix import Client, Phase, Scenario, load
+from .harness.processes import ReplayServer
+from .harness.run import SERVER, progress_on, templates
 
 SCENARIO = "metadata"
 PODS, MORE_PODS = 1_000, 3_000
 WARMING = 500
 """Changes before those that are counted."""
+GOODBYE = 120.0
+"""Seconds in which callgrind writes its profile."""
 
 _PATIENT = (
     "import runpy, aioinformer.turns as turns; turns.TURN *= 50;"
@@ -88,24 +89,19 @@ def apiece(more: Counts, less: Counts, count: int) -> Counts:
 def measure(
     server: ReplayServer, client: Client, scenario: Scenario, pods: int, events: int, folder: Path
 ) -> Counts:
-    """Run a client with so many pods and changes."""
-    server.configure(pods)
-    command = command_of(client, msgspec.structs.replace(scenario, objects=pods), server, {})
+    """Run a client with so many pods and changes.
+
+    Raises:
+        ClientFailedError: It did not answer as it should.
+        ClientUnsupportedError: It cannot do what the scenario wants.
+    """
+    phases = [Phase("_warm", WARMING), *([Phase("watch", events)] if events else [])]
+    scenario = msgspec.structs.replace(scenario, objects=pods, phases=phases)
+    command = command_of(client, scenario, server, {})
     profile = folder / "profile"
     valgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]
-    arguments = command[command.index(client.run) :]
-    with ClientProcess(
-        [*valgrind, sys.executable, "-c", _PATIENT, *arguments], [CLIENTS_CORE], goodbye=120
-    ) as process:
-        process.answer("ready")
-        process.tell("sync")
-        process.answer("synced")
-        for changes in (WARMING, events):
-            if changes:
-                process.tell(f"watch {changes} plain")
-                process.answer("watching")
-                server.flow(changes, 0, 1)
-                process.answer("watched")
+    patient = [sys.executable, "-c", _PATIENT, *command[command.index(client.run) :]]
+    drive(server, valgrind + patient, scenario, Measured(scenario.name, client.name, 0, "ok"), GOODBYE)
     return counts_of(profile.read_text())
 
 
@@ -148,13 +144,7 @@ def main() -> None:
         sys.exit(built.missing[SERVER])
     of_events: dict[str, Counts] = {}
     of_pods: dict[str, Counts] = {}
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    )
+    progress = progress_on(Console(stderr=True))
     with tempfile.TemporaryDirectory() as name, progress:
         folder = Path(name)
         task = progress.add_task("", total=3 * len(clients))

@@ -135,6 +135,8 @@ class SharedIndexInformer(Running, Generic[T]):
         self._watch_error_handler: WatchErrorHandler | None = options.get("watch_error_handler")
         self._transform: Transformer | None = None
         self.name = options.get("name") or name_of(self._list_watches)
+        descriptions = list(map(_description, self._list_watches.values()))
+        self._are_of_one_name = len(set(descriptions)) < len(descriptions)  # asked for each of them
         self._compressor = Compressor.of(compress, object_type)
         pack = None if self._compressor is None else self._compressor.pack
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=pack)
@@ -460,8 +462,7 @@ class SharedIndexInformer(Running, Generic[T]):
         queue = make_queue(self._queue, self._key_func, known, self._transform)
         self._queues.append(queue)
         options = self._options.copy()
-        are_of_one_name = len(set(map(_description, self._list_watches.values()))) < len(self._list_watches)
-        if namespace != EVERYWHERE and ("name" in options or are_of_one_name):
+        if namespace != EVERYWHERE and ("name" in options or self._are_of_one_name):
             options["name"] = f"{self.name} in {namespace}"
         if self._compressor is not None:
             options["pack"] = self._compressor.pack

@@ -9,6 +9,7 @@ import msgspec
 
 from .matrix import Client, Phase, Scenario
 from .processes import (
+    GOODBYE,
     ClientFailedError,
     ClientProcess,
     ClientUnsupportedError,
@@ -51,7 +52,7 @@ def run_cell(
     scenario = scenario.of(client)
     measured = Measured(scenario.name, client.name, number, "ok")
     try:
-        _run(server, client, scenario, binaries, measured)
+        drive(server, command_of(client, scenario, server, binaries), scenario, measured)
     except ClientUnsupportedError as error:
         measured.status, measured.detail = "unsupported", str(error)
     except ClientFailedError as error:
@@ -80,12 +81,25 @@ def command_of(client: Client, scenario: Scenario, server: Server, binaries: dic
     return begin + [str(word) for name, value in arguments.items() for word in (f"--{name}", value)]
 
 
-def _run(
-    server: Server, client: Client, scenario: Scenario, binaries: dict[str, Path], measured: Measured
+def drive(
+    server: Server, command: list[str], scenario: Scenario, measured: Measured, goodbye: float = GOODBYE
 ) -> None:
+    """Run a client through a scenario.
+
+    Args:
+        server: What serves it.
+        command: How it is started.
+        scenario: What it goes through.
+        measured: Gets the figures.
+        goodbye: Seconds in which it is to end.
+
+    Raises:
+        ClientFailedError: It did not answer as it should.
+        ClientUnsupportedError: It is not for it.
+    """
     server.configure(scenario.objects)
     cores = [CLIENTS_CORE] if scenario.one_core else [SERVERS_CORE, CLIENTS_CORE]
-    with ClientProcess(command_of(client, scenario, server, binaries), cores) as process:
+    with ClientProcess(command, cores, goodbye) as process:
         measured.version = process.answer("ready")["version"]
         before = process.resident
         process.forget_peak()

@@ -109,13 +109,7 @@ def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Cons
         raise MissingServerError(built.missing[SERVER])
     cells = list(plan(matrix, tier, rounds, only))
     todo = [each for each in cells if not results.has(each.scenario.name, each.client.name, each.round)]
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
+    progress = progress_on(console)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(progress)
@@ -135,6 +129,17 @@ def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Cons
             results.add(measured)
             _tell(console, measured, time.monotonic() - began)
             progress.advance(task)
+
+
+def progress_on(console: Console) -> Progress:
+    """A bar that counts what is done of what there is to do."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
 
 
 def _tell(console: Console, measured: Measured, seconds: float) -> None:
