@@ -9,13 +9,11 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from aioinformer import (
     ApiError,
@@ -26,14 +24,13 @@ from aioinformer import (
     ListWatch,
     TransportError,
 )
-from aioinformer.listwatch import exec_plugin
 from aioinformer.listwatch.libraries import Library, library_named
 from aioinformer.listwatch.library_transport import LibraryTransport
 from aioinformer.listwatch.sources import Access, Wall
 
-from ..steps import turns, until
-from .clusters import Authority, Plugin, client_name, guarded, renewed, write_kubeconfig
-from .streams import POD_LIST, FakeServer, begin, json_of, serving
+from ..steps import until
+from .clusters import Authority, Plugin, client_name, guarded, jwt, renewed, write_kubeconfig
+from .streams import POD_LIST, FakeServer, json_of, serving
 
 
 async def test_a_context_with_a_token(library: str, tmp_path: Path) -> None:
@@ -231,47 +228,6 @@ async def test_a_fixed_token_is_not_tried_twice(library: str) -> None:
         assert len(server.requests) == 1
 
 
-async def test_an_exec_plugin_gives_the_token(library: str, tmp_path: Path) -> None:
-    plugin = Plugin(tmp_path)
-    plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
-        user = plugin.user(provideClusterInfo=True, env=[{"name": "A", "value": "1"}], args=["x"])
-        path = write_kubeconfig(tmp_path / "config", server.url, user)
-        async with Client.from_kubeconfig(path=path, library=library) as client:
-            await client.get("/api")
-            await client.get("/api")
-            assert len(plugin.runs) == 1
-            assert plugin.runs[0]["spec"] == {"interactive": False, "cluster": {"server": server.url}}
-            guard.token = "two"
-            plugin.gives(token="two")
-            await client.get("/api")
-            assert len(plugin.runs) == 2
-    assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
-
-
-async def test_a_plugin_is_told_of_the_cluster(library: str, tmp_path: Path) -> None:
-    """As by client-go: the authority itself, not where it is, and what the extension says that is meant for plugins."""
-    authority, plugin = Authority(), Plugin(tmp_path)
-    (tmp_path / "ca.crt").write_bytes(authority.pem)
-    plugin.gives(token="one")
-    cluster: dict[str, Any] = {
-        "server": "https://x:1",
-        "certificate-authority": "ca.crt",
-        "extensions": [
-            {"name": "somebody.else", "extension": {"a": 1}},
-            {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "me"}},
-        ],
-    }
-    path = write_kubeconfig(tmp_path / "config", user=plugin.user(provideClusterInfo=True), **cluster)
-    async with Client.from_kubeconfig(path=path, library=library):
-        pass
-    assert plugin.runs[0]["spec"]["cluster"] == {
-        "server": "https://x:1",
-        "certificate-authority-data": base64.b64encode(authority.pem).decode(),
-        "config": {"audience": "me"},
-    }
-
-
 async def test_many_requests_refused_at_once_renew_once(library: str, tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="one")
@@ -288,57 +244,6 @@ async def test_many_requests_refused_at_once_renew_once(library: str, tmp_path: 
             results = await asyncio.gather(*(client.get("/api") for _ in range(50)), return_exceptions=True)
             assert all(isinstance(result, ApiError) and result.status == 401 for result in results)
             assert len(plugin.runs) == 3
-
-
-async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
-    library: str, tmp_path: Path
-) -> None:
-    plugin, now = Plugin(tmp_path), datetime.now(UTC)
-    wall = now.timestamp()
-    plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
-    async with guarded("one") as (server, guard):
-        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
-            await client.get("/api")
-            wall += 18.9 * 60
-            await client.get("/api")
-            assert len(plugin.runs) == 1
-            wall += 0.2 * 60
-            plugin.says("fail")
-            await client.get("/api")  # what there is still does
-            await renewed(client)
-            plugin.says("wait")
-            wall += 11
-            requests = [asyncio.ensure_future(client.get("/api")) for _ in range(2)]
-            await plugin.hangs(asyncio.get_running_loop().create_future())
-            await asyncio.gather(*requests)  # nobody waits for others
-            plugin.gives(token="two")
-            await renewed(client)
-            guard.token = "two"
-            await client.get("/api")
-            assert len(plugin.runs) == 3
-    assert server.tokens == ["Bearer one"] * 5 + ["Bearer two"]
-
-
-async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_path: Path) -> None:
-    plugin, now = Plugin(tmp_path), datetime.now(UTC)
-    wall = now.timestamp()
-    plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
-    async with guarded("one") as (server, guard):
-        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
-            wall += 20.1 * 60
-            plugin.says("fail")
-            await client.get("/api")  # but if there are no others: the server's clock may be behind
-            plugin.gives(token="two")
-            guard.token = "two"
-            wall += 11
-            await client.get("/api")
-    assert server.tokens == ["Bearer one", "Bearer two"]
 
 
 def was_asked(server: FakeServer, times: int) -> bool:
@@ -408,11 +313,6 @@ async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp
     assert len(server.requests) == 4
 
 
-def jwt(expires: float) -> str:
-    claims = base64.urlsafe_b64encode(json.dumps({"exp": expires}).encode()).decode().rstrip("=")
-    return f"e30.{claims}.c2ln"
-
-
 async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
     wall, token = 1_000_000.0, tmp_path / "token"
     token.write_text("one")
@@ -433,60 +333,6 @@ async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path:
             wall += 61
             await client.get("/api")
     assert server.tokens == ["Bearer one", "Bearer one", "Bearer two", "Bearer two"]
-
-
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ("fail", "failed with code 1: .*sorry"),
-        ("no JSON", "gave no JSON"),
-        ("{}", "no ExecCredential"),
-        (
-            '{"apiVersion":"client.authentication.k8s.io/v1","status":{}}',
-            "neither a token nor a client certificate",
-        ),
-        ('{"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"t"}}', "v1beta1"),
-        (
-            '{"apiVersion":"client.authentication.k8s.io/v1","status":{"clientKeyData":"t"}}',
-            "without its key",
-        ),
-    ],
-)
-async def test_a_plugin_that_fails(library: str, tmp_path: Path, said: str, message: str) -> None:
-    plugin = Plugin(tmp_path)
-    plugin.says(said)
-    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
-    with pytest.raises(ConfigError, match=message):
-        await Client.from_kubeconfig(path=path, library=library).open()
-
-
-async def test_a_plugin_that_is_not_installed(library: str, tmp_path: Path) -> None:
-    user = {"exec": {"apiVersion": "v1", "command": "no-such-plugin", "installHint": "brew install it"}}
-    path = write_kubeconfig(tmp_path / "config", "http://x", user)
-    with pytest.raises(ConfigError, match=r"no-such-plugin cannot be run: .*brew install it"):
-        await Client.from_kubeconfig(path=path, library=library).open()
-    path = write_kubeconfig(tmp_path / "config", "http://x", {"exec": {"command": "x"}})
-    with pytest.raises(ConfigError, match=r"needs command and apiVersion"):
-        await Client.from_kubeconfig(path=path, library=library).open()
-
-
-async def test_a_plugin_that_hangs_is_ended_with_its_children(
-    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plugin = Plugin(tmp_path)
-    plugin.says("hang")
-    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.5)
-    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
-    with pytest.raises(ConfigError, match=r"no answer in 0.5 seconds"):
-        await Client.from_kubeconfig(path=path, library=library).open()
-
-
-def is_at_end(pipe: int) -> bool:
-    """Whether nobody has the other end of it."""
-    try:
-        return os.read(pipe, 1) == b""
-    except BlockingIOError:
-        return False
 
 
 class Slow:
@@ -525,160 +371,6 @@ async def test_credentials_that_come_after_a_close_are_not_those_of_the_next_ope
         with pytest.raises(ApiError, match="401"):  # the server is asked
             await client.get("/api")
         await client.close()
-
-
-@pytest.mark.parametrize("cancelled", [False, True])
-async def test_nor_do_the_children_of_one_that_has_ended_live_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancelled: bool
-) -> None:
-    """They hold the pipes whose end is waited for."""
-    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 30.0 if cancelled else 0.5)
-    alive, said, script = tmp_path / "alive", tmp_path / "said", tmp_path / "plugin"
-    os.mkfifo(alive)
-    lives = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)  # ends when nobody has the other end any more
-    script.write_text(f"#!/bin/sh\nexec 3>{alive}\nsleep 600 &\necho >{said}\n")
-    script.chmod(0o700)
-    config = {"command": str(script), "apiVersion": "client.authentication.k8s.io/v1"}
-    running = asyncio.ensure_future(exec_plugin.run_exec_plugin(config, str(tmp_path), {}))
-    try:
-        async with asyncio.timeout(20):
-            await until(said.exists)
-            if cancelled:
-                running.cancel()
-            with pytest.raises(asyncio.CancelledError if cancelled else ConfigError):
-                await running
-            await until(lambda: is_at_end(lives))
-    finally:
-        os.close(lives)
-
-
-def refreshable(issuer: str, authority: Authority) -> dict[str, Any]:
-    """A user by OIDC who has a refresh-token only."""
-    config = {
-        "idp-issuer-url": issuer,
-        "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
-        "client-id": "c",
-        "refresh-token": "old",
-    }
-    return {"auth-provider": {"name": "oidc", "config": config}}
-
-
-def endpoints_of(issuer: str) -> Any:
-    """What an identity provider answers who asks where to ask."""
-    return json_of(json.dumps({"token_endpoint": f"{issuer}/token"}))
-
-
-@pytest.mark.parametrize("in_header", [True, False])
-async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: bool) -> None:
-    authority, wall, refreshes = Authority(), 1_000_000.0, 0
-
-    async def identity_provider(request: Any) -> Any:
-        nonlocal refreshes
-        if request.path == "/.well-known/openid-configuration":
-            return endpoints_of(provider.url)
-        form = await request.post()
-        known = "Authorization" in request.headers if in_header else form.get("client_secret") == "s"
-        if not known or form["refresh_token"] != f"refresh-{refreshes}":
-            return json_of("{}", 400)
-        refreshes += 1
-        said = {"id_token": jwt(wall + 600), "refresh_token": f"refresh-{refreshes}"}
-        return json_of(json.dumps(said))
-
-    async with (
-        guarded(jwt(wall + 600)) as (server, guard),
-        serving(identity_provider, authority.server_context()) as provider,
-    ):
-        config: dict[str, str] = {
-            "idp-issuer-url": provider.url,
-            "client-id": "c",
-            "client-secret": "s",
-            "refresh-token": "refresh-0",
-            "id-token": jwt(wall - 1),
-        }
-        path = tmp_path / "config"
-        user = {"auth-provider": {"name": "oidc", "config": config}}
-        write_kubeconfig(path, server.url, user)
-        with pytest.raises(ConfigError, match=r"gave no new id-token: .*CERTIFICATE_VERIFY_FAILED"):
-            await Client.from_kubeconfig(path=path, library=library).open()
-        config["idp-certificate-authority-data"] = base64.b64encode(authority.pem).decode()
-        write_kubeconfig(path, server.url, user)
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
-            await client.get("/api")
-            assert "refresh-1" in path.read_text()
-            wall += 545
-            await client.get("/api")
-            await renewed(client)
-            assert "refresh-2" in path.read_text()
-            guard.token = jwt(wall + 600)
-            await client.get("/api")
-    assert refreshes == 2
-    assert len(server.requests) == 3
-    del config["refresh-token"]
-    write_kubeconfig(path, server.url, user)
-    with pytest.raises(ConfigError, match=r"log in again"):
-        await Client.from_kubeconfig(path=path, library=library).open()
-
-
-async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
-    library: str, tmp_path: Path
-) -> None:
-    """The request is cancelled while the token is exchanged; what comes of that is written down all the same."""
-    authority, asked, let_go = Authority(), asyncio.Event(), asyncio.Event()
-
-    async def identity_provider(request: Any) -> Any:
-        if request.path == "/.well-known/openid-configuration":
-            return endpoints_of(provider.url)
-        asked.set()
-        await let_go.wait()
-        return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
-
-    async with serving(identity_provider, authority.server_context()) as provider:
-        path = write_kubeconfig(tmp_path / "config", "http://x:1", refreshable(provider.url, authority))
-        opening = asyncio.ensure_future(Client.from_kubeconfig(path=path, library=library).open())
-        async with asyncio.timeout(30):
-            await asked.wait()
-            opening.cancel()
-            await turns(5)
-            assert not opening.done()
-            let_go.set()
-            with pytest.raises(asyncio.CancelledError):
-                await opening
-    assert "used-once" in path.read_text()
-
-
-async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: Path) -> None:
-    """While a token is exchanged somebody logs in elsewhere; the file is another one then, of the same mode."""
-    authority = Authority()
-
-    async def identity_provider(request: Any) -> Any:
-        if request.path == "/.well-known/openid-configuration":
-            return endpoints_of(provider.url)
-        written = json.loads(file.read_text())
-        written["current-context"] = "elsewhere"
-        written["users"].append({"name": "new", "user": {"token": "precious"}})
-        file.write_text(json.dumps(written))
-        return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
-
-    async with serving(identity_provider, authority.server_context()) as provider:
-        (tmp_path / "real").mkdir()
-        user = refreshable(provider.url, authority)
-        file = write_kubeconfig(tmp_path / "real" / "config", "http://x:1", user)
-        file.chmod(0o640)
-        path = tmp_path / "config"
-        path.symlink_to(file)
-        with file.open() as before:
-            async with Client.from_kubeconfig(path=path, library=library):
-                pass
-            assert "used-once" not in before.read()  # nobody reads half of either
-    written = yaml.safe_load(file.read_text())
-    assert written["current-context"] == "elsewhere"
-    assert [user["name"] for user in written["users"]] == ["u", "new"]
-    assert written["users"][0]["user"]["auth-provider"]["config"]["refresh-token"] == "used-once"
-    assert path.is_symlink()
-    assert file.stat().st_mode & 0o777 == 0o640
-    assert [each.name for each in file.parent.iterdir()] == ["config"]
 
 
 async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None:
@@ -756,44 +448,6 @@ async def test_client_certificates_are_read_again_after_a_minute(library: str, t
             await renewed(client)
             assert await client.get_json("/whoami") == "ada"
         assert len({request.transport for request in server.requests}) == 1  # nothing has changed since
-
-
-async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_path: Path) -> None:
-    authority, plugin, wall = Authority(), Plugin(tmp_path), datetime.now(UTC).timestamp()
-    over = asyncio.Event()
-
-    def issue(name: str) -> None:
-        certificate, key = authority.client(name)
-        plugin.gives(
-            clientCertificateData=certificate.decode(),
-            clientKeyData=key.decode(),
-            expirationTimestamp=datetime.fromtimestamp(wall + 600, UTC).isoformat(),
-        )
-
-    async def name(request: Any) -> Any:
-        if request.path == "/watch":
-            answer = await begin(request)
-            await over.wait()
-            await answer.write(b"still there\n")
-            return answer
-        return json_of(f'"{client_name(request)}"')
-
-    issue("ada")
-    async with serving(name, authority.server_context(wants_client=True)) as server:
-        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user(), ca=authority.pem)
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
-            assert await client.get_json("/whoami") == "ada"
-            stream = await client.stream("/watch")
-            wall += 599
-            issue("grace")
-            assert await client.get_json("/whoami") == "ada"
-            await renewed(client)
-            assert await client.get_json("/whoami") == "grace"
-            over.set()
-            assert await anext(stream) == b"still there\n"  # what was open before goes on
-            await stream.aclose()
 
 
 async def test_tls_is_verified(library: str, tmp_path: Path) -> None:

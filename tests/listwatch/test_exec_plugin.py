@@ -1,0 +1,231 @@
+"""exec_plugin.py: credentials that a program gives."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    Client,
+    ConfigError,
+)
+from aioinformer.listwatch import exec_plugin
+
+from ..steps import until
+from .clusters import Authority, Plugin, client_name, guarded, renewed, write_kubeconfig
+from .streams import begin, json_of, serving
+
+
+async def test_an_exec_plugin_gives_the_token(library: str, tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard):
+        user = plugin.user(provideClusterInfo=True, env=[{"name": "A", "value": "1"}], args=["x"])
+        path = write_kubeconfig(tmp_path / "config", server.url, user)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+            await client.get("/api")
+            assert len(plugin.runs) == 1
+            assert plugin.runs[0]["spec"] == {"interactive": False, "cluster": {"server": server.url}}
+            guard.token = "two"
+            plugin.gives(token="two")
+            await client.get("/api")
+            assert len(plugin.runs) == 2
+    assert server.tokens == ["Bearer one"] * 3 + ["Bearer two"]
+
+
+async def test_a_plugin_is_told_of_the_cluster(library: str, tmp_path: Path) -> None:
+    """As by client-go: the authority itself, not where it is, and what the extension says that is meant for plugins."""
+    authority, plugin = Authority(), Plugin(tmp_path)
+    (tmp_path / "ca.crt").write_bytes(authority.pem)
+    plugin.gives(token="one")
+    cluster: dict[str, Any] = {
+        "server": "https://x:1",
+        "certificate-authority": "ca.crt",
+        "extensions": [
+            {"name": "somebody.else", "extension": {"a": 1}},
+            {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "me"}},
+        ],
+    }
+    path = write_kubeconfig(tmp_path / "config", user=plugin.user(provideClusterInfo=True), **cluster)
+    async with Client.from_kubeconfig(path=path, library=library):
+        pass
+    assert plugin.runs[0]["spec"]["cluster"] == {
+        "server": "https://x:1",
+        "certificate-authority-data": base64.b64encode(authority.pem).decode(),
+        "config": {"audience": "me"},
+    }
+
+
+async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
+    library: str, tmp_path: Path
+) -> None:
+    plugin, now = Plugin(tmp_path), datetime.now(UTC)
+    wall = now.timestamp()
+    plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            await client.get("/api")
+            wall += 18.9 * 60
+            await client.get("/api")
+            assert len(plugin.runs) == 1
+            wall += 0.2 * 60
+            plugin.says("fail")
+            await client.get("/api")  # what there is still does
+            await renewed(client)
+            plugin.says("wait")
+            wall += 11
+            requests = [asyncio.ensure_future(client.get("/api")) for _ in range(2)]
+            await plugin.hangs(asyncio.get_running_loop().create_future())
+            await asyncio.gather(*requests)  # nobody waits for others
+            plugin.gives(token="two")
+            await renewed(client)
+            guard.token = "two"
+            await client.get("/api")
+            assert len(plugin.runs) == 3
+    assert server.tokens == ["Bearer one"] * 5 + ["Bearer two"]
+
+
+async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_path: Path) -> None:
+    plugin, now = Plugin(tmp_path), datetime.now(UTC)
+    wall = now.timestamp()
+    plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            wall += 20.1 * 60
+            plugin.says("fail")
+            await client.get("/api")  # but if there are no others: the server's clock may be behind
+            plugin.gives(token="two")
+            guard.token = "two"
+            wall += 11
+            await client.get("/api")
+    assert server.tokens == ["Bearer one", "Bearer two"]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("fail", "failed with code 1: .*sorry"),
+        ("no JSON", "gave no JSON"),
+        ("{}", "no ExecCredential"),
+        (
+            '{"apiVersion":"client.authentication.k8s.io/v1","status":{}}',
+            "neither a token nor a client certificate",
+        ),
+        ('{"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"t"}}', "v1beta1"),
+        (
+            '{"apiVersion":"client.authentication.k8s.io/v1","status":{"clientKeyData":"t"}}',
+            "without its key",
+        ),
+    ],
+)
+async def test_a_plugin_that_fails(library: str, tmp_path: Path, said: str, message: str) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.says(said)
+    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
+    with pytest.raises(ConfigError, match=message):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_plugin_that_is_not_installed(library: str, tmp_path: Path) -> None:
+    user = {"exec": {"apiVersion": "v1", "command": "no-such-plugin", "installHint": "brew install it"}}
+    path = write_kubeconfig(tmp_path / "config", "http://x", user)
+    with pytest.raises(ConfigError, match=r"no-such-plugin cannot be run: .*brew install it"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+    path = write_kubeconfig(tmp_path / "config", "http://x", {"exec": {"command": "x"}})
+    with pytest.raises(ConfigError, match=r"needs command and apiVersion"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_plugin_that_hangs_is_ended_with_its_children(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.says("hang")
+    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.5)
+    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
+    with pytest.raises(ConfigError, match=r"no answer in 0.5 seconds"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+def is_at_end(pipe: int) -> bool:
+    """Whether nobody has the other end of it."""
+    try:
+        return os.read(pipe, 1) == b""
+    except BlockingIOError:
+        return False
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_nor_do_the_children_of_one_that_has_ended_live_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    """They hold the pipes whose end is waited for."""
+    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 30.0 if cancelled else 0.5)
+    alive, said, script = tmp_path / "alive", tmp_path / "said", tmp_path / "plugin"
+    os.mkfifo(alive)
+    lives = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)  # ends when nobody has the other end any more
+    script.write_text(f"#!/bin/sh\nexec 3>{alive}\nsleep 600 &\necho >{said}\n")
+    script.chmod(0o700)
+    config = {"command": str(script), "apiVersion": "client.authentication.k8s.io/v1"}
+    running = asyncio.ensure_future(exec_plugin.run_exec_plugin(config, str(tmp_path), {}))
+    try:
+        async with asyncio.timeout(20):
+            await until(said.exists)
+            if cancelled:
+                running.cancel()
+            with pytest.raises(asyncio.CancelledError if cancelled else ConfigError):
+                await running
+            await until(lambda: is_at_end(lives))
+    finally:
+        os.close(lives)
+
+
+async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_path: Path) -> None:
+    authority, plugin, wall = Authority(), Plugin(tmp_path), datetime.now(UTC).timestamp()
+    over = asyncio.Event()
+
+    def issue(name: str) -> None:
+        certificate, key = authority.client(name)
+        plugin.gives(
+            clientCertificateData=certificate.decode(),
+            clientKeyData=key.decode(),
+            expirationTimestamp=datetime.fromtimestamp(wall + 600, UTC).isoformat(),
+        )
+
+    async def name(request: Any) -> Any:
+        if request.path == "/watch":
+            answer = await begin(request)
+            await over.wait()
+            await answer.write(b"still there\n")
+            return answer
+        return json_of(f'"{client_name(request)}"')
+
+    issue("ada")
+    async with serving(name, authority.server_context(wants_client=True)) as server:
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user(), ca=authority.pem)
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            assert await client.get_json("/whoami") == "ada"
+            stream = await client.stream("/watch")
+            wall += 599
+            issue("grace")
+            assert await client.get_json("/whoami") == "ada"
+            await renewed(client)
+            assert await client.get_json("/whoami") == "grace"
+            over.set()
+            assert await anext(stream) == b"still there\n"  # what was open before goes on
+            await stream.aclose()

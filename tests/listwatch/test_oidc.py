@@ -1,0 +1,150 @@
+"""oidc.py: id-tokens that are had anew, and written back."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from aioinformer import (
+    Client,
+    ConfigError,
+)
+
+from ..steps import turns
+from .clusters import Authority, guarded, jwt, renewed, write_kubeconfig
+from .streams import json_of, serving
+
+
+def refreshable(issuer: str, authority: Authority) -> dict[str, Any]:
+    """A user by OIDC who has a refresh-token only."""
+    config = {
+        "idp-issuer-url": issuer,
+        "idp-certificate-authority-data": base64.b64encode(authority.pem).decode(),
+        "client-id": "c",
+        "refresh-token": "old",
+    }
+    return {"auth-provider": {"name": "oidc", "config": config}}
+
+
+def endpoints_of(issuer: str) -> Any:
+    """What an identity provider answers who asks where to ask."""
+    return json_of(json.dumps({"token_endpoint": f"{issuer}/token"}))
+
+
+@pytest.mark.parametrize("in_header", [True, False])
+async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: bool) -> None:
+    authority, wall, refreshes = Authority(), 1_000_000.0, 0
+
+    async def identity_provider(request: Any) -> Any:
+        nonlocal refreshes
+        if request.path == "/.well-known/openid-configuration":
+            return endpoints_of(provider.url)
+        form = await request.post()
+        known = "Authorization" in request.headers if in_header else form.get("client_secret") == "s"
+        if not known or form["refresh_token"] != f"refresh-{refreshes}":
+            return json_of("{}", 400)
+        refreshes += 1
+        said = {"id_token": jwt(wall + 600), "refresh_token": f"refresh-{refreshes}"}
+        return json_of(json.dumps(said))
+
+    async with (
+        guarded(jwt(wall + 600)) as (server, guard),
+        serving(identity_provider, authority.server_context()) as provider,
+    ):
+        config: dict[str, str] = {
+            "idp-issuer-url": provider.url,
+            "client-id": "c",
+            "client-secret": "s",
+            "refresh-token": "refresh-0",
+            "id-token": jwt(wall - 1),
+        }
+        path = tmp_path / "config"
+        user = {"auth-provider": {"name": "oidc", "config": config}}
+        write_kubeconfig(path, server.url, user)
+        with pytest.raises(ConfigError, match=r"gave no new id-token: .*CERTIFICATE_VERIFY_FAILED"):
+            await Client.from_kubeconfig(path=path, library=library).open()
+        config["idp-certificate-authority-data"] = base64.b64encode(authority.pem).decode()
+        write_kubeconfig(path, server.url, user)
+        client = Client.from_kubeconfig(path=path, library=library)
+        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        async with client:
+            await client.get("/api")
+            assert "refresh-1" in path.read_text()
+            wall += 545
+            await client.get("/api")
+            await renewed(client)
+            assert "refresh-2" in path.read_text()
+            guard.token = jwt(wall + 600)
+            await client.get("/api")
+    assert refreshes == 2
+    assert len(server.requests) == 3
+    del config["refresh-token"]
+    write_kubeconfig(path, server.url, user)
+    with pytest.raises(ConfigError, match=r"log in again"):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
+    library: str, tmp_path: Path
+) -> None:
+    """The request is cancelled while the token is exchanged; what comes of that is written down all the same."""
+    authority, asked, let_go = Authority(), asyncio.Event(), asyncio.Event()
+
+    async def identity_provider(request: Any) -> Any:
+        if request.path == "/.well-known/openid-configuration":
+            return endpoints_of(provider.url)
+        asked.set()
+        await let_go.wait()
+        return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
+
+    async with serving(identity_provider, authority.server_context()) as provider:
+        path = write_kubeconfig(tmp_path / "config", "http://x:1", refreshable(provider.url, authority))
+        opening = asyncio.ensure_future(Client.from_kubeconfig(path=path, library=library).open())
+        async with asyncio.timeout(30):
+            await asked.wait()
+            opening.cancel()
+            await turns(5)
+            assert not opening.done()
+            let_go.set()
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+    assert "used-once" in path.read_text()
+
+
+async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: Path) -> None:
+    """While a token is exchanged somebody logs in elsewhere; the file is another one then, of the same mode."""
+    authority = Authority()
+
+    async def identity_provider(request: Any) -> Any:
+        if request.path == "/.well-known/openid-configuration":
+            return endpoints_of(provider.url)
+        written = json.loads(file.read_text())
+        written["current-context"] = "elsewhere"
+        written["users"].append({"name": "new", "user": {"token": "precious"}})
+        file.write_text(json.dumps(written))
+        return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
+
+    async with serving(identity_provider, authority.server_context()) as provider:
+        (tmp_path / "real").mkdir()
+        user = refreshable(provider.url, authority)
+        file = write_kubeconfig(tmp_path / "real" / "config", "http://x:1", user)
+        file.chmod(0o640)
+        path = tmp_path / "config"
+        path.symlink_to(file)
+        with file.open() as before:
+            async with Client.from_kubeconfig(path=path, library=library):
+                pass
+            assert "used-once" not in before.read()  # nobody reads half of either
+    written = yaml.safe_load(file.read_text())
+    assert written["current-context"] == "elsewhere"
+    assert [user["name"] for user in written["users"]] == ["u", "new"]
+    assert written["users"][0]["user"]["auth-provider"]["config"]["refresh-token"] == "used-once"
+    assert path.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [each.name for each in file.parent.iterdir()] == ["config"]
