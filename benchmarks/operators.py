@@ -22,7 +22,7 @@ from .harness.matrix import Matrix, load
 from .harness.plots import Plot, draw
 from .harness.report import goals_table, render
 from .harness.results import Results, summarize
-from .harness.run import ROUNDS, MissingServerError, machine, plan, run
+from .harness.run import ROUNDS, MissingServerError, plan, results_at, run
 from .real_server import RealServer
 
 DOCS = FOLDER.parent / "docs"
@@ -65,23 +65,12 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     path = BUILDS / "runs" / f"operators-{options.tier}.jsonl"
-    going_on = (options.resume or options.report) and path.exists()
-    results = Results.load(path) if going_on else Results.begin(path, machine(options.tier))
-    if not going_on:
-        queues_of(path).unlink(missing_ok=True)
-    rounds = options.rounds or ROUNDS[options.tier]
     matrix = load(FOLDER / "operators.toml")
-    replayed, real = split(matrix)
-    if not options.report:
-        try:
-            run(replayed, options.tier, rounds, results, console, options.only)
-        except MissingServerError as error:
-            raise SystemExit(f"the replay server cannot be built: {error}") from None
-        if not options.no_real:
-            run_real(real, options, rounds, results, console)
-        if not options.no_queues:
-            figures = measure_queues(ITEMS[options.tier], rounds)
-            queues_of(path).write_bytes(msgspec.json.encode(figures))
+    with results_at(path, options, console) as results:
+        if not results.cells:
+            queues_of(path).unlink(missing_ok=True)
+        if not options.report:
+            measure(matrix, options, results, console)
     queues = read_queues(path)
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,6 +82,21 @@ def main() -> None:
     console.print(f"report: {folder / 'report.md'}", markup=False)
     if options.publish:
         publish(text(results, matrix, queues, DOCS / PAGE.stem, f"{PAGE.stem}/"))
+
+
+def measure(matrix: Matrix, options: argparse.Namespace, results: Results, console: Console) -> None:
+    """Measure what is wanted and not there yet."""
+    rounds = options.rounds or ROUNDS[options.tier]
+    replayed, real = split(matrix)
+    try:
+        run(replayed, options.tier, rounds, results, console, options.only)
+    except MissingServerError as error:
+        raise SystemExit(f"the replay server cannot be built: {error}") from None
+    if not options.no_real:
+        run_real(real, options, rounds, results, console)
+    if not options.no_queues:
+        figures = measure_queues(ITEMS[options.tier], rounds)
+        queues_of(results.path).write_bytes(msgspec.json.encode(figures))
 
 
 def split(matrix: Matrix) -> tuple[Matrix, Matrix]:

@@ -19,7 +19,7 @@ from .matrix import Matrix, load
 from .plots import draw
 from .report import goals_table, render
 from .results import Results, Summary, summarize
-from .run import ROUNDS, MissingServerError, machine, run
+from .run import ROUNDS, MissingServerError, results_at, run
 
 DOCS = FOLDER.parent / "docs"
 BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
@@ -38,16 +38,16 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     path = BUILDS / "runs" / f"{options.tier}.jsonl"
-    going_on = (options.resume or options.report) and path.exists()
-    results = Results.load(path) if going_on else Results.begin(path, machine(options.tier))
     matrix = load()
-    if not options.report:
-        try:
-            run(matrix, options.tier, options.rounds or ROUNDS[options.tier], results, console, options.only)
-        except MissingServerError as error:
-            raise SystemExit(f"the replay server cannot be built: {error}") from None
-        except KeyboardInterrupt:
-            raise SystemExit(f"interrupted after {len(results.cells)} cells; --resume goes on") from None
+    with results_at(path, options, console) as results:
+        if not options.report:
+            rounds = options.rounds or ROUNDS[options.tier]
+            try:
+                run(matrix, options.tier, rounds, results, console, options.only)
+            except MissingServerError as error:
+                raise SystemExit(f"the replay server cannot be built: {error}") from None
+            except KeyboardInterrupt:
+                raise SystemExit(f"interrupted after {len(results.cells)} cells; --resume goes on") from None
     write_report(results, matrix, path.with_suffix(""), console)
     if options.publish:
         publish(results, matrix, DOCS)

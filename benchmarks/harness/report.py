@@ -28,6 +28,7 @@ def render(summary: Summary, matrix: Matrix, outcomes: list[Outcome], plots: dic
         f"Run `{machine.tier}` of {machine.began}: {machine.cores} cores of {machine.processor}, "
         f"{machine.memory_gib} GiB, Linux {machine.kernel}, Python {machine.python}. Medians over the rounds; "
         "behind ± half of the distance between the lowest and the highest.",
+        *([machine.note] if machine.note else []),
         _versions(summary),
         "### Goals\n\nA ratio is that of the medians; from–to are the ratios of single rounds.",
         goals_table(outcomes),

@@ -15,7 +15,11 @@ Key = tuple[str, str]
 
 
 class Machine(msgspec.Struct):
-    """What a run was made on."""
+    """What a run was made on.
+
+    Attributes:
+        note: What else there is to say of it.
+    """
 
     tier: str
     began: str
@@ -24,6 +28,7 @@ class Machine(msgspec.Struct):
     memory_gib: float
     kernel: str
     python: str
+    note: str = ""
 
 
 class Results:
@@ -34,7 +39,7 @@ class Results:
     """
 
     def __init__(self, path: Path, machine: Machine) -> None:
-        self._path = path
+        self.path = path
         self.machine = machine
         self.cells: list[Measured] = []
 
@@ -59,7 +64,7 @@ class Results:
 
     def add(self, measured: Measured) -> None:
         self.cells.append(measured)
-        with self._path.open("ab") as file:
+        with self.path.open("ab") as file:
             file.write(msgspec.json.encode(measured) + b"\n")
 
     def has(self, scenario: str, client: str, number: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import platform
@@ -10,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +25,7 @@ from benchmarks.pods import write_templates
 
 from .cell import SERVERS_CORE, Measured, run_cell
 from .matrix import Client, Matrix, Scenario, Tier
+from .memory import keeping_memory
 from .processes import ReplayServer
 from .results import Machine, Results
 
@@ -70,7 +72,7 @@ def _clients(matrix: Matrix, scenario: Scenario, only: str) -> list[Client]:
     ]
 
 
-def machine(tier: Tier) -> Machine:
+def machine(tier: Tier, note: str) -> Machine:
     """This machine."""
     model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -82,7 +84,17 @@ def machine(tier: Tier) -> Machine:
         memory_gib=round(memory, 1),
         kernel=platform.release(),
         python=platform.python_version(),
+        note=note,
     )
+
+
+@contextmanager
+def results_at(path: Path, options: argparse.Namespace, console: Console) -> Iterator[Results]:
+    """The results of a run that begins, goes on, or (``--report``) has ended. Memory is kept while it is measured."""
+    going_on = (options.resume or options.report) and path.exists()
+    looking = options.report or options.tier == "quick"
+    with nullcontext("") if looking else keeping_memory(console) as note:
+        yield Results.load(path) if going_on else Results.begin(path, machine(options.tier, note))
 
 
 def templates(tier: Tier) -> Path:
