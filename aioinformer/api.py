@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,6 +42,9 @@ class ListOptions:
         allow_watch_bookmarks: Ask a watch for BOOKMARK events.
         send_initial_events: Ask a watch to begin with the collection itself (WatchList).
         timeout_seconds: Seconds after which the server ends a watch.
+        read_item: What makes an object of a list's item (its bytes; apiVersion and kind where the list has them), for
+            a source that has to read items to take them apart: it may then give the object instead of the bytes.
+            Raises DecodeError for what is not one whole JSON object. Not sent, and options are not compared by it.
 
     Raises:
         ConfigError: A value that no request can carry.
@@ -56,6 +59,7 @@ class ListOptions:
     allow_watch_bookmarks: bool = False
     send_initial_events: bool | None = None
     timeout_seconds: int | None = None
+    read_item: Callable[[bytes, TypeMeta | None], Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("resource_version", "continue_token", "label_selector", "field_selector"):
@@ -85,14 +89,12 @@ class ListResult:
         resource_version: The version of the collection that the items show.
         continue_token: ``""`` on the last page.
         type_meta: apiVersion and kind of the items, for items that do not carry them.
-        objects: The same items, those that had to be read already as KubeObjects; empty where none had.
     """
 
     items: Sequence[Any]
     resource_version: str = ""
     continue_token: str = ""
     type_meta: TypeMeta | None = None
-    objects: Sequence[Any] = ()
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from .api import TypeMeta
 from .decoders import FromBytes, class_of, decoder_of, require_cacheable, without_rest
 from .errors import DecodeError
@@ -21,11 +23,15 @@ class Codec(Generic[T]):
 
     Attributes:
         object_type: The type, or None for a codec that passes everything through.
+        read_item: What lists may read their items by (``ListOptions.read_item``); None where that takes long, and so is
+            left to who does it in turns.
     """
 
     def __init__(self, object_type: type[T] | None, from_bytes: FromBytes | None) -> None:
         self.object_type = object_type
         self._from_bytes = from_bytes
+        is_quick = object_type is not None and issubclass(object_type, msgspec.Struct)
+        self.read_item = from_bytes if is_quick else None
 
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
         """The value as the object type; instances of it pass as they are.
@@ -71,6 +77,11 @@ class Codec(Generic[T]):
 
 class LeanCodec(Codec[T]):
     """A codec whose objects are without managed fields."""
+
+    def __init__(self, object_type: type[T] | None, from_bytes: FromBytes | None) -> None:
+        super().__init__(object_type, from_bytes)
+        if is_kube_object_type(object_type):
+            self.read_item = None  # each whole one would leave a gap in memory between those that are kept
 
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
         obj = super().decode(value, type_meta)

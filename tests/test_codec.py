@@ -101,6 +101,21 @@ def test_models_are_whole(model: Any) -> None:
     assert obj.spec.containers[0].image == "i"
 
 
+@pytest.mark.parametrize("object_type", [KubeObject, Pod, dict, *MODELS, None])
+@pytest.mark.parametrize("lean", [False, True])
+def test_what_is_read_where_a_list_is_taken_apart(object_type: type[Any] | None, lean: bool) -> None:
+    codec = codec_for(object_type, drop_managed_fields=lean)
+    if object_type is not Pod and (object_type is not KubeObject or lean):
+        assert codec.read_item is None
+        return
+    assert codec.read_item is not None
+    read = codec.read_item(RAW, None)
+    assert codec.decode(read) is read
+    assert read == codec.decode(RAW)
+    with pytest.raises(DecodeError):
+        codec.read_item(RAW[:-1], None)
+
+
 def test_nothing_passes_through_everything() -> None:
     codec: Codec[Any] = codec_for(None)
     for value in (b"x", None, {"a": 1}, 5):

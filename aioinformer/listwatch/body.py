@@ -7,10 +7,12 @@ held whole, and never parsed in one go: whenever enough has arrived, the items t
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 
 from ..api import ListResult, TypeMeta
+from ..decoders import FromBytes
 from ..errors import ApiError, DecodeError, TransportError
 from ..objects import DECODE_ERRORS, KubeObject
 from .lines import LONGEST_OBJECT, Pending
@@ -70,9 +72,11 @@ class ListBodySplitter:
 
     Args:
         longest_object: Bytes that an item may have; all else must be shorter, too.
+        read_item: Of the options. Items that have to be read are what it makes of them; all are bytes without it.
     """
 
-    def __init__(self, longest_object: int = LONGEST_OBJECT) -> None:
+    def __init__(self, longest_object: int = LONGEST_OBJECT, read_item: FromBytes | None = None) -> None:
+        self._read_item = read_item
         self._pending = Pending(longest_object)
         self._received = 0
         self._enough = PIECE
@@ -162,8 +166,8 @@ class ListBodySplitter:
             by_brackets: Whether what msgspec cannot parse is cut off by its brackets, rather than awaited. One that is
                 the list's last is complete, too, then.
         """
-        items: list[bytes] = []
-        objects: list[bytes | KubeObject] = []
+        items: list[Any] = []
+        read_item = self._read_item or KubeObject.from_bytes
         view, begin = memoryview(data), 0
         between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
         while True:
@@ -171,11 +175,11 @@ class ListBodySplitter:
             if (probable := data.find(between, begin + self._shortest // 4 * 3)) >= 0:
                 item = data[begin : probable + 1]
                 try:
-                    objects.append(KubeObject.from_bytes(item, self._type_meta))
+                    read = read_item(item, self._type_meta)
                 except DecodeError:
                     pass
                 else:
-                    items.append(item)
+                    items.append(item if self._read_item is None else read)
                     self._shortest = min(self._shortest, probable + 1 - begin)
                     begin = probable + 2
                     continue
@@ -194,10 +198,9 @@ class ListBodySplitter:
             if comma is None and not (by_brackets and end and _END_OF_LIST.match(data, end)):
                 break
             items.append(data[begin:end].rstrip())
-            objects.append(items[-1])
             self._shortest = min(self._shortest, end - begin)
             begin = end if comma is None else comma.end()
-        return (ListResult(items, type_meta=self._type_meta, objects=objects) if items else None), begin
+        return (ListResult(items, type_meta=self._type_meta) if items else None), begin
 
 
 def _end_of_brackets(data: bytes, begin: int) -> int:

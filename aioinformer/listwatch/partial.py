@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import msgspec
 
-from ..api import ERROR, ListResult, WatchEvent
-from ..decoders import DECODE_ERRORS, without_rest
+from ..api import ERROR, ListResult, TypeMeta, WatchEvent
+from ..decoders import DECODE_ERRORS, FromBytes, without_rest
 
 _AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 
@@ -45,9 +45,26 @@ def partial_object(raw: bytes) -> bytes:
 
 def partial_list(piece: ListResult) -> ListResult:
     """A piece of a list, its items reduced if they are not."""
-    if piece.type_meta is not None and piece.type_meta.kind == KIND:
+    if _is_partial(piece.type_meta):
         return piece
-    return replace(piece, items=[partial_object(item) for item in piece.items], objects=())
+    return replace(
+        piece, items=[partial_object(item) if type(item) is bytes else item for item in piece.items]
+    )
+
+
+def reading_partial(read_item: FromBytes | None) -> FromBytes | None:
+    """Reads an item, reduced if it is not."""
+    if read_item is None:
+        return None
+
+    def read(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        return read_item(raw if _is_partial(type_meta) else partial_object(raw), type_meta)
+
+    return read
+
+
+def _is_partial(type_meta: TypeMeta | None) -> bool:
+    return type_meta is not None and type_meta.kind == KIND
 
 
 class PartialStream:

@@ -17,7 +17,7 @@ from .client import Client
 from .events import EventStream
 from .lines import LONGEST_OBJECT
 from .list_watch import ListWatch, NamedStream
-from .partial import ACCEPT_LIST, ACCEPT_WATCH, PartialStream, partial_list
+from .partial import ACCEPT_LIST, ACCEPT_WATCH, PartialStream, partial_list, reading_partial
 from .resource import Resource, asked, query_of
 from .transport import JSON, READ_TIMEOUT
 
@@ -59,7 +59,8 @@ class ResourceListWatch(ListWatch):
                 accept=ACCEPT_LIST if metadata_only else JSON,
             )
             try:
-                splitter, turn = ListBodySplitter(self._longest_object), Turn()
+                read_item = reading_partial(options.read_item) if metadata_only else options.read_item
+                splitter, turn = ListBodySplitter(self._longest_object, read_item), Turn()
                 now = asyncio.get_running_loop().time
                 given = now()
                 async for chunk in body:

@@ -71,7 +71,7 @@ class Intake:
         """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
         objects: list[Any] = []
         turn = Turn()
-        for item in (piece.objects if self._codec.object_type is not None else ()) or piece.items:
+        for item in piece.items:
             try:
                 objects.append(self._packed(self._codec.decode(item, piece.type_meta)))
             except DecodeError as error:

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, overload
 
 from ..api import ListOptions, ListResult
+from ..decoders import FromBytes
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..failures import network_errors
 from ..protocols import ListerWatcher
@@ -78,6 +79,7 @@ class Pager:
         list_watch: Where from.
         turn_in: Turns the items of one piece into objects, as it arrives.
         timeout: Seconds without any answer after which a list counts as dead.
+        read_item: Of the options.
     """
 
     def __init__(
@@ -85,10 +87,12 @@ class Pager:
         list_watch: ListerWatcher,
         turn_in: Callable[[ListResult], Awaitable[Collection[Any]]],
         timeout: float,
+        read_item: FromBytes | None = None,
     ) -> None:
         self._list_watch = list_watch
         self._turn_in = turn_in
         self._timeout = timeout
+        self._read_item = read_item
         self._name = getattr(list_watch, "description", "") or "list"
 
     async def list(self, resource_version: str, page_size: int) -> Listed:
@@ -99,7 +103,7 @@ class Pager:
         Raises:
             ApiError, TransportError, DecodeError: The list failed.
         """
-        options = ListOptions(resource_version=resource_version, limit=page_size)
+        options = ListOptions(resource_version=resource_version, limit=page_size, read_item=self._read_item)
         listed = Listed([], "")
         pages = 0
         tokens: set[str] = set()

@@ -114,7 +114,7 @@ class Reflector(Running, Generic[T]):
             list_watch.watch_list_semantics if use_watch_list is None else use_watch_list
         )
         self._answer_timeout = options.get("list_timeout") or 60.0
-        self._pager = Pager(list_watch, self._turn_in, self._answer_timeout)
+        self._pager = Pager(list_watch, self._turn_in, self._answer_timeout, codec.read_item)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._allowance = Allowance()
         self._pulse = Pulse(options.get("max_silence") or 0.0)

@@ -57,6 +57,7 @@ class OneNamespaceCodec(Codec[T]):
 
     def __init__(self, codec: Codec[T], key_of: KeyFunc) -> None:
         self.object_type = codec.object_type
+        self.read_item = None  # what it refuses by is not in the objects
         self._inner = codec
         self._key_of = key_of
         self._namespace: str | None = None

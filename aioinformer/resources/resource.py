@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from ..api import ListOptions
@@ -141,20 +142,20 @@ class Resource(Writes[T]):
             return await self._pages(list_watch, 0)  # the pages took so long that their moment was forgotten
 
     async def _pages(self, list_watch: ResourceListWatch, size: int) -> builtins.list[T]:
-        decode = self._endpoint.codec.decode
+        codec = self._endpoint.codec
         objects: builtins.list[T] = []
-        options = ListOptions(limit=size)
+        options = ListOptions(limit=size, read_item=codec.read_item)
         tokens: set[str] = set()
         while True:
             token = ""
             pieces: Any = list_watch.list_chunks(options)
             async with aclosing(pieces):
                 async for piece in pieces:
-                    objects += [decode(item, piece.type_meta) for item in piece.items]
+                    objects += [codec.decode(item, piece.type_meta) for item in piece.items]
                     token = piece.continue_token
             if not token:
                 return objects
             if token in tokens:  # the same pages would come again and again
                 raise DecodeError("the list has no end: a continue token has come a second time")
             tokens.add(token)
-            options = ListOptions(limit=size, continue_token=token)
+            options = replace(options, continue_token=token)

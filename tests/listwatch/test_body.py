@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import ApiError, DecodeError, ListResult, TransportError, TypeMeta
+from aioinformer.decoders import FromBytes, decoder_of
 from aioinformer.listwatch import body as body_module
 from aioinformer.listwatch.body import PIECE, ListBodySplitter
 
@@ -38,8 +39,28 @@ CUSTOM = st.fixed_dictionaries(
 SEPARATORS = st.sampled_from([((",", ":"), None), ((", ", ": "), None), ((",", ": "), 2)])
 
 
-def split(body: bytes, size: int) -> list[ListResult]:
-    splitter = ListBodySplitter()
+class Cave(NamedTuple):
+    """An item that was read. What is no whole object is none."""
+
+    raw: bytes
+    type_meta: TypeMeta | None
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None) -> Cave:
+        decoder_of(dict)(raw, type_meta)
+        return cls(raw, type_meta)
+
+
+META = {"resourceVersion": "12"}
+
+
+def compact(listed: Any) -> bytes:
+    """As API servers write it."""
+    return json.dumps(listed, separators=(",", ":")).encode()
+
+
+def split(body: bytes, size: int, read_item: FromBytes | None = None) -> list[ListResult]:
+    splitter = ListBodySplitter(read_item=read_item)
     pieces = [splitter.feed(body[start : start + size]) for start in range(0, len(body), size)]
     return [*(piece for piece in pieces if piece is not None), splitter.close()]
 
@@ -68,6 +89,37 @@ def test_every_layout_in_any_chunks_gives_the_same_items(
     assert (pieces[-1].resource_version, pieces[-1].continue_token) == ("12", token)
     assert {(piece.resource_version, piece.continue_token) for piece in pieces[:-1]} <= {("", "")}
     assert {piece.type_meta for piece in pieces} == {TypeMeta("example.com/v1", "Cave")}
+
+
+@given(items=st.lists(BUILT_IN, max_size=12), size=st.integers(1, 400), enough=st.integers(1, 500))
+def test_what_has_to_be_read_is_read_as_who_asks_wants_it(items: list[Any], size: int, enough: int) -> None:
+    body = compact({"kind": "CaveList", "apiVersion": "example.com/v1", "items": items, "metadata": META})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(body_module, "PIECE", enough)
+        pieces = split(body, size, Cave.from_bytes)
+    listed = [item for piece in pieces for item in piece.items]
+    assert [json.loads(item.raw if isinstance(item, Cave) else item) for item in listed] == items
+    assert {item.type_meta for item in listed if isinstance(item, Cave)} <= {
+        TypeMeta("example.com/v1", "Cave")
+    }
+
+
+def test_nearly_every_item_is_read_once() -> None:
+    """W21: a second pass would cost as much as the first."""
+    tries = 0
+
+    def read(item: bytes, type_meta: TypeMeta | None) -> Cave:
+        nonlocal tries
+        tries += 1
+        return Cave.from_bytes(item, type_meta)
+
+    items = [{"metadata": {"name": f"{number:04}"}, "spec": "x" * 100} for number in range(5000)]
+    body = compact({"kind": "CaveList", "apiVersion": "example.com/v1", "metadata": META, "items": items})
+    listed = [item for piece in split(body, PIECE, read) for item in piece.items]
+    unread = [item for item in listed if not isinstance(item, Cave)]
+    assert len(listed) == len(items)
+    assert tries == len(items) - len(unread)
+    assert sum(map(len, unread)) < PIECE  # those of the last piece
 
 
 @given(st.data())
