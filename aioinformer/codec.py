@@ -23,15 +23,19 @@ class Codec(Generic[T]):
 
     Attributes:
         object_type: The type, or None for a codec that passes everything through.
-        read_item: What lists may read their items by (``ListOptions.read_item``); None where that takes long, and so is
-            left to who does it in turns.
+        read_item: What lists may read their items by (``ListOptions.read_item``), or None.
     """
 
-    def __init__(self, object_type: type[T] | None, from_bytes: FromBytes | None) -> None:
+    def __init__(
+        self,
+        object_type: type[T] | None,
+        from_bytes: FromBytes | None,
+        *,
+        read_item: FromBytes | None = None,
+    ) -> None:
         self.object_type = object_type
         self._from_bytes = from_bytes
-        is_quick = object_type is not None and issubclass(object_type, msgspec.Struct)
-        self.read_item = from_bytes if is_quick else None
+        self.read_item = read_item
 
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
         """The value as the object type; instances of it pass as they are.
@@ -78,11 +82,6 @@ class Codec(Generic[T]):
 class LeanCodec(Codec[T]):
     """A codec whose objects are without managed fields."""
 
-    def __init__(self, object_type: type[T] | None, from_bytes: FromBytes | None) -> None:
-        super().__init__(object_type, from_bytes)
-        if is_kube_object_type(object_type):
-            self.read_item = None  # each whole one would leave a gap in memory between those that are kept
-
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
         obj = super().decode(value, type_meta)
         return obj if type(value) is bytes else drop_managed_fields(obj)
@@ -108,7 +107,12 @@ def codec_for(object_type: type[T] | None, *, drop_managed_fields: bool = False)
     else:
         from_bytes = decoder_of(object_type)
         require_cacheable(object_type)
-    return make(kind, lean_from_bytes(kind, from_bytes) if drop_managed_fields else from_bytes)
+    if drop_managed_fields:
+        from_bytes = lean_from_bytes(kind, from_bytes)
+    # Others take long, and are read in turns. KubeObjects made lean would leave the gaps of whole ones in memory.
+    made_lean = drop_managed_fields and is_kube_object_type(object_type)
+    read_in_lists = issubclass(class_of(object_type), msgspec.Struct) and not made_lean
+    return make(kind, from_bytes, read_item=from_bytes if read_in_lists else None)
 
 
 def decode_bookmark(value: Any) -> Any:

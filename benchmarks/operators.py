@@ -22,7 +22,7 @@ from .harness.matrix import Matrix, load
 from .harness.plots import Plot, draw
 from .harness.report import goals_table, render
 from .harness.results import Results, summarize
-from .harness.run import ROUNDS, MissingServerError, plan, results_at, run
+from .harness.run import ROUNDS, MissingServerError, goes_on, plan, results_at, run
 from .real_server import RealServer
 
 DOCS = FOLDER.parent / "docs"
@@ -66,9 +66,9 @@ def main() -> None:
     console = Console()
     path = BUILDS / "runs" / f"operators-{options.tier}.jsonl"
     matrix = load(FOLDER / "operators.toml")
+    if not goes_on(path, options):
+        queues_of(path).unlink(missing_ok=True)
     with results_at(path, options, console) as results:
-        if not results.cells:
-            queues_of(path).unlink(missing_ok=True)
         if not options.report:
             measure(matrix, options, results, console)
     queues = read_queues(path)

@@ -76,7 +76,7 @@ class ListBodySplitter:
     """
 
     def __init__(self, longest_object: int = LONGEST_OBJECT, read_item: FromBytes | None = None) -> None:
-        self._read_item = read_item
+        self._read_item = read_item or _checked
         self._pending = Pending(longest_object)
         self._received = 0
         self._enough = PIECE
@@ -167,7 +167,6 @@ class ListBodySplitter:
                 the list's last is complete, too, then.
         """
         items: list[Any] = []
-        read_item = self._read_item or KubeObject.from_bytes
         view, begin = memoryview(data), 0
         between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
         while True:
@@ -175,11 +174,10 @@ class ListBodySplitter:
             if (probable := data.find(between, begin + self._shortest // 4 * 3)) >= 0:
                 item = data[begin : probable + 1]
                 try:
-                    read = read_item(item, self._type_meta)
+                    items.append(self._read_item(item, self._type_meta))
                 except DecodeError:
                     pass
                 else:
-                    items.append(item if self._read_item is None else read)
                     self._shortest = min(self._shortest, probable + 1 - begin)
                     begin = probable + 2
                     continue
@@ -201,6 +199,12 @@ class ListBodySplitter:
             self._shortest = min(self._shortest, end - begin)
             begin = end if comma is None else comma.end()
         return (ListResult(items, type_meta=self._type_meta) if items else None), begin
+
+
+def _checked(item: bytes, type_meta: TypeMeta | None) -> bytes:
+    """An item as it is, if it is an object."""
+    KubeObject.from_bytes(item, type_meta)
+    return item
 
 
 def _end_of_brackets(data: bytes, begin: int) -> int:

@@ -25,7 +25,7 @@ from benchmarks.pods import write_templates
 
 from .cell import SERVERS_CORE, Measured, run_cell
 from .matrix import Client, Matrix, Scenario, Tier
-from .memory import keeping_memory
+from .page_reporting import keeping_memory
 from .processes import ReplayServer
 from .results import Machine, Results
 
@@ -91,10 +91,16 @@ def machine(tier: Tier, note: str) -> Machine:
 @contextmanager
 def results_at(path: Path, options: argparse.Namespace, console: Console) -> Iterator[Results]:
     """The results of a run that begins, goes on, or (``--report``) has ended. Memory is kept while it is measured."""
-    going_on = (options.resume or options.report) and path.exists()
     looking = options.report or options.tier == "quick"
     with nullcontext("") if looking else keeping_memory(console) as note:
-        yield Results.load(path) if going_on else Results.begin(path, machine(options.tier, note))
+        yield (
+            Results.load(path) if goes_on(path, options) else Results.begin(path, machine(options.tier, note))
+        )
+
+
+def goes_on(path: Path, options: argparse.Namespace) -> bool:
+    """Whether there is a run that was begun, and it is wanted."""
+    return (options.resume or options.report) and path.exists()
 
 
 def templates(tier: Tier) -> Path:

@@ -1,4 +1,4 @@
-"""benchmarks/harness/memory.py: that free memory stays for as long as it is measured, and that it is said."""
+"""benchmarks/harness/page_reporting.py: that free memory stays for as long as it is measured, and that it is said."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks.harness.memory import BLOCK, KEPT, TAKEN, keeping_memory
+from benchmarks.harness.page_reporting import BLOCK, KEPT, TAKEN, keeping_memory
 
 
 class _NotOurs(type(Path())):  # type: ignore[misc]  # of whatever system this is

@@ -74,4 +74,4 @@ def touch(console: Console, size: int) -> None:
 
 
 def _free() -> int:
-    return max(0, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") - LEFT)
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") - LEFT
