@@ -3,6 +3,7 @@
 For each, in a process of its own and without a network: an informer with the namespace index and one handler reads a
 list of pods, page by page as they are made, and then a watch of changes. Memory is that of the whole process beyond
 what it had before (anonymous pages), so keys, dicts and indexes count. What it costs to make the pods is taken off.
+Free memory stays with the machine meanwhile (``harness/page_reporting.py``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from aioinformer import (
     NAMESPACE_INDEX,
     KubeObject,
@@ -33,6 +36,7 @@ from aioinformer import (
     meta_namespace_index_func,
 )
 
+from .harness.page_reporting import keeping_memory
 from .pods import (
     FIRST_VERSION,
     NAME_MARK,
@@ -301,6 +305,16 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _alone(choice: str, objects: int, events: int) -> dict[str, Any]:
+    """The figures of one choice, in a process of its own."""
+    print(choice, file=sys.stderr)
+    command = [sys.executable, "-m", "benchmarks.memory", "--alone", "--choice", choice]
+    command += ["--objects", str(objects // 10 if choice in LARGE else objects), "--events", str(events)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    figures: dict[str, Any] = json.loads(output)
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--objects", type=int, default=20_000)
@@ -314,15 +328,11 @@ def main() -> None:
         print(json.dumps(asyncio.run(measure(chosen[0], options.objects, options.events))))
         return
     Pods(0)
-    figures = {}
-    for choice in chosen:
-        print(choice, file=sys.stderr)
-        objects = options.objects // 10 if choice in LARGE else options.objects
-        command = [sys.executable, "-m", "benchmarks.memory", "--alone", "--choice", choice]
-        command += ["--objects", str(objects), "--events", str(options.events)]
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        figures[choice] = json.loads(output)
+    with keeping_memory(Console(stderr=True)) as note:
+        figures = {choice: _alone(choice, options.objects, options.events) for choice in chosen}
     print(f"{options.objects} pods; {options.objects // 10} of {' and of '.join(LARGE)}\n\n{table(figures)}")
+    if note:
+        print(f"\n{note}")
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2))
 
