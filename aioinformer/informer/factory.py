@@ -15,6 +15,7 @@ from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
 from ..metrics import apart, exposition
 from ..objects import KubeObject
+from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
@@ -55,6 +56,8 @@ class SharedInformerFactory:
         namespace: The namespace of informers that do not name one; None for all namespaces.
         default_resync_period: Seconds between resyncs; 0 for none.
         queue: "delta" for DeltaFIFOs, "real" for RealFIFOs.
+        detect_mutations: Whether each informer has a CacheMutationDetector: for tests, and for object types that can
+            be changed in place.
         **options: See ReflectorOptions; they hold for every informer.
     """
 
@@ -65,6 +68,7 @@ class SharedInformerFactory:
         default_resync_period: float = 0.0,
         *,
         queue: QueueName = "delta",
+        detect_mutations: bool = False,
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_queue(queue)
@@ -73,6 +77,7 @@ class SharedInformerFactory:
         self._namespace = namespace
         self._default_resync_period = default_resync_period
         self._queue: QueueName = queue
+        self._detect_mutations = detect_mutations
         check_options(options)
         require_seconds("default_resync_period", default_resync_period)
         self._options = options
@@ -175,6 +180,7 @@ class SharedInformerFactory:
             {NAMESPACE_INDEX: meta_namespace_index_func},
             compress=compress,
             queue=self._queue,
+            mutation_detector=CacheMutationDetector() if self._detect_mutations else None,
             **options,
         )
         if self._started:

@@ -53,7 +53,7 @@ class Manager(Running):
         stalled_after: Seconds without a byte from the server after which a watch counts as stalled, and a cache
             whose server does not answer as out of date.
         default_resync_period: Seconds between resyncs of the informers; 0 for none.
-        queue: As for SharedInformerFactory.
+        queue, detect_mutations: As for SharedInformerFactory.
         **options: See ReflectorOptions; they hold for every informer.
 
     Raises:
@@ -70,6 +70,7 @@ class Manager(Running):
         stalled_after: float = STALLED_AFTER,
         default_resync_period: float = 0.0,
         queue: QueueName = "delta",
+        detect_mutations: bool = False,
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
@@ -79,7 +80,12 @@ class Manager(Running):
         self.client = Client.of(client)
         self._owns_client = self.client is not client
         self._factory = SharedInformerFactory(
-            self.client, namespace, default_resync_period, queue=queue, **options
+            self.client,
+            namespace,
+            default_resync_period,
+            queue=queue,
+            detect_mutations=detect_mutations,
+            **options,
         )
         self._election = leader_election
         self._grace_period = grace_period

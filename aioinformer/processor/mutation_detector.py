@@ -27,10 +27,10 @@ class CacheMutationDetector:
     Args:
         interval: Seconds between comparisons.
         retention: Seconds for which an object is watched.
-        name: What errors call the cache.
+        name: What errors call the cache; ``""`` for the name of its informer.
     """
 
-    def __init__(self, interval: float = 1.0, retention: float = 120.0, name: str = "cache") -> None:
+    def __init__(self, interval: float = 1.0, retention: float = 120.0, name: str = "") -> None:
         self.name = name
         self._interval = interval
         self._retention = retention

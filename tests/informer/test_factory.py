@@ -12,6 +12,7 @@ import pytest
 from aioinformer import (
     AlreadyStartedError,
     ApiError,
+    CacheMutatedError,
     Client,
     ConfigError,
     InformerError,
@@ -397,6 +398,23 @@ class TestLifecycle:
                 await settled()
         assert caught.group_contains(ZeroDivisionError)
         assert "failed" in caplog.text
+
+    @virtual_time
+    async def test_handlers_that_change_cached_objects_are_found_out_where_that_is_wanted(self) -> None:
+        def change(obj: dict[str, Any], is_in_initial_list: bool) -> None:
+            obj["metadata"]["labels"] = {"seen": "yes"}
+
+        subject = factory(FakeTransport(), detect_mutations=True)
+        for plural in ("pods", "nodes"):
+            informer = subject.for_resource("v1", plural, dict[str, Any])
+        informer.add_event_handler(ResourceEventHandlerFuncs(on_add=change))
+        found: list[str] = []
+        try:
+            await subject.run()
+        except* CacheMutatedError as error:
+            found = [str(each) for each in error.exceptions]
+        assert len(found) == 1
+        assert found[0].startswith("nodes: cached object")
 
 
 class TestMistakes:

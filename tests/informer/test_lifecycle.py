@@ -134,7 +134,7 @@ class TestLifecycle:
             mutation_detector=CacheMutationDetector(1.0),
         )
         subject.add_event_handler(Mutating())
-        with pytest.raises(CacheMutatedError, match="default/a"):
+        with pytest.raises(CacheMutatedError, match="scripted pods: cached object default/a"):
             async with subject:
                 await asyncio.sleep(5)
                 assert subject.is_stopped
