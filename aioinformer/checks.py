@@ -97,6 +97,24 @@ def require_callable(name: str, value: object) -> None:
         raise ConfigError(f"{name} must be a function, not {value!r}")
 
 
+def require_methods(name: str, value: object, methods: Iterable[str], like: str) -> None:
+    """See that an object can do what it is for.
+
+    Args:
+        name: What it is.
+        value: The object.
+        methods: Which it must have.
+        like: One that has them.
+
+    Raises:
+        ConfigError: It lacks some, or is a class.
+    """
+    missing = [each for each in methods if not callable(getattr(value, each, None))]
+    if missing or isinstance(value, type):
+        lacks = f", which has no {', '.join(missing)}" if missing else ", a class"
+        raise ConfigError(f"{name} must be one such as {like}, not {value!r:.200}{lacks}")
+
+
 def require_list(name: str, value: Iterable[T]) -> list[T]:
     """See that several things are several; they are given back as a list.
 

@@ -20,7 +20,7 @@ from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
-from ..reflector.options import WatchErrorHandler, check_options
+from ..reflector.options import WatchErrorHandler, check_options, require_list_watch
 from ..reflector.scope import lacks_namespace
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
 from ..tasks import Running, finish, first_of, within
@@ -121,6 +121,8 @@ class SharedIndexInformer(Running, Generic[T]):
             raise ConfigError(
                 f"an informer reads everything or some namespaces, not {list(self._list_watches)}"
             )
+        for each in self._list_watches.values():
+            require_list_watch(each)
         if len(self._list_watches) > 1 and lacks_namespace(object_type):
             raise ConfigError(
                 f"objects of {len(self._list_watches)} namespaces need a field metadata.namespace, which "
@@ -142,6 +144,8 @@ class SharedIndexInformer(Running, Generic[T]):
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=pack)
         if len(self._list_watches) > 1 and NAMESPACE_INDEX not in self._indexer.indexers:
             self._indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func})
+        if mutation_detector is not None:
+            mutation_detector.name = mutation_detector.name or self.name
         self._tracer = tracer
         self._processor = Processor() if tracer is None else tracer.processor()
         self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
@@ -208,32 +212,44 @@ class SharedIndexInformer(Running, Generic[T]):
     def remove_event_handler(self, registration: Registration) -> None:
         """Stop telling a handler; what waits for it is dropped, a call that is running goes on.
 
-        A registration of another informer, or one removed before, is left alone.
+        A registration of another informer, or one removed before, is left alone. A call that never ends keeps its
+        task until the informer ends, and counts in ``state.leaving``: ``shut_down_event_handler`` can cancel it.
 
         Raises:
+            ConfigError: It is no registration.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
+        listener = _listener_of(registration)
         if not self.is_stopped:
             self._require_own_loop_once_started()
-        self._processor.remove_listener(registration._listener)
+        self._processor.remove_listener(listener)
 
-    async def shut_down_event_handler(self, registration: Registration) -> None:
+    async def shut_down_event_handler(self, registration: Registration, *, cancel: bool = False) -> None:
         """Remove a handler, and wait until the call that is running has ended.
+
+        Args:
+            registration: What ``add_event_handler`` gave.
+            cancel: Whether that call is cancelled, where it would wait for what will not come: a queue that nobody
+                empties any more.
 
         Cancellation: the handler is removed all the same.
 
         Raises:
             InformerError: Called from inside that handler, or in a task that its call has begun.
+            ConfigError: It is no registration.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
-        if registration._listener.is_inside_handler():
+        listener = _listener_of(registration)
+        if listener.is_inside_handler():
             raise InformerError(
                 f"{registration!r}: shut down from inside itself, which it would wait for; "
                 "remove_event_handler does not wait"
             )
         self.remove_event_handler(registration)
         if registration._informer is self:
-            await registration._listener.wait_ended()
+            if cancel:
+                listener.cancel_call()
+            await listener.wait_ended()
 
     def add_indexers(self, indexers: Indexers) -> None:
         """Add indexes, at any time; of a full cache ``indexer.add_indexers_in_turns`` does not hold the event loop.
@@ -442,6 +458,7 @@ class SharedIndexInformer(Running, Generic[T]):
             failed=sum(controller.failed for controller in controllers),
             reflectors=tuple(controller.state for controller in controllers),
             handlers=tuple(listener.state for listener in self._processor.listeners),
+            leaving=self._processor.leaving,
         )
 
     def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:
@@ -520,6 +537,14 @@ def name_of(list_watches: Mapping[str, ListerWatcher]) -> str:
 
 def _description(list_watch: ListerWatcher) -> str:
     return getattr(list_watch, "description", "") or "informer"
+
+
+def _listener_of(registration: Registration) -> ProcessorListener[Any]:
+    if not isinstance(registration, Registration):
+        raise ConfigError(
+            f"a handler goes by what add_event_handler returned, a Registration, not {registration!r}"
+        )
+    return registration._listener
 
 
 class _Namespace:

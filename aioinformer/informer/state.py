@@ -27,6 +27,7 @@ class InformerState:
         failed: Items whose processing has raised.
         reflectors: One for each collection read: one, or one for each namespace.
         handlers: One for each handler.
+        leaving: Handlers that were removed in the middle of a call, which has not ended.
     """
 
     name: str
@@ -36,6 +37,7 @@ class InformerState:
     failed: int
     reflectors: tuple[ReflectorState, ...]
     handlers: tuple[ListenerState, ...]
+    leaving: int = 0
 
     @property
     def worst(self) -> ReflectorState | None:
@@ -65,6 +67,7 @@ class InformerState:
         yield Sample("aioinformer_objects", "gauge", labels, self.objects)
         yield Sample("aioinformer_queue_depth", "gauge", labels, self.queue_depth)
         yield Sample("aioinformer_failed_total", "counter", labels, self.failed)
+        yield Sample("aioinformer_handlers_leaving", "gauge", labels, self.leaving)
         for reflector in self.reflectors:
             labels = {"informer": self.name, "reflector": reflector.name}
             if reflector.idle_seconds is not None:

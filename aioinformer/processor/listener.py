@@ -101,6 +101,7 @@ class ProcessorListener(Generic[T]):
         self._lost = 0
         self._handling: Notification | None = None
         self._call: object = None  # that of an async handler which goes on
+        self._task: asyncio.Task[object] | None = None  # that runs it
         self._handling_since = 0.0
         self._next_warning = 0.0
         self._depth_at_last_look = 0
@@ -140,6 +141,11 @@ class ProcessorListener(Generic[T]):
         self._wake.set()
         self._room.set()
         self._initial_delivered.set()  # what was dropped is not to be waited for
+
+    def cancel_call(self) -> None:
+        """Cancel the call that is running, if it is an async handler's, once it has been stopped."""
+        if self._stopping and self._call is not None and self._task is not None:
+            self._task.cancel()
 
     @property
     def depth(self) -> int:
@@ -217,6 +223,7 @@ class ProcessorListener(Generic[T]):
     async def run(self) -> None:
         """Deliver until stopped or cancelled; what still waits then is dropped."""
         self._ended.clear()
+        self._task = asyncio.current_task()
         try:
             while not self._stopping:
                 self._wake.clear()
@@ -225,6 +232,7 @@ class ProcessorListener(Generic[T]):
                 else:
                     await self._wake.wait()
         finally:
+            self._task = None
             self.stop()
             self._ended.set()
 

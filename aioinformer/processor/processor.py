@@ -31,6 +31,11 @@ class Processor(Running):
         """The listeners, in the order of their coming."""
         return list(self._syncing)
 
+    @property
+    def leaving(self) -> int:
+        """How many were removed while a call of theirs was running that has not ended."""
+        return len(self._running - self._syncing.keys())
+
     def add_listener(self, listener: ProcessorListener[Any]) -> None:
         """Add a listener; while running, it runs at once."""
         self._syncing[listener] = False

@@ -14,7 +14,7 @@ from ..api import (
     ListResult,
     WatchEvent,
 )
-from ..checks import require_seconds
+from ..checks import require_methods, require_seconds
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import Delta, DeltaType
 from ..errors import (
@@ -35,7 +35,7 @@ from .initial import InitialEvents, Streaming, lacks_watch_list
 from .intake import Intake
 from .journal import Journal
 from .listing import Listed, ListVersions, Pager, refuses_version
-from .options import ReflectorOptions, check_options
+from .options import ReflectorOptions, check_options, require_list_watch
 from .retry import REFUSALS, Retry
 from .scope import codec_of_collection
 from .state import Phase, ReflectorState
@@ -87,6 +87,8 @@ class Reflector(Running, Generic[T]):
         resync_period: float = 0.0,
         **options: Unpack[ReflectorOptions],
     ) -> None:
+        require_list_watch(list_watch)
+        require_methods("store", store, ("add",), "Store() or DeltaFIFO()")
         check_options(options)
         require_seconds("resync_period", resync_period)
         self.name = options.get("name") or getattr(list_watch, "description", "") or "reflector"

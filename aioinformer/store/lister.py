@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
+from ..checks import require_text
 from ..errors import ConfigError, NotFoundError
 from ..handlers import require_plain
 from ..keys import labels_of, namespace_of
@@ -49,7 +50,9 @@ class Lister(Generic[T]):
 
         Raises:
             NotFoundError: There is none.
+            ConfigError: It is no name.
         """
+        require_text("name", name)
         obj = self._indexer.get_by_key(name)
         if obj is None:
             raise NotFoundError(name, self._resource)

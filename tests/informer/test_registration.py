@@ -254,6 +254,34 @@ class TestShuttingDown:
             await subject.shut_down_event_handler(registration)
             assert not follower._busy
 
+    @virtual_time
+    async def test_a_call_that_waits_for_ever_counts_until_it_is_cancelled(self) -> None:
+        """The handler of a browser that has gone, which waits for room in a queue that nobody empties any more."""
+        ended: list[str] = []
+
+        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                ended.append(obj.name)
+
+        subject = informer("a", "b")
+        registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+        other = Follower()
+        subject.add_event_handler(other)
+        async with subject:
+            await asyncio.sleep(1)
+            tasks = len(asyncio.all_tasks())
+            subject.remove_event_handler(registration)
+            await asyncio.sleep(60)
+            assert (len(subject.state.handlers), subject.state.leaving, ended) == (1, 1, [])
+            await asyncio.wait_for(subject.shut_down_event_handler(registration, cancel=True), 1)
+            assert (subject.state.leaving, ended) == (0, ["a"])
+            await settled()
+            assert len(asyncio.all_tasks()) == tasks - 1
+            assert not subject.is_stopped
+        assert other.calls == ["add a 1", "add b 2"]
+
     @pytest.mark.parametrize("by", BY)
     @virtual_time
     async def test_w17_from_inside_itself_it_is_refused_from_another_handler_it_waits(self, by: By) -> None:
@@ -318,6 +346,17 @@ class TestShuttingDown:
                     steps, asyncio.create_task(subject.shut_down_event_handler(registration))
                 )
                 assert not subject.state.handlers
+
+    @pytest.mark.parametrize("what", [None, Follower()], ids=["none", "the handler"])
+    @virtual_time
+    async def test_what_is_no_registration_is_refused(self, what: Any) -> None:
+        subject = informer("a")
+        subject.add_event_handler(Follower())
+        with pytest.raises(ConfigError, match="what add_event_handler returned"):
+            subject.remove_event_handler(what)
+        with pytest.raises(ConfigError, match="what add_event_handler returned"):
+            await subject.shut_down_event_handler(what)
+        assert len(subject.state.handlers) == 1
 
 
 class TestBacklog:

@@ -17,6 +17,7 @@ from aioinformer import (
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     SharedInformerFactory,
+    Store,
     new_informer,
 )
 from aioinformer.reflector.options import check_options
@@ -86,6 +87,24 @@ def test_every_option_has_a_check() -> None:
     for name in ReflectorOptions.__annotations__:
         with pytest.raises(ConfigError, match=name):
             check_options({name: object()})  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("wrong", [Client.from_url("http://127.0.0.1:1"), Scripted, None], ids=repr)
+def test_what_cannot_be_read_from(wrong: Any) -> None:
+    for make in (
+        lambda: Reflector(wrong, KubeObject, plain_store()),
+        lambda: SharedIndexInformer(wrong, KubeObject),
+        lambda: SharedIndexInformer({"red": Scripted(), "blue": wrong}, KubeObject),
+        lambda: new_informer(wrong, KubeObject, 0, ResourceEventHandlerFuncs()),
+    ):
+        with pytest.raises(ConfigError, match=r"list_watch must be one such as ListWatch.for_resource"):
+            make()
+
+
+@pytest.mark.parametrize("wrong", [[], None, Store], ids=repr)
+def test_what_cannot_be_written_to(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"store must be one such as Store\(\) or DeltaFIFO\(\)"):
+        Reflector(Scripted(), KubeObject, wrong)
 
 
 @pytest.mark.parametrize("period", [-1, math.nan, math.inf, "5"])

@@ -64,6 +64,11 @@ async def test_what_is_no_selector(lister: Lister[KubeObject], selector: Any) ->
             await reader.list_in_turns(selector)
 
 
+def test_an_object_is_no_name(lister: Lister[KubeObject]) -> None:
+    with pytest.raises(ConfigError, match="name must be a string"):
+        lister.get(A)  # type: ignore[arg-type]
+
+
 def test_an_object_whose_labels_are_none_hides_no_other(lister: Lister[KubeObject]) -> None:
     odd = pod("odd", "one", metadata={"labels": ["app"], "creationTimestamp": "yesterday"})
     lister._indexer.add(odd)
