@@ -232,8 +232,8 @@ class ProcessorListener(Generic[T]):
                 else:
                     await self._wake.wait()
         finally:
-            self._task = None
             self.stop()
+            self._task = None
             self._ended.set()
 
     async def _deliver_pending(self) -> None:
