@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from .deltas import DeletedFinalStateUnknown
-from .errors import KeyFuncError, shortened
+from .errors import DecodeError, KeyFuncError, shortened
 from .objects import KubeObject, read_labels
 
 KeyFunc = Callable[[Any], str]
@@ -146,7 +146,13 @@ def uid_of(obj: Any) -> str:
 
 def labels_of(obj: Any) -> Mapping[str, str]:
     """metadata.labels of an object or of a tombstone's last state; none where they are no labels."""
-    labels = read_labels(obj) if isinstance(obj, KubeObject) else metadata_field(obj, "labels", "labels")
+    if isinstance(obj, KubeObject):
+        try:
+            labels = read_labels(obj)
+        except DecodeError:
+            return {}
+    else:
+        labels = metadata_field(obj, "labels", "labels")
     return labels if isinstance(labels, Mapping) else {}
 
 

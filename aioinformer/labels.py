@@ -26,6 +26,8 @@ class Requirement:
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels meet it. As upstream, `notin` is met where the label is missing."""
         value = labels.get(self.key)
+        if not isinstance(value, str):
+            value = None  # no label
         match self.operator:
             case "in":
                 return value is not None and value in self.values

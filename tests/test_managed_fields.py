@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
 
-from aioinformer import ConfigError, DecodeError, KubeObject, Reflector, SharedIndexInformer, Store
+from aioinformer import ConfigError, DecodeError, KubeObject, Reflector, SharedIndexInformer, Store, TypeMeta
 from aioinformer.codec import codec_for
 from aioinformer.managed_fields import drop_managed_fields
 
@@ -85,6 +85,21 @@ class TestEveryLayout:
         ]
         for value in values:
             assert lean.decode(value, POD) == expected, type(value)
+
+
+def test_a_class_of_ones_own_is_asked() -> None:
+    class Cave(KubeObject, frozen=True, eq=False, gc=False):
+        @classmethod
+        def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
+            if b'"Cave"' not in raw:
+                raise DecodeError("no cave")
+            return super().from_bytes(raw, type_meta)
+
+    decode = codec_for(Cave, drop_managed_fields=True).decode
+    with pytest.raises(DecodeError, match="no cave"):
+        decode(LAYOUTS["first"])
+    lean = decode(b'{"kind":"Cave","metadata":{"name":"a","managedFields":[{}]}}')
+    assert (type(lean), lean["metadata"]) == (Cave, {"name": "a"})
 
 
 def test_what_is_whole_is_not_copied() -> None:

@@ -24,33 +24,38 @@ more: half a millisecond's work."""
 SUSPICIOUS = 1024 * 1024
 """Bytes of what is taken for an incomplete item, from which on it may be a malformed one as well."""
 
+FAR = 16
+"""Times the last item's bytes within which the next one's end is looked for."""
+
 LONGEST_BEGINNING = 32
 """Bytes in which an item's first field is named."""
 
 _ITEMS = re.compile(rb'"items"\s*:\s*\[')
-_COMMA = re.compile(rb",\s*")
+_COMMA = re.compile(rb"\s*,\s*")
 _END_OF_LIST = re.compile(rb"\s*\]")
 _END_OF_VALUE = re.compile(r"trailing characters \(byte (\d+)\)")
-_BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|"|[\[{]+|[\]}]', re.DOTALL)
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[\[{]+|[\]}]', re.DOTALL)
 """Whole strings, a quote that none closes, brackets."""
 
 
 class _ListMeta(msgspec.Struct):
-    resource_version: str = msgspec.field(name="resourceVersion", default="")
-    continue_token: str = msgspec.field(name="continue", default="")
+    # null is what some servers write for an empty field
+    resource_version: str | None = msgspec.field(name="resourceVersion", default=None)
+    continue_token: str | None = msgspec.field(name="continue", default=None)
 
 
 class _List(msgspec.Struct):
-    api_version: str = msgspec.field(name="apiVersion", default="")
-    kind: str = ""
+    api_version: str | None = msgspec.field(name="apiVersion", default=None)
+    kind: str | None = None
     metadata: _ListMeta | None = None
     items: list[msgspec.Raw] | None = None
 
     @property
     def type_meta(self) -> TypeMeta | None:
         """Of the items; a generic ``List`` says nothing about them."""
-        kind = self.kind.removesuffix("List")
-        return TypeMeta(self.api_version, kind) if kind and kind != self.kind else None
+        list_kind = self.kind or ""
+        kind = list_kind.removesuffix("List")
+        return TypeMeta(self.api_version or "", kind) if kind and kind != list_kind else None
 
 
 _decode_list = msgspec.json.Decoder(_List).decode
@@ -82,7 +87,9 @@ class ListBodySplitter:
         self._enough = PIECE
         self._head = b""
         self._type_meta: TypeMeta | None = None
+        self._longest = longest_object
         self._shortest = LONGEST_OBJECT  # item so far
+        self._last = LONGEST_OBJECT  # bytes of the last item
 
     def feed(self, chunk: bytes) -> ListResult | None:
         """Take a chunk; a piece if that completes one. Versions and tokens are on the last piece only.
@@ -91,14 +98,15 @@ class ListBodySplitter:
             DecodeError: An item, or whatever else it is, does not end.
         """
         self._received += len(chunk)
-        if self._pending.size + len(chunk) < self._enough:
+        if self._pending.size + len(chunk) < min(self._enough, self._longest):
             self._pending.add(chunk)
             return None
-        data = self._pending.take(chunk)
+        data = self._pending.take() + chunk  # of which it is the rest that may be too long
         if not self._head:
             data = self._take_head(data)
         piece, end = None, 0
         if self._head:
+            data = data.lstrip()
             piece, end = self._complete_items(data, by_brackets=len(data) > SUSPICIOUS)
         rest = data[end:]
         self._pending.add(rest)
@@ -124,6 +132,7 @@ class ListBodySplitter:
                 rest = rest if self._head else self._take_head(rest)
                 if not self._head:
                     raise
+                rest = rest.lstrip()
                 piece, end = self._complete_items(rest, by_brackets=True)
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
@@ -140,7 +149,7 @@ class ListBodySplitter:
         return ListResult(
             [*(piece.items if piece is not None else ()), *(bytes(item) for item in parsed.items or ())],
             parsed.metadata.resource_version,
-            parsed.metadata.continue_token,
+            parsed.metadata.continue_token or "",
             parsed.type_meta,
         )
 
@@ -154,6 +163,8 @@ class ListBodySplitter:
             parsed = _decode_list(head + b"]}")
         except DECODE_ERRORS:
             return data  # these are the items of something inside; all is parsed at the end
+        if parsed.items is None or not parsed.kind:
+            return data  # as is what has these words in a name, or says behind its items what they are
         self._head = head
         self._type_meta = parsed.type_meta
         return data[items.end() :].lstrip()
@@ -171,14 +182,17 @@ class ListBodySplitter:
         between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
         while True:
             # An item that is much shorter than all before it is not missed: what seems to be it cannot be read.
-            if (probable := data.find(between, begin + self._shortest // 4 * 3)) >= 0:
+            # Nor is one looked for far away: that would go through all the rest for each of those before it.
+            probable = data.find(between, begin + self._shortest // 4 * 3, begin + FAR * self._last)
+            if probable >= 0:
                 item = data[begin : probable + 1]
                 try:
                     items.append(self._read_item(item, self._type_meta))
                 except DecodeError:
                     pass
                 else:
-                    self._shortest = min(self._shortest, probable + 1 - begin)
+                    self._last = probable + 1 - begin
+                    self._shortest = min(self._shortest, self._last)
                     begin = probable + 2
                     continue
             end, comma = 0, None
@@ -196,7 +210,8 @@ class ListBodySplitter:
             if comma is None and not (by_brackets and end and _END_OF_LIST.match(data, end)):
                 break
             items.append(data[begin:end].rstrip())
-            self._shortest = min(self._shortest, end - begin)
+            self._last = end - begin
+            self._shortest = min(self._shortest, self._last)
             begin = end if comma is None else comma.end()
         return (ListResult(items, type_meta=self._type_meta) if items else None), begin
 

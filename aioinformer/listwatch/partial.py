@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ..api import ERROR, ListResult, TypeMeta, WatchEvent
+from ..api import ERROR, NO_EVENT, ListResult, TypeMeta, WatchEvent
 from ..decoders import DECODE_ERRORS, FromBytes, without_rest
 
 _AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
@@ -25,7 +25,7 @@ _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadat
 
 class _Object(msgspec.Struct):
     metadata: msgspec.Raw
-    kind: str = ""
+    kind: str | None = None
 
 
 _decode = msgspec.json.Decoder(_Object).decode
@@ -82,7 +82,7 @@ class PartialStream:
 
     async def __anext__(self) -> list[WatchEvent]:
         return [
-            event if event.type == ERROR else WatchEvent(event.type, partial_object(event.object))
+            event if event.type in (ERROR, NO_EVENT) else WatchEvent(event.type, partial_object(event.object))
             for event in await self._events.__anext__()
         ]
 

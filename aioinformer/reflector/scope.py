@@ -9,7 +9,7 @@ import msgspec
 
 from ..api import TypeMeta
 from ..codec import Codec, codec_for
-from ..errors import DecodeError
+from ..errors import DecodeError, KeyFuncError
 from ..keys import KeyFunc, namespace_of
 from ..objects import KubeObject
 
@@ -68,19 +68,22 @@ class OneNamespaceCodec(Codec[T]):
 
     def _checked(self, value: Any, type_meta: TypeMeta | None) -> T:
         obj = self._inner.decode(value, type_meta)
-        whole = (
-            KubeObject.from_bytes(bytes(value))
-            if isinstance(value, (bytes, bytearray, memoryview))
-            else value
-        )
+        is_encoded = isinstance(value, (bytes, bytearray, memoryview))
+        whole = codec_for(KubeObject).decode(value) if is_encoded else value
         namespace = namespace_of(whole)
         if not namespace:
             self._take = self._inner.decode
         elif self._namespace is None:
             self._namespace = namespace
-        elif namespace != self._namespace and "/" not in self._key_of(obj):
+        elif namespace != self._namespace and (key := self._key_if_any(obj)) and "/" not in key:
             raise DecodeError(
-                f"{self._key_of(obj)} of namespace {namespace} would take the place of its namesake in "
+                f"{key} of namespace {namespace} would take the place of its namesake in "
                 f"{self._namespace}: the metadata of {type(obj).__name__} needs a field namespace"
             )
         return obj
+
+    def _key_if_any(self, obj: Any) -> str:
+        try:
+            return self._key_of(obj)
+        except KeyFuncError:
+            return ""  # whoever stores it says so

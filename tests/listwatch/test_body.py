@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from aioinformer import ApiError, DecodeError, ListResult, TransportError, TypeMeta
 from aioinformer.decoders import FromBytes, decoder_of
 from aioinformer.listwatch import body as body_module
-from aioinformer.listwatch.body import PIECE, ListBodySplitter
+from aioinformer.listwatch.body import PIECE, ListBodySplitter, _end_of_brackets
 
 from .wire import dumps, failure
 
@@ -153,6 +154,18 @@ def test_an_item_nested_deeply_is_an_item_like_others(
     assert pieces[-1].resource_version == "9"
 
 
+@pytest.mark.parametrize("bad", [b"[" * 5000 + b"]" * 5000, b"tru"], ids=["deep", "malformed"])
+@pytest.mark.parametrize("comma", [b" ,", b",\n ", b" , "])
+@pytest.mark.parametrize("size", [1, 2, 3, 11, 10**6])
+def test_white_space_around_one_that_cannot_be_read(bad: bytes, comma: bytes, size: int) -> None:
+    items = [b'{"metadata":{"name":"%d"},"spec":%s}' % (n, bad if n == 1 else b"1") for n in range(3)]
+    body = b'{"kind":"CaveList","metadata":{"resourceVersion":"9"},"items":[ %s ]}' % comma.join(items)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(body_module, "PIECE", 1)
+        pieces = split(body, size)
+    assert [item for piece in pieces for item in piece.items] == items
+
+
 def test_deeply_nested_and_broken_off() -> None:
     with pytest.raises(TransportError, match=r"breaks off"):
         split(b'{"kind":"CaveList","metadata":{"resourceVersion":"9"},"items":[' + b"[" * 5000 + b'"', 100)
@@ -166,6 +179,18 @@ def test_what_never_ends_is_given_up(body: bytes, size: int) -> None:
     with pytest.raises(DecodeError, match=r"more than 10000 bytes have come, and no object has ended"):
         for _ in range(20_000 // size):
             splitter.feed(b" " * size)
+
+
+@pytest.mark.parametrize("size", [1000, 65536, 10**6])
+def test_many_items_below_the_limit_are_no_long_one(size: int) -> None:
+    items = [
+        {"metadata": {"name": f"{n:04}"}, "spec": "x" * (15_000 if n == 50 else 500)} for n in range(400)
+    ]
+    body = compact({"kind": "CaveList", "metadata": META, "items": items})
+    splitter = ListBodySplitter(20_000)
+    pieces = [splitter.feed(body[start : start + size]) for start in range(0, len(body), size)]
+    listed = [item for piece in (*pieces, splitter.close()) if piece for item in piece.items]
+    assert [json.loads(item) for item in listed] == items
 
 
 def test_a_status_in_place_of_a_list_is_its_error() -> None:
@@ -189,6 +214,29 @@ def test_what_the_collection_says_of_its_items(kind: str, expected: TypeMeta | N
     body = json.dumps({"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": "3"}, "items": []})
     [piece] = split(body.encode(), 100)
     assert piece.type_meta == expected
+
+
+@pytest.mark.parametrize("names", [("items", "kind", "metadata"), ("metadata", "items", "kind")])
+def test_what_its_items_are_may_stand_behind_them(names: tuple[str, ...]) -> None:
+    """As where names are sorted: all items are of the same kind, whatever piece they come in."""
+    listed = {"kind": "PodList", "metadata": META, "items": [{"metadata": {"name": "x" * 900}}] * 300}
+    pieces = split(compact({"apiVersion": "v1"} | {name: listed[name] for name in names}), 4096)
+    assert sum(len(piece.items) for piece in pieces) == 300
+    assert {piece.type_meta for piece in pieces} == {TypeMeta("v1", "Pod")}
+
+
+def test_null_is_no_value() -> None:
+    """client-go's JSON reads it so."""
+    body = b'{"kind":null,"apiVersion":null,"metadata":{"resourceVersion":"7","continue":null},"items":[{}]}'
+    assert split(body, 100) == [ListResult([b"{}"], "7", "", None)]
+
+
+def test_other_items_are_not_the_lists() -> None:
+    body = b'{"kind":"PodList","x\\"items":[{"ghost":1},{"ghost":2}],"metadata":{"resourceVersion":"7"},"items":[{}]}'
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(body_module, "PIECE", 1)
+        pieces = split(body, 5)
+    assert [item for piece in pieces for item in piece.items] == [b"{}"]
 
 
 @pytest.mark.parametrize(
@@ -233,6 +281,37 @@ def test_a_large_body_full_of_false_boundaries_is_taken_apart_too() -> None:
     pieces = split(body, 65536)
     assert sum(len(piece.items) for piece in pieces) == 2000
     assert max(len(b"".join(piece.items)) for piece in pieces) < 4 * PIECE
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_the_end_of_an_item_is_not_looked_for_in_all_that_follows(
+    separators: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would go through all the rest for each item, where items do not begin alike."""
+    copied = 0
+
+    def read(item: bytes, type_meta: TypeMeta | None) -> bytes:
+        nonlocal copied
+        copied += len(item)
+        return decoder_of(dict)(item, type_meta) and item
+
+    monkeypatch.setattr(body_module, "PIECE", 10**6)
+    items = [{"first": {}, "metadata": {}}, *({"metadata": {"name": str(n)}} for n in range(10_000))]
+    items[5000:5000] = items[:1]
+    body = json.dumps({"kind": "PodList", "metadata": META, "items": items}, separators=separators).encode()
+    listed = [item for piece in split(body, 10**7, read) for item in piece.items]
+    assert [json.loads(item) for item in listed] == items
+    assert copied < 2 * len(body)
+
+
+def test_a_long_string_takes_no_memory_for_each_of_its_escapes() -> None:
+    item = b'{"metadata":{},"data":"%s"}' % (b"\\n" * 2_000_000)
+    tracemalloc.start()
+    try:
+        assert _end_of_brackets(item + b",", 0) == len(item)
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(item)
+    finally:
+        tracemalloc.stop()
 
 
 def test_items_larger_than_a_piece() -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from aioinformer import Client, KubeObject, ListOptions, ListWatch
+from aioinformer import Client, KubeObject, ListOptions, ListWatch, WatchEvent
+from aioinformer.api import NO_EVENT
 from aioinformer.listwatch.body import PIECE, ListBodySplitter
-from aioinformer.listwatch.partial import KIND, partial_list, partial_object, reading_partial
+from aioinformer.listwatch.partial import KIND, PartialStream, partial_list, partial_object, reading_partial
 
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 
 POD = b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"b":"}"}},"spec":{"x":1}}'
 PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","labels":{"b":"}"}}}'
+STATUS = b'{"kind":"Status","apiVersion":"v1","metadata":{},"message":"etcdserver: no leader","code":500}'
 OTHER_LAYOUT = b'{"metadata": {"name": "a"}, "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}'
 
 
@@ -25,6 +28,7 @@ OTHER_LAYOUT = b'{"metadata": {"name": "a"}, "apiVersion": "meta.k8s.io/v1", "ki
         (POD, PARTIAL),
         (PARTIAL, PARTIAL),
         (OTHER_LAYOUT, OTHER_LAYOUT),
+        (b'{"metadata":{"name":"a"},"kind":null}', b'%s{"name":"a"}}' % PARTIAL[: PARTIAL.index(b'{"name"')]),
         (b'{"spec":{}}', b'{"spec":{}}'),
         (b"{", b"{"),
         (b"[]", b"[]"),
@@ -32,6 +36,14 @@ OTHER_LAYOUT = b'{"metadata": {"name": "a"}, "apiVersion": "meta.k8s.io/v1", "ki
 )
 def test_objects_are_reduced_and_the_rest_is_left_to_who_decodes_it(raw: bytes, reduced: bytes) -> None:
     assert partial_object(raw) == reduced
+
+
+async def test_what_is_no_event_is_told_of_as_it_is() -> None:
+    async def events() -> AsyncIterator[list[WatchEvent]]:
+        yield [WatchEvent(NO_EVENT, STATUS), WatchEvent("ADDED", POD)]
+
+    stream = PartialStream(events())
+    assert await anext(stream) == [WatchEvent(NO_EVENT, STATUS), WatchEvent("ADDED", PARTIAL)]
 
 
 def test_what_is_left_is_the_metadata() -> None:

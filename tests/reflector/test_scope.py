@@ -106,6 +106,21 @@ async def test_namesakes_of_another_namespace_are_refused_and_told_of(
 
 
 @virtual_time
+async def test_one_without_a_name_is_dropped_alone() -> None:
+    """Whoever stores it says so."""
+    nameless = b'{"metadata":{"namespace":"blue"}}'
+    last = b'{"metadata":{"name":"b","namespace":"red","resourceVersion":"11"}},"seen":{}'
+    server = Scripted(
+        [page(pod("a", 1, "red"), nameless, version=10)], [[WatchEvent("ADDED", last), FOREVER]]
+    )
+    store: Store[Narrow] = plain_store()  # type: ignore[assignment]
+    subject = Reflector(server, Narrow, store)
+    await run_for(subject, 5)
+    assert names(store) == ["a 1", "b 11"]
+    assert subject.state.rejected == 1
+
+
+@virtual_time
 async def test_objects_of_one_namespace_pass_and_so_do_those_that_have_none() -> None:
     for first, second in ((pod("a", 1, "red"), added("b", 11, namespace="red")),
                           (unscoped("a", 1), WatchEvent("ADDED", unscoped("b", 11)))):  # fmt: skip
