@@ -7,7 +7,7 @@ import logging
 from typing import TypeVar, Unpack
 
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
-from ..handlers import ResourceEventHandler, handler_name
+from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
 from ..protocols import ListerWatcher
@@ -46,9 +46,11 @@ def new_informer(
         **options: See ReflectorOptions.
 
     Raises:
-        ConfigError: There is no such queue.
+        ConfigError: It is no handler, there is no such queue, or an option cannot work.
+        TypeError: There is no such option.
     """
     require_queue(queue)
+    require_handler(handler)
     store: Store[T] = Store(deletion_handling_meta_namespace_key_func)
 
     async def tell(notification: Notification) -> None:

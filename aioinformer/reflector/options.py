@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..checks import require_callable, require_count, require_methods, require_seconds, require_text
 from ..errors import ConfigError
+from ..handlers import require_plain
 
 if TYPE_CHECKING:
     from .reflector import Reflector
 
 WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
-"""``handler(reflector, error)``, plain or async: told of every error of a list or watch, the stream's included."""
+"""``handler(reflector, error)``, plain or async: told of every list or watch that fails, also in its stream; not
+where a list refuses a version, or a server a WatchList, and something else is tried at once."""
 
 
 class ReflectorOptions(TypedDict, total=False):
@@ -32,9 +34,11 @@ class ReflectorOptions(TypedDict, total=False):
             up. 60, which is also when a Client gives up.
         max_silence: Seconds without any event that are believed of a watch whose server sends bookmarks: then the
             connection counts as half-open. 0, the default, goes by their intervals: twice the longest one, and 60 s.
+            It counts once two bookmarks have come on one watch.
         initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
-        should_resync: Asked each resync period whether to resync; None always does.
-        watch_error_handler: Told of every error; None logs.
+        should_resync: A plain function, asked each resync period whether to resync; None always does.
+        watch_error_handler: Told of every failed list or watch in place of the log; None logs. What is dropped, and
+            outages, are logged all the same.
         drop_managed_fields: Take objects without metadata.managedFields, which are a third of many. False.
         pack: Gives an object of a list the form in which it waits for the rest of the list, such as compressed; an
             informer has its own, see its ``compress``. None keeps it as it is.
@@ -66,6 +70,11 @@ def _require_random(name: str, value: object) -> None:
     require_callable(f"{name}.random", getattr(value, "random", None))
 
 
+def _require_plain(name: str, value: object) -> None:
+    require_callable(name, value)
+    require_plain(name, value)
+
+
 _CHECKS: dict[str, Callable[[str, object], None]] = {
     "use_watch_list": _require_switch,
     "page_size": require_count,
@@ -74,7 +83,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "list_timeout": require_seconds,
     "max_silence": require_seconds,
     "initial_events_timeout": require_seconds,
-    "should_resync": require_callable,
+    "should_resync": _require_plain,
     "watch_error_handler": require_callable,
     "drop_managed_fields": _require_switch,
     "pack": require_callable,

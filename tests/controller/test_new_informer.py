@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aioinformer import (
+    ConfigError,
     DeletedFinalStateUnknown,
     KubeObject,
     ResourceEventHandlerFuncs,
@@ -126,6 +127,15 @@ async def test_the_store_is_changed_before_the_handler_is_told() -> None:
     async with controller:
         await asyncio.sleep(5)
     assert sizes == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("handler", "said"),
+    [(Told, "is a class"), (object(), "is no event handler"), (print, "is no event handler")],
+)
+def test_what_is_no_handler_is_refused_where_it_is_given(handler: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        new_informer(Scripted(), KubeObject, 0.0, handler)
 
 
 @virtual_time

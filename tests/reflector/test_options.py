@@ -73,6 +73,15 @@ def test_values_that_cannot_work_are_named(make: Callable[..., Any], name: str, 
 
 
 @EVERYWHERE
+def test_what_is_asked_at_once_is_plain(make: Callable[..., Any]) -> None:
+    async def due() -> bool:
+        return False
+
+    with pytest.raises(ConfigError, match=r"should_resync must be a plain function, .*due"):
+        make(should_resync=due)
+
+
+@EVERYWHERE
 def test_none_is_the_default_of_each(make: Callable[..., Any]) -> None:
     make(**dict.fromkeys(ReflectorOptions.__annotations__))
 
