@@ -1,9 +1,9 @@
 """How one handler gets its notifications, and why a slow one delays nobody else.
 
-    add ─► pending deque ─► pop task ─► channel of one batch ─► run task ─► handler
+    add ─► pending deque ─► run task ─► handler
 
-`add` never waits. The pop task takes batches from the deque and waits until the run task takes them over; so what
-waits for a slow handler waits in its own deque, where the gauges `depth` and `high_water` count it.
+`add` never waits. Each handler has a deque and a run task of its own, which takes one notification after the other and
+calls the handler. So what waits for a slow handler waits in its own deque, where `depth` and `high_water` count it.
 
     python examples/listener_handoff.py
 """
