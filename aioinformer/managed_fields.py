@@ -1,7 +1,7 @@
 """Objects without metadata.managedFields, which are a third of a pod and which nobody reads who does not apply.
 
 client-go has ``TransformStripManagedFields``. Here they are cut out of the bytes, in the same pass that reads the
-name: a microsecond, and whatever is decoded later has less to do.
+name: some microseconds, and whatever is decoded later has less to do.
 """
 
 from __future__ import annotations

@@ -225,9 +225,10 @@ class SharedInformerFactory:
                     task.add_done_callback(self._note_end)
 
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
-        """Wait until all started informers have synced. Raises as the function of this name.
+        """Wait until all informers that the factory has started have synced. Raises as the function of this name.
 
-        Those of a factory that was never started are not waited for, as upstream; a warning names them.
+        Those of a factory that was never started are not waited for, as upstream; a warning names them. Nor are those
+        that somebody runs by hand.
         """
         if self._started:
             self.start()  # what was asked for in this very turn

@@ -84,7 +84,7 @@ class SharedIndexInformer(Running, Generic[T]):
     Args:
         list_watch: Where to read; or one for each namespace, by its name, which together are one collection.
         object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
-        default_resync_period: Seconds between resyncs for handlers that do not say; 0 for none.
+        default_resync_period: Seconds between resyncs for handlers that do not say; 0 for none, of any handler.
         indexers: Index functions, or paths of fields such as ``"spec.nodeName"``, by name.
         compress: Whether KubeObjects are kept compressed, and how.
         queue: "delta" for a DeltaFIFO, "real" for a RealFIFO.
@@ -176,7 +176,8 @@ class SharedIndexInformer(Running, Generic[T]):
             resync_period: Seconds after which it is told of every object again; 0 for never, None for the
                 informer's default. At least a second; looked at each time that the informer's own check period
                 passes, so that it comes out rounded up to a multiple of that. Before the start a shorter period
-                shortens the check period; afterwards it is raised to it.
+                shortens the check period; afterwards it is raised to it. Ignored, with a warning, by an informer
+                whose default is 0: it does not resync.
             backlog: What to do with notifications that the handler is too slow for: keep all ("unbounded"), let
                 the store wait ("block"), keep what is newest of each object ("coalesce"), or lose the oldest
                 ("drop_oldest").

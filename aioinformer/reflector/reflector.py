@@ -75,8 +75,8 @@ class Reflector(Running, Generic[T]):
 
     Guarantees:
         ``last_sync_resource_version`` never runs ahead of what the store was given. An object that cannot be
-        taken is dropped with a log line and counted, and stops no other. Errors are retried for ever, with
-        backoff; what was stored stays. Cancelling ends it at once and leaves nothing open.
+        taken is dropped and counted, and stops no other; the first 20 after each list are logged. Errors are
+        retried for ever, with backoff; what was stored stays. Cancelling ends it at once and leaves nothing open.
     """
 
     def __init__(

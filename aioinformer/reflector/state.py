@@ -36,7 +36,7 @@ class ReflectorState:
         lists: Lists begun.
         watches: Watches opened.
         events: Events received, bookmarks among them.
-        rejected: Objects, events and lines that were dropped, each with a log line.
+        rejected: Objects, events and lines that were dropped. The log has the first 20 since the last list.
     """
 
     name: str

@@ -43,7 +43,9 @@ class RetryWatcher(Generic[T]):
 
     It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, after which there
     are no more. That is once the version has expired (410), when watching is not permitted (401, 403), and for an
-    object that has no resourceVersion or is not of the object type. Everything else is tried again.
+    object that has no resourceVersion or is not of the object type. Other ApiErrors and TransportErrors are tried
+    again. What cannot heal is raised, and is the end, too: ClientClosedError, another ConfigError,
+    WrongEventLoopError, and whatever else a watch function of one's own raises.
 
     Args:
         list_watch: What to watch.
