@@ -85,8 +85,8 @@ class EventRecorder(Running):
     runs. Leaving sends what still waits, for a while.
 
     An event that comes again (the same type, reason, action and objects, whatever its note) is a series: the second
-    one is written at once, from then on they are counted, and the count is written when the series ends, after six
-    minutes without another, or every half an hour.
+    one is written at once, from then on they are counted. The count is looked at every six minutes, and written 6
+    to 12 minutes after the last one, when the series ends, or every 30 to 36 minutes of one that goes on.
 
     Guarantees:
         ``event`` never waits and never fails because of the server. What is dropped is counted in ``state``. Nothing

@@ -93,7 +93,8 @@ class LeaderElector:
         retry_period: Seconds between tries. Candidates wait up to 2.2 times as long.
         release: Give the Lease back on leaving.
         labels: Put on the Lease.
-        on_new_leader: A plain function, told the identity of each leader that is seen.
+        on_new_leader: A plain function, told the identity of each leader that is seen, and ``""`` where nobody is
+            seen to lead, as after a lost race for a new Lease.
         wall: The wall clock, for what the Lease says to people. What it shows decides nothing.
         random: Where the jitter comes from.
 

@@ -164,7 +164,8 @@ class FieldsChanged(_Changed):
     """Updates of some fields. What is new, gone or synced passes always.
 
     Args:
-        *paths: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers.0.image"``.
+        *paths: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers.0.image"``: by the names in JSON for
+            KubeObjects and dicts, by the attributes for Structs and models. One that no object has never differs.
 
     Raises:
         ConfigError: A path is none.

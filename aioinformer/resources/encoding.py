@@ -49,8 +49,8 @@ def require_whole(obj: Any) -> None:
     """
     if isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject) and not _is_whole(type(obj)):
         raise ConfigError(
-            f"{type(obj).__name__} names some of an object's fields, and an update would erase the others: use patch "
-            "or apply (a Struct whose parts all forbid_unknown_fields is taken for whole)"
+            f"{type(obj).__name__} names some of an object's fields, and an update would erase the others: use apply, "
+            "or patch with the fields that change (a Struct whose parts all forbid_unknown_fields is taken for whole)"
         )
 
 

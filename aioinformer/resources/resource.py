@@ -38,7 +38,8 @@ class Resource(Writes[T]):
         kind: Of objects that do not say it themselves. Custom resources need it said, and so does ``apply``.
         namespaced: Whether the objects live in namespaces.
         field_manager: Who owns the fields that are written here.
-        timeout: Seconds in which a request is answered, and in which a finalizer has to be settled.
+        timeout: Seconds in which ``get`` and each write are answered as a whole, and in which a finalizer has to be
+            settled. A list may take longer; it ends after 60 s of silence.
     """
 
     @overload
