@@ -220,7 +220,9 @@ class LeaderElector:
 
     async def __aenter__(self) -> Self:
         if self._body is not None:
-            raise AlreadyStartedError(f"{self!r} is entered already")
+            raise AlreadyStartedError(
+                f"{self!r} is entered already, by another Manager or task: each replica needs an elector of its own"
+            )
         body = asyncio.current_task()
         assert body is not None
         self._loop = asyncio.get_running_loop()

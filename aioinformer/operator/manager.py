@@ -92,7 +92,7 @@ class Manager(Running):
         self._stalled_after = stalled_after
         self._controllers: list[Controller[Any]] = []
         self._names: dict[SharedIndexInformer[Any], str] = {}
-        self._has_begun = self._is_stopping = self._has_ended = False
+        self._has_begun = self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: Exception | None = None
 
@@ -336,10 +336,14 @@ class Manager(Running):
 
     async def _work(self) -> None:
         logger.info("%r begins to work", self)
-        async with asyncio.TaskGroup() as group:
-            for controller in self._controllers:
-                group.create_task(controller.work(), name=f"{controller!r} working")
-            group.create_task(self._stopped.wait())
+        self._is_working = True
+        try:
+            async with asyncio.TaskGroup() as group:
+                for controller in self._controllers:
+                    group.create_task(controller.work(), name=f"{controller!r} working")
+                group.create_task(self._stopped.wait())
+        finally:
+            self._is_working = False
 
     async def _stop_controllers(self) -> None:
         self._is_stopping = True
@@ -372,7 +376,7 @@ class Manager(Running):
         """What it reads and does; ``str()`` of it is a table."""
         return ManagerState(
             ended=self._is_over,
-            leading=None if self._election is None else self._election.is_leader,
+            leading=self._leads,
             election_error=self._election.state.last_error
             if isinstance(self._election, LeaderElector)
             else None,
@@ -386,8 +390,8 @@ class Manager(Running):
             yield from controller.samples()
         for state in self._states():
             yield from state.samples()
-        if self._election is not None:
-            yield Sample("aioinformer_leading", "gauge", {}, self._election.is_leader)
+        if (leads := self._leads) is not None:
+            yield Sample("aioinformer_leading", "gauge", {}, leads)
 
     def metrics(self) -> str:
         """All numbers, in Prometheus' text format: what a ``/metrics`` route answers, as ``text/plain``."""
@@ -399,6 +403,11 @@ class Manager(Running):
             if informer not in self._names:
                 self._names[informer] = apart(informer.name, self._names.values())
             yield replace(informer.state, name=self._names[informer])
+
+    @property
+    def _leads(self) -> bool | None:
+        """Whether it is the leader, and not just whoever else stands for election by the same elector."""
+        return None if self._election is None else self._is_working and self._election.is_leader
 
     @property
     def _is_over(self) -> bool:

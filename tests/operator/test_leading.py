@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from aioinformer import KubeObject
+import pytest
+
+from aioinformer import AlreadyStartedError, KubeObject
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.tasks import finish
 from aioinformer.testing import Simulation
@@ -150,6 +152,24 @@ async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> No
     assert led == [True]
     lease = world.server.get("coordination.k8s.io/v1", "leases", "operator")
     assert not lease["spec"].get("holderIdentity"), "it is given back"
+
+
+@simulated
+async def test_each_replica_needs_an_elector_of_its_own(world: Simulation) -> None:
+    election = elector(world.client)
+    first, second = (managed(world.client, Reconciler(), leader_election=election)[0] for _ in range(2))
+    async with first:
+        await world.eventually(lambda: first.state.leading)
+        assert second.state.leading is False, "it has not even begun"
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await second.run()
+        assert caught.group_contains(
+            AlreadyStartedError, match="another Manager .* needs an elector of its own"
+        )
+        assert (second.state.ended, second.state.leading) == (True, False)
+        assert "aioinformer_leading 0" in second.metrics()
+        assert first.state.leading
+        assert "aioinformer_leading 1" in first.metrics()
 
 
 @simulated
