@@ -50,6 +50,25 @@ async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
                 task.result()
 
 
+def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
+    """Raise what tasks that have ended failed of: one error alone as it is, several as a group.
+
+    Args:
+        message: The group's.
+        *tasks: Those that were cancelled have not failed.
+
+    Raises:
+        BaseException: What one has failed of, without the groups around it that have nothing else in them.
+        BaseExceptionGroup: What several have failed of.
+    """
+    found = [task.exception() for task in tasks if not task.cancelled()]
+    if failures := [failure for failure in found if failure is not None]:
+        error: BaseException = BaseExceptionGroup(message, failures)
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            (error,) = error.exceptions
+        raise error
+
+
 async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
     """Await what should not be left half done: cancelled meanwhile, it goes on for so many seconds at most."""
     task = asyncio.ensure_future(coroutine)

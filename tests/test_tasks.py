@@ -9,7 +9,7 @@ from time import perf_counter
 import pytest
 
 from aioinformer import AlreadyStartedError, WrongEventLoopError
-from aioinformer.tasks import Running, finish, first_of, settle, with_grace, within
+from aioinformer.tasks import Running, finish, first_of, raise_failures, settle, with_grace, within
 from aioinformer.turns import Turn, in_turns
 
 from .steps import cancel_after, turns, until
@@ -71,6 +71,31 @@ class TestFinish:
         await finish(task)
         with pytest.raises(ValueError):
             task.result()
+
+
+class TestRaiseFailures:
+    async def test_one_alone_is_raised_as_it_is_and_several_as_a_group(self) -> None:
+        async def fail(error: Exception) -> None:
+            raise error
+
+        async def fail_in_a_group(error: Exception) -> None:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail(error))
+
+        cancelled = asyncio.create_task(asyncio.Event().wait())
+        well = asyncio.create_task(asyncio.sleep(0))
+        value, key = asyncio.create_task(fail(ValueError())), asyncio.create_task(fail_in_a_group(KeyError()))
+        await until(lambda: well.done() and value.done() and key.done())
+        await finish(cancelled)
+        raise_failures("failed", cancelled, well)
+        with pytest.raises(ValueError):
+            raise_failures("failed", cancelled, value)
+        with pytest.raises(KeyError):
+            raise_failures("failed", key)
+        with pytest.raises(ExceptionGroup, match="failed") as caught:
+            raise_failures("failed", value, well, key)
+        assert caught.group_contains(ValueError, depth=1)
+        assert caught.group_contains(KeyError)
 
 
 class TestFirstOf:

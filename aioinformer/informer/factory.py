@@ -19,7 +19,7 @@ from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
-from ..tasks import finish
+from ..tasks import finish, raise_failures
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .wait import wait_for_cache_sync
 
@@ -247,7 +247,7 @@ class SharedInformerFactory:
         """Stop all informers and wait for their end. May be called again.
 
         Raises:
-            BaseExceptionGroup: Informers had failed, with their errors.
+            BaseException: An informer had failed, with this; of several, a BaseExceptionGroup.
         """
         for informer in self._tasks:
             informer.require_outside_handlers()
@@ -260,16 +260,13 @@ class SharedInformerFactory:
         finally:
             if self._owns_client:
                 await self._client.close()
-        failures = [task.exception() for task in tasks if not task.cancelled()]
-        errors = [failure for failure in failures if failure is not None]
-        if errors:
-            raise BaseExceptionGroup("informers failed", errors)
+        raise_failures("informers failed", *tasks)
 
     async def run(self) -> None:
         """Start the informers, and stop them when cancelled or when one has failed.
 
         Raises:
-            BaseExceptionGroup: Informers failed, with their errors.
+            BaseException: As ``shutdown``.
         """
         async with self:
             await self._failed.wait()

@@ -23,7 +23,7 @@ from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
-from ..tasks import Running, finish
+from ..tasks import Running, finish, raise_failures
 from .controller import Controller
 from .health import STALLED_AFTER, Health, ailments, unfitness, worn_out
 from .protocols import LeaderElection, require_election
@@ -227,7 +227,8 @@ class Manager(Running):
 
         Raises:
             AlreadyStartedError: It was started before.
-            BaseExceptionGroup: Something has failed that no reconciler is to blame for.
+            BaseException: Something has failed that no reconciler is to blame for; of several, a
+                BaseExceptionGroup.
         """
         if self._has_begun or self._task not in (None, asyncio.current_task()):
             raise AlreadyStartedError(f"{self!r} was started before")
@@ -257,7 +258,7 @@ class Manager(Running):
             signals: Which ones.
 
         Raises:
-            BaseExceptionGroup: As ``run``.
+            BaseException: As ``run``.
         """
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
@@ -297,17 +298,9 @@ class Manager(Running):
                     try:
                         await finish(reading)
                     finally:
-                        self._raise_failures(reading, leading)
+                        raise_failures(f"{self!r} has failed", reading, leading)
                     for task in ended:
                         task.result()
-
-    def _raise_failures(self, *tasks: asyncio.Task[None]) -> None:
-        found = [task.exception() for task in tasks if not task.cancelled()]
-        failures = [failure for failure in found if failure is not None]
-        if len(failures) == 1 and isinstance(failures[0], BaseExceptionGroup):
-            raise failures[0]
-        if failures:
-            raise BaseExceptionGroup(f"{self!r} has failed", failures)
 
     async def _lead(self) -> None:
         """Work whenever it is this manager's turn."""

@@ -393,10 +393,9 @@ class TestLifecycle:
             raise ZeroDivisionError
 
         pods.run = fail  # type: ignore[method-assign]
-        with pytest.raises(BaseExceptionGroup) as caught:
+        with pytest.raises(ZeroDivisionError):
             async with subject:
                 await settled()
-        assert caught.group_contains(ZeroDivisionError)
         assert "failed" in caplog.text
 
     @virtual_time
