@@ -18,6 +18,7 @@ from ..errors import (
     said,
     shortened,
 )
+from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Result
@@ -69,6 +70,7 @@ class Workers:
         self._idle: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._left_behind: set[asyncio.Task[None]] = set()
+        self._slow = SlowCalls(f"{name}: a reconcile", logger)
         self._news = asyncio.Event()
         self._is_stopping = False
         self.concurrency = concurrency
@@ -206,11 +208,14 @@ class Workers:
         """Reconcile one object, and see to what becomes of it."""
         key = run.key
         began = perf_counter()
+        call: object = None
         self._queue.cancel_delayed(key)  # what comes of this time counts
         try:
-            result = self._reconcile(key)
-            if isinstance(result, Awaitable):
-                result = await result
+            result = call = self._reconcile(key)
+            if isinstance(call, Awaitable):
+                if self._slow.times_steps:
+                    call = StepTimer(call)
+                result = await call
             if result is None:
                 self._queue.forget(key)
                 self.counts.success += 1
@@ -244,7 +249,10 @@ class Workers:
             else:  # the reconciler's own making
                 self._retry(key, error)
         finally:
-            self.counts.seconds.observe(perf_counter() - began)
+            took = perf_counter() - began
+            self.counts.seconds.observe(took)
+            if took > SLOW_CALL:
+                self._slow.note(key, took, call, len(self._queue))
 
     async def _shake_off(self, task: asyncio.Task[None]) -> None:
         """Forget cancellations that were meant for the reconcile, also one that has not come yet."""

@@ -22,10 +22,10 @@ from typing import Generic, TypeVar
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
+from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..turns import Turn
 from .backlog import BACKLOG_LIMIT, Backlog, NewestOnly, NewestPerKey, Pending, check_backlog
 from .state import ListenerState
-from .steps import StepTimer
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +34,8 @@ T = TypeVar("T")
 TIMER_SLACK = 0.01
 """Seconds: what a timer may ring early (uvloop's by 1 ms) must not cost a whole resync period."""
 
-SLOW_CALL = 0.1
-"""Seconds of one call over which a handler is logged that held the event loop, or has too many waiting."""
 SLOW_CALL_DEPTH = 1024
-"""Notifications that may wait without a warning."""
-WARN_EVERY = 10.0
-"""Seconds between warnings about one handler."""
+"""Notifications that may wait for a slow call without a warning."""
 
 _inside: ContextVar[object] = ContextVar("inside a handler's call", default=None)
 """The call that began what runs now. Tasks inherit it, such as those that ``asyncio.wait_for`` and ``gather`` make."""
@@ -103,9 +99,8 @@ class ProcessorListener(Generic[T]):
         self._call: object = None  # that of an async handler which goes on
         self._task: asyncio.Task[object] | None = None  # that runs it
         self._handling_since = 0.0
-        self._next_warning = 0.0
         self._depth_at_last_look = 0
-        self._steps: StepTimer | None = None  # once a call of an async handler was slow
+        self._slow = SlowCalls(self.name, logger)
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -251,7 +246,9 @@ class ProcessorListener(Generic[T]):
                 if result is not None and isawaitable(result):
                     self._call = object()  # and nothing more, as whoever inherits it may outlive the call
                     _inside.set(self._call)
-                    await (result if self._steps is None else self._steps.timing(result))
+                    if self._slow.times_steps:
+                        result = StepTimer(result)
+                    await result
                     if task.cancelling():  # which the handler has swallowed
                         raise asyncio.CancelledError
             except Exception as error:
@@ -269,7 +266,7 @@ class ProcessorListener(Generic[T]):
                 self._room.set()
             now = perf_counter()
             if now - started > SLOW_CALL:
-                self._note_slow(notification, now - started, isawaitable(result))
+                self._note_slow(notification, now - started, result)
             if now >= turn.end:
                 await turn.pause()
                 now = perf_counter()
@@ -285,18 +282,11 @@ class ProcessorListener(Generic[T]):
         if notification.is_in_initial_list:
             self._note_initial_delivered()
 
-    def _note_slow(self, notification: Notification, took: float, is_async: bool) -> None:
+    def _note_slow(self, notification: Notification, took: float, call: object) -> None:
         """A call took long: warn if nothing else could run meanwhile, or many wait."""
-        held = took
-        if is_async:
-            held = 0.0 if self._steps is None else self._steps.longest
-            self._steps = self._steps or StepTimer()
         key, _ = key_and_version(notification.obj)
-        waiting = f"with {self.depth} waiting"
-        if held > SLOW_CALL:
-            self._warn(f"held the event loop for {held * 1000:.0f} ms on {key}, {waiting}")
-        elif self.depth > SLOW_CALL_DEPTH:
-            self._warn(f"took {took * 1000:.0f} ms on {key}, {waiting}")
+        if not self._slow.note(key, took, call, self.depth) and self.depth > SLOW_CALL_DEPTH:
+            self._slow.warn(f"took {took * 1000:.0f} ms on {key}, with {self.depth} waiting")
 
     def look(self) -> None:
         """Warn if many wait for a call that does not end, or ever more for calls that do. To be called now and then."""
@@ -306,17 +296,11 @@ class ProcessorListener(Generic[T]):
             return
         state = self.state
         if state.handling is not None and state.handling_seconds > SLOW_CALL:
-            self._warn(
+            self._slow.warn(
                 f"has been at {state.handling} for {state.handling_seconds:.1f} s, with {depth} waiting"
             )
         elif depth > before > SLOW_CALL_DEPTH:
-            self._warn(f"falls behind: {depth} waiting, {before} at the last look")
-
-    def _warn(self, what: str) -> None:
-        now = perf_counter()
-        if now >= self._next_warning:
-            self._next_warning = now + WARN_EVERY
-            logger.warning("%s %s", self.name, what)
+            self._slow.warn(f"falls behind: {depth} waiting, {before} at the last look")
 
     def _note_failure(self, notification: Notification, error: BaseException) -> None:
         self._failed += 1

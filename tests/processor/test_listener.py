@@ -22,9 +22,9 @@ from aioinformer import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     UpdateNotification,
+    slow_calls,
 )
 from aioinformer.processor import listener as listener_module
-from aioinformer.processor import steps as steps_module
 from aioinformer.tasks import finish
 
 from ..samples import pod
@@ -181,7 +181,7 @@ class TestWarnings:
     @pytest.fixture
     def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
         clock = [0.0]
-        for module in (listener_module, steps_module):
+        for module in (listener_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
         return clock
 
@@ -247,7 +247,7 @@ class TestWarnings:
         listener.add_all(added("a") * 100)
         async with running(listener.run()):
             await until(lambda: listener.depth == 0)
-        assert len(caplog.messages) == 100 / listener_module.WARN_EVERY
+        assert len(caplog.messages) == 100 / slow_calls.WARN_EVERY
 
     async def test_one_that_is_timed_can_fail_and_be_cancelled(self, clock: list[float]) -> None:
         begun = asyncio.Event()

@@ -14,6 +14,7 @@ from aioinformer import (
     ProcessorListener,
     ResourceEventHandlerFuncs,
     UpdateNotification,
+    slow_calls,
 )
 from aioinformer.processor import listener as listener_module
 from aioinformer.tasks import finish
@@ -196,7 +197,8 @@ class TestLooking:
     async def test_a_handler_that_is_stuck_is_named(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(listener_module, "perf_counter", asyncio.get_running_loop().time)
+        for module in (listener_module, slow_calls):
+            monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
         stuck = listening(lambda name: asyncio.Event().wait(), name="stuck")
         processor.add_listener(stuck)
@@ -216,7 +218,8 @@ class TestLooking:
     async def test_so_is_one_whose_calls_are_quick_but_too_few(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(listener_module, "perf_counter", asyncio.get_running_loop().time)
+        for module in (listener_module, slow_calls):
+            monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
         processor.add_listener(listening(lambda name: asyncio.sleep(0.05), name="slow"))
         async with running(processor.run()):
