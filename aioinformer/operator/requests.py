@@ -73,7 +73,9 @@ class Result(msgspec.Struct, frozen=True):
         if after is not None and not (is_number and 0 <= after < math.inf):
             raise ConfigError(f"requeue_after must be a number of seconds, 0 or more, not {after!r}")
         if not isinstance(self.requeue, bool):
-            raise ConfigError(f"requeue must be True or False, not {self.requeue!r}")
+            raise ConfigError(
+                f"requeue must be True or False, not {self.requeue!r}; for seconds it is Result(requeue_after=20)"
+            )
 
     @property
     def is_final(self) -> bool:

@@ -177,8 +177,10 @@ class TestResults:
             Result(requeue_after=after)
 
     def test_no_bool(self) -> None:
-        with pytest.raises(ConfigError, match="requeue must be True or False"):
-            Result(requeue=20)  # type: ignore[arg-type]
+        with pytest.raises(
+            ConfigError, match=r"True or False, not 60; for seconds it is Result\(requeue_after="
+        ):
+            Result(60)  # type: ignore[arg-type]
 
 
 class TestFailures:
