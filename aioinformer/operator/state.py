@@ -163,12 +163,18 @@ class ManagerState:
             ),
             *(_controller_row(each) for each in self.controllers),
         ]
-        standing = {None: "", True: "leading", False: "standing by"}[self.leading]
-        if self.election_error is not None:
-            standing += f": {said(self.election_error)}"
+        return "\n\n".join(filter(None, (self._standing(), _table(informers), _table(controllers))))
+
+    def _standing(self) -> str:
         if self.ended:
-            standing = "ended"
-        return "\n\n".join(filter(None, (standing, _table(informers), _table(controllers))))
+            return "ended"
+        if self.leading is None:
+            return ""
+        missing = [each.name for each in self.informers if not each.synced]
+        if missing and not self.leading:  # nor does it stand for election before it has them
+            return f"waiting for caches: {', '.join(missing)}"
+        error = "" if self.election_error is None else f": {said(self.election_error)}"
+        return f"{'leading' if self.leading else 'standing by'}{error}"
 
 
 def _informer_row(state: InformerState) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pytest
 from aioinformer import AlreadyStartedError, KubeObject
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.tasks import finish
-from aioinformer.testing import Simulation
+from aioinformer.testing import ResourceType, Simulation
 
 from .worlds import Reconciler, Stubborn, create, elector, managed, simulated
 
@@ -39,6 +39,17 @@ async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simul
     await finish(running)
     assert (manager.state.ended, manager.state.leading) == (True, False)
     assert str(manager.state).startswith("ended")
+
+
+@simulated
+async def test_caches_that_it_waits_for_are_named(world: Simulation) -> None:
+    manager, _ = managed(world.client, Reconciler(), leader_election=elector(world.client))
+    manager.for_resource("example.com/v1", "backups")
+    async with manager:
+        await asyncio.sleep(60)
+        assert str(manager.state).startswith("waiting for caches: backups.example.com\n")
+        world.server.register(ResourceType("example.com", "v1", "backups", "Backup"))
+        await world.eventually(lambda: str(manager.state).startswith("leading\n"), every=0.1)
 
 
 @simulated
