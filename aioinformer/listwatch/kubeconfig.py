@@ -53,7 +53,7 @@ class KubeConfig:
         module = library.module("config.kube_config")
         what = f"kubeconfig {paths}"
         try:
-            merged = await to_thread(_read, module, paths)
+            merged = await to_thread(_read, module, paths, self.context)
             what += f", context {self.context}" if self.context else ", current context"
             return await self._load(module, library, merged, wall)
         except ConfigError as error:
@@ -141,7 +141,7 @@ class _Sections:
             raise ConfigError("no context is given, and none is the current one")
         self._context = merged["contexts"].get_with_name(self.name, safe=True)
         if self._context is None:
-            raise ConfigError(f"among its contexts there is no {self.name!r}")
+            raise ConfigError(f"among its contexts there is no {self.name!r}{_if_path(context)}")
         fields = self._context.value.get("context") or {}
         self.namespace = str(fields.get("namespace") or "default")
         self._cluster_name = fields.get("cluster")
@@ -265,12 +265,20 @@ def _write(credential: ExecCredential, access: Access) -> dict[str, str]:
     return {"client-certificate": str(certificate), "client-key": str(key)}
 
 
-def _read(module: Any, paths: str) -> Any:
+def _if_path(context: str | None) -> str:
+    """What is to be said where a path was given for a context, which is what comes first; else ``""``. Blocks."""
+    given = str(context or "")
+    if "/" not in given and not os.path.isfile(given):
+        return ""
+    return f"; {given!r} looks like a path: from_kubeconfig(path={given!r})"
+
+
+def _read(module: Any, paths: str, context: str | None) -> Any:
     """The files, merged as kubectl does: of each name, and of what is the current context, the first one. Blocks."""
     named = [os.path.expanduser(path) for path in paths.split(os.pathsep) if path]
     files = {path: module.yaml.safe_load(Path(path).read_text()) for path in named if os.path.exists(path)}
     if not files:
-        raise ConfigError("no such file")
+        raise ConfigError(f"no such file{_if_path(context)}")
     if all(config is None for config in files.values()):
         raise ConfigError("the file is empty")
     merged: dict[str, Any] = {"current-context": "", "clusters": [], "contexts": [], "users": []}

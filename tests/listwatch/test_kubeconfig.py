@@ -160,6 +160,22 @@ async def test_files_that_are_not_there(
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
+async def test_a_path_that_is_given_for_a_context(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is what comes first: the error says how a path is given."""
+    monkeypatch.chdir(tmp_path)
+    write_kubeconfig(tmp_path / "mine", "http://x", {"token": "t"})
+    for default, complaint in (("mine", "there is no '.*'"), ("none", "no such file")):
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / default))
+        for given in ("/nope/config", "mine"):
+            hint = rf"{complaint}; '{given}' looks like a path: from_kubeconfig\(path='{given}'\)$"
+            with pytest.raises(ConfigError, match=hint):
+                await Client.from_kubeconfig(given, library=library).open()
+        with pytest.raises(ConfigError, match=rf"{complaint}$"):
+            await Client.from_kubeconfig("prod", library=library).open()
+
+
 @pytest.mark.parametrize(
     ("cluster", "message"),
     [
