@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ..errors import DecodeError
+from ..errors import ConfigError, DecodeError, shortened
 from ..failures import asking
 from ..objects import DECODE_ERRORS
 from .health import ServerHealth
@@ -32,9 +32,17 @@ class Client:
 
     Args:
         transport: Where the bytes come from.
+
+    Raises:
+        ConfigError: It is no Transport.
     """
 
     def __init__(self, transport: Transport) -> None:
+        if not hasattr(transport, "stream"):
+            raise ConfigError(
+                f"a Client takes a Transport, not {shortened(transport)}: use Client.from_url(…), "
+                "from_kubeconfig(), in_cluster() or wrap(api_client)"
+            )
         self._transport = transport
         self._health = ServerHealth(transport)
 

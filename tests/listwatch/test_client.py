@@ -65,6 +65,12 @@ async def test_lists_and_watches(library: str) -> None:
         assert request.headers["User-Agent"].startswith("aioinformer")
 
 
+def test_a_url_is_no_transport() -> None:
+    given: Any = "http://127.0.0.1:8001"
+    with pytest.raises(ConfigError, match=r"not 'http://127\.0\.0\.1:8001': use Client\.from_url\(…\)"):
+        Client(given)
+
+
 async def test_it_opens_at_its_first_use(library: str) -> None:
     async with serving(answer_pods) as server:
         client = Client.from_url(server.url, library=library)
