@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ..api import ListOptions
 from ..checks import LABEL, require_text
-from ..errors import ConfigError
+from ..errors import ApiError, ConfigError
+from ..failures import say_more
 
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _VERSION = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -72,6 +75,24 @@ class Resource:
             label_selector=options.label_selector or self.label_selector,
             field_selector=options.field_selector or self.field_selector,
         )
+
+    @contextmanager
+    def explaining(self, subresource: str = "") -> Iterator[None]:
+        """Around a request: a 404 that is about the resource, not about an object of it, says what to look at."""
+        try:
+            yield
+        except ApiError as error:
+            if error.status == 404 and not error.details.get("name"):
+                if self.plural.endswith("s"):
+                    within = f" with the subresource {subresource!r}" if subresource else ""
+                    hint = (
+                        f"check api_version {self.api_version!r}, plural {self.plural!r} and whether it lives in "
+                        f"namespaces, or create its CustomResourceDefinition{within}"
+                    )
+                else:
+                    hint = "resources are named by their plural, like 'pods'"
+                say_more(error, hint)
+            raise
 
     def __str__(self) -> str:
         name = f"{self.plural}.{self.group}" if self.group else self.plural

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
 from ..api import ListOptions, ListResult
-from ..errors import ApiError
-from ..failures import asking, say_more
+from ..failures import asking
 from ..protocols import WatchStream
 from ..turns import Turn
 from .body import ListBodySplitter
@@ -51,7 +49,7 @@ class ResourceListWatch(ListWatch):
         """
         options = self._resource.with_selectors(options)
         metadata_only = self._resource.metadata_only
-        with self._asking(asked("list", self.description, options)):
+        with self._resource.explaining(), asking(asked("list", self.description, options)):
             body = await self.client.stream(
                 self._resource.path,
                 query_of(options),
@@ -81,7 +79,7 @@ class ResourceListWatch(ListWatch):
         """Open a watch: a stream of lists of events. Close it with ``aclose``."""
         options = self._resource.with_selectors(options)
         what = asked("watch", self.description, options)
-        with self._asking(what):
+        with self._resource.explaining(), asking(what):
             body = await self.client.stream(
                 self._resource.path,
                 query_of(options, watch=True),
@@ -89,13 +87,3 @@ class ResourceListWatch(ListWatch):
             )
         events: Any = EventStream(body, self._longest_object)
         return NamedStream(PartialStream(events) if self._resource.metadata_only else events, what)
-
-    @contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
-        try:
-            with asking(what):
-                yield
-        except ApiError as error:
-            if error.status == 404 and not self._resource.plural.endswith("s"):
-                say_more(error, "resources are named by their plural, like 'pods'")
-            raise

@@ -53,7 +53,7 @@ class Endpoint(Generic[T]):
     async def read(self, key: str) -> bytes:
         """An object as the server has it now."""
         seconds = self.timeout
-        with refusing("get", str(self), key):
+        with refusing("get", str(self), key), self.addresses.collection.explaining():
             async with within(seconds, lambda: TransportError(f"no answer within {seconds:g} s")):
                 return await self.client.get(self.addresses.of(key), timeout=seconds)
 
@@ -83,7 +83,7 @@ class Endpoint(Generic[T]):
         """
         change = Change(method, b"" if body is None else encode(body), content_type)
         verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
-        with refusing(verb, str(self), key):
+        with refusing(verb, str(self), key), self.addresses.collection.explaining(subresource):
             return await self.client.send(
                 change, path or self.addresses.of(key, subresource), query, timeout=self.timeout
             )

@@ -107,9 +107,21 @@ async def test_a_watch_ends_when_it_is_over(library: str, cluster: Cluster) -> N
 
 async def test_refusals(library: str, cluster: Cluster) -> None:
     async with Client.from_kubeconfig(path=cluster.kubeconfig, library=library) as client:
-        with pytest.raises(ApiError, match=r"^list nosuchthings: 404") as caught:
-            await ListWatch.for_resource(client, "v1", "nosuchthings").list()
-        assert caught.value.status == 404
+        for api_version, plural in (
+            ("v1", "nosuchthings"),
+            ("apps/v1", "pods"),
+            ("core/v1", "pods"),
+            ("example.com/v1", "backups"),
+        ):
+            absent = ListWatch.for_resource(client, api_version, plural)
+            for ask in (absent.list, absent.watch):
+                with pytest.raises(ApiError, match=rf"^(list|watch) {plural}.*: 404 ") as caught:
+                    await ask(ListOptions())
+                assert caught.value.status == 404
+                assert str(caught.value).endswith(
+                    f"; check api_version {api_version!r}, plural {plural!r} and whether it lives in namespaces, "
+                    "or create its CustomResourceDefinition"
+                )
         singular = ListWatch.for_resource(client, "v1", "pod")
         for ask in (singular.list, singular.watch):
             with pytest.raises(ApiError, match=r"^(list|watch) pod: 404 .*named by their plural"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -12,10 +13,12 @@ import pytest
 
 from aioinformer import (
     AioInformerError,
+    ApiError,
     Client,
     ConfigError,
     DecodeError,
     KubeObject,
+    ObjectNotFoundError,
     Resource,
     TransportError,
 )
@@ -117,6 +120,31 @@ VERBS: dict[str, Callable[[Maps], Coroutine[Any, Any, object]]] = {
     "ensure_spec_finalizer": lambda maps: maps.ensure_spec_finalizer("default/a", "example.com/f"),
     "drop_spec_finalizer": lambda maps: maps.drop_spec_finalizer("default/a", "example.com/f"),
 }
+
+NO_RESOURCE = ApiError(404, "NotFound", "404 page not found")
+CHECK = "404 page not found; check api_version 'v1', plural 'configmaps' and whether it lives in namespaces, or create "
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@virtual_time
+async def test_a_resource_that_is_not_there_says_what_to_look_at(verb: str) -> None:
+    """And it is an ObjectNotFoundError, too: with its definition all objects of a resource are gone."""
+    with pytest.raises(ObjectNotFoundError) as caught:
+        await VERBS[verb](maps(Server(then=copy(NO_RESOURCE)), kind="ConfigMap"))
+    assert f"{CHECK}its CustomResourceDefinition" in str(caught.value)
+    with pytest.raises(ObjectNotFoundError, match=r"resources are named by their plural, like 'pods'"):
+        await VERBS[verb](Resource(Client(Server(then=copy(NO_RESOURCE))), "v1", "pod", kind="ConfigMap"))
+
+
+@virtual_time
+async def test_so_does_a_subresource_but_not_an_object_that_is_not_there() -> None:
+    status = {"status": {"used": 1}}
+    with pytest.raises(ObjectNotFoundError, match=r"CustomResourceDefinition with the subresource 'status'$"):
+        await maps(Server(then=copy(NO_RESOURCE))).patch_status("default/a", status)
+    missing = ApiError(404, "NotFound", 'configmaps "a" not found', {"name": "a", "kind": "configmaps"})
+    with pytest.raises(ObjectNotFoundError, match=r'configmaps "a" not found$'):
+        await maps(Server(then=missing)).patch_status("default/a", status)
+
 
 ODD_ANSWERS = [
     b"",
