@@ -122,6 +122,11 @@ class Writes(Generic[T]):
 
     async def patch_status(self, target: Any, patch: Patch, *, strategic: bool = False) -> T:
         """As ``patch``, for the status alone; the patch is one of the object: ``{"status": {...}}``."""
+        if isinstance(patch, Mapping) and "status" not in patch:
+            raise ConfigError(
+                f"patch status of {self._endpoint} {self._endpoint.addresses.key_of(target)}: the patch is one of the "
+                'object: {"status": {...}}'
+            )
         return await self.patch(target, patch, strategic=strategic, subresource="status")
 
     async def apply(

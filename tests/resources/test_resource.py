@@ -146,6 +146,16 @@ async def test_so_does_a_subresource_but_not_an_object_that_is_not_there() -> No
         await maps(Server(then=missing)).patch_status("default/a", status)
 
 
+@virtual_time
+async def test_a_patch_of_the_status_is_one_of_the_object() -> None:
+    """The server takes what is not in the status, and writes nothing."""
+    server = Server()
+    for strategic in (False, True):
+        with pytest.raises(ConfigError, match=r'default/a: .*: \{"status": \{\.\.\.\}\}$'):
+            await maps(server).patch_status("default/a", {"conditions": []}, strategic=strategic)
+    assert not server.asked
+
+
 ODD_ANSWERS = [
     b"",
     b"<html>",
