@@ -60,7 +60,7 @@ class ReflectorState:
         if self.waiting_for is not None:
             refused = isinstance(self.last_error, ApiError) and self.last_error.status == 401
             text += f", until {self.waiting_for} {'takes the credentials' if refused else 'answers'}"
-        if self.retry_seconds is not None:
+        elif self.retry_seconds is not None:
             text += f", next try in {self.retry_seconds:.1f} s"
         text += (
             ", nothing received"

@@ -249,7 +249,7 @@ async def test_the_state_says_what_is_waited_for() -> None:
         await asyncio.sleep(11)
         assert subject.state.waiting_for == "https://server"
         assert str(subject.state) == (
-            "scripted pods: backing off for 10.0 s, until https://server answers, next try in 50.0 s, "
+            "scripted pods: backing off for 10.0 s, until https://server answers, "
             "last byte 110.0 s ago; last error: refused"
         )
         server.comes_back()
