@@ -13,7 +13,13 @@ JSON patches and TLS need the extra: `pip install aioinformer[testing]`.
 from __future__ import annotations
 
 from aioinformer.testing.controlplane import CONTROLLERS
-from aioinformer.testing.errors import MissingExtraError, StatusError, TestingError, UnknownNameError
+from aioinformer.testing.errors import (
+    MatchingError,
+    MissingExtraError,
+    StatusError,
+    TestingError,
+    UnknownNameError,
+)
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import FieldLabel, ResourceType
@@ -34,6 +40,7 @@ __all__ = [
     "FieldLabel",
     "TestingError",
     "StatusError",
+    "MatchingError",
     "MissingExtraError",
     "UnknownNameError",
 ]

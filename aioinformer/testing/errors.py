@@ -4,6 +4,7 @@ The tree of this room's errors:
 
     TestingError
     ├── StatusError          an HTTP answer with a `Status` body; raised by the Python API as well
+    ├── MatchingError        a function that was to say which requests a fault is about has raised
     ├── MissingExtraError    a library of the extra `aioinformer[testing]` is not installed
     └── SimulationError      what a simulation finds by itself: deadlock, leaks and others
 """
@@ -71,6 +72,15 @@ class MissingExtraError(TestingError, ImportError):
     def __init__(self, library: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs {library}, which is not installed: pip install aioinformer[testing]"
+        )
+
+
+class MatchingError(TestingError):
+    """The `matching` of a fault raised, and so the fault was not met; the cause is what it raised."""
+
+    def __init__(self, cause: Exception, known: Iterable[str]) -> None:
+        super().__init__(
+            f"matching of a fault raised {type(cause).__name__}: {cause}; a request has: {', '.join(known)}"
         )
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from aioinformer.testing.errors import StatusError, UnknownNameError
-from aioinformer.testing.requests import VERBS
+from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
+from aioinformer.testing.requests import VERBS, Request
 from aioinformer.testing.watches import error_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from aioinformer.testing.requests import Request
     from aioinformer.testing.watches import OpenWatch
 
 _F = TypeVar("_F", bound="Fault")
@@ -108,7 +107,8 @@ class Faults:
     `verb` is `"list"`, `"watch"`, `"get"`, `"create"` and so on, `resource` a plural name as `"pods"` or
     `"deployments.apps"`, `matching` any function of the `Request`. What waits for requests returns a `Fault`,
     with the number of `hits` and a `remove()`. A verb or resource that the server does not have raises
-    `UnknownNameError`; define a custom resource before its faults.
+    `UnknownNameError`; define a custom resource before its faults. Where `matching` raises, the fault is not met, and
+    the server's `stop` raises `MatchingError`.
 
     Attributes:
         expired_as_status: Answer a watch from an expired version with HTTP status 410. The real server
@@ -139,6 +139,7 @@ class Faults:
         self._lags: list[Lag] = []
         self._lost_bookmarks: list[Fault] = []
         self._lost_closing_bookmarks: list[Fault] = []
+        self._raised: Exception | None = None
 
     # Open watches
 
@@ -229,7 +230,7 @@ class Faults:
         """
         error = _error(status, reason, message, retry_after)
         failure = Failure(verb, resource, matching, times, error=error, in_stream=in_stream)
-        return self._added(failure, self._failures)
+        return self.add(failure, self._failures)
 
     def delay(
         self,
@@ -241,7 +242,7 @@ class Faults:
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
         """Let requests wait before they are answered."""
-        return self._added(Delay(verb, resource, matching, times, seconds=seconds), self._delays)
+        return self.add(Delay(verb, resource, matching, times, seconds=seconds), self._delays)
 
     def freeze(
         self,
@@ -255,7 +256,7 @@ class Faults:
         It lasts until `thaw` or the fault's `remove`. Then everything goes on where it stood, as after a pause of
         the network.
         """
-        return self._added(Freeze(verb, resource, matching), self._freezes)
+        return self.add(Freeze(verb, resource, matching), self._freezes)
 
     def thaw(self) -> None:
         """End every freeze."""
@@ -271,9 +272,7 @@ class Faults:
         matching: Callable[[Request], bool] | None = None,
     ) -> Fault:
         """Cut the connection after a fraction of a list's objects: the server goes away in the middle of a page."""
-        return self._added(
-            Truncation("list", resource, matching, times, fraction=fraction), self._truncations
-        )
+        return self.add(Truncation("list", resource, matching, times, fraction=fraction), self._truncations)
 
     def lag(self, changes: int, *, times: int | None = 1, resource: str | None = None) -> Fault:
         """Answer lists from a replica that lies so many of the server's changes behind.
@@ -281,15 +280,15 @@ class Faults:
         Lists of the most recent state, and further pages, do not come from a replica's cache. One at a version that
         the replica has not reached is refused: "Too large resource version".
         """
-        return self._added(Lag("list", resource, _from_cache, times, changes=changes), self._lags)
+        return self.add(Lag("list", resource, _from_cache, times, changes=changes), self._lags)
 
     def lose_bookmarks(self, resource: str | None = None, *, times: int | None = None) -> Fault:
         """Send no bookmarks; the closing one of a WatchList is not meant."""
-        return self._added(Fault("watch", resource, None, times), self._lost_bookmarks)
+        return self.add(Fault("watch", resource, None, times), self._lost_bookmarks)
 
     def lose_closing_bookmark(self, times: int | None = 1, resource: str | None = None) -> Fault:
         """Do not send the bookmark that ends the initial events of a WatchList."""
-        return self._added(Fault("watch", resource, None, times), self._lost_closing_bookmarks)
+        return self.add(Fault("watch", resource, None, times), self._lost_closing_bookmarks)
 
     # The server as a whole
 
@@ -380,11 +379,35 @@ class Faults:
         if resource is not None and resource not in (known := set(self._resources())):
             raise UnknownNameError("resource", resource, known)
 
-    def _added(self, fault: _F, rules: list[_F]) -> _F:
+    def add(self, fault: _F, rules: list[_F]) -> _F:
+        """Let a fault wait for requests among others of its kind.
+
+        Raises:
+            UnknownNameError: There is no such verb or resource.
+        """
         self.check(fault.verb, fault.resource)
+        if (matching := fault.matching) is not None:
+            fault.matching = lambda request: self._matches(matching, request)
         fault._rules = rules
         rules.append(fault)
         return fault
+
+    def raise_first(self) -> None:
+        """Raise what `matching` raised first, if any did since this was asked last: the test is at fault.
+
+        Raises:
+            MatchingError: One did.
+        """
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise MatchingError(raised, (known.name for known in fields(Request))) from raised
+
+    def _matches(self, matching: Callable[[Request], bool], request: Request) -> bool:
+        try:
+            return matching(request)
+        except Exception as error:
+            self._raised = self._raised or error
+            return False
 
     def _open(self, resource: str | None) -> list[OpenWatch]:
         self.check(None, resource)

@@ -142,12 +142,16 @@ class APIServer:
         """Close the port and cut every connection, without waiting for anybody.
 
         When it returns, no task of the server is left. The objects stay, and `start` opens the same port again.
+
+        Raises:
+            MatchingError: The `matching` of a fault has raised; the server is stopped all the same.
         """
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
         await self._listener.stop()
+        self.faults.raise_first()
 
     async def restart(self) -> None:
         """Stop and start on the same port, with the same objects, as when the server's process is replaced."""
@@ -404,10 +408,7 @@ class APIServer:
         Raises:
             UnknownNameError: There is no such verb or resource.
         """
-        self.faults.check(verb, resource)
-        rule = Fault(verb, resource, matching, None, 0, self._forbidden)
-        self._forbidden.append(rule)
-        return rule
+        return self.faults.add(Fault(verb, resource, matching), self._forbidden)
 
     def count(self, verb: str | None = None, resource: str | None = None) -> int:
         """How many requests came in all, of a verb and about a resource (by plural name)."""

@@ -6,11 +6,12 @@ import asyncio
 import json
 from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
 import aiohttp
 import pytest
 
-from aioinformer.testing import APIServer, ResourceType, UnknownNameError
+from aioinformer.testing import APIServer, Fault, MatchingError, Request, ResourceType, UnknownNameError
 
 from .client import APIClient, Lines
 from .test_watching import ALL, CONFIGMAPS, WATCH_LIST, create, now
@@ -286,3 +287,36 @@ async def test_a_custom_resource_has_faults_once_it_is_defined(server: APIServer
     server.register(ResourceType("example.com", "v1", "caves", "Cave"))
     for name in ("caves", "caves.example.com"):
         assert server.faults.drop_watches(name) == 0
+
+
+def of_a_body(request: Request) -> bool:
+    asked: Any = request
+    return bool(asked.body)
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda server: server.faults.fail(matching=of_a_body),
+        lambda server: server.faults.delay(100, matching=of_a_body),
+        lambda server: server.faults.freeze(matching=of_a_body),
+        lambda server: server.faults.truncate(matching=of_a_body),
+        lambda server: server.forbid(matching=of_a_body),
+    ],
+)
+async def test_what_matching_raises_is_raised_in_the_test(break_it: Callable[[APIServer], Fault]) -> None:
+    """The requests are answered as if there were no such fault; or nobody would know that there was none."""
+    server = APIServer()
+    with pytest.raises(
+        MatchingError, match=r"AttributeError: 'Request' object has no attribute 'body'; .* has: method, "
+    ) as caught:
+        async with server, aiohttp.ClientSession() as session:
+            fault = break_it(server)
+            for _ in range(2):
+                async with session.get(f"{server.url}{ALL}") as answer:
+                    assert (answer.status, (await answer.json())["items"]) == (200, [])
+            assert fault.hits == 0
+            fault.remove()
+    assert isinstance(caught.value.__cause__, AttributeError)
+    await server.restart()  # it is stopped, and what was raised is not raised again
+    await server.stop()
