@@ -1,4 +1,4 @@
-"""An informer in an aiohttp.web app: the app answers from memory, and is ready once that is filled.
+"""An informer in an aiohttp.web app: the app answers from memory, and is ready while that is current.
 
     python examples/aiohttp_app.py
     python examples/aiohttp_app.py http://127.0.0.1:8001
@@ -22,6 +22,9 @@ from aioinformer.metrics import exposition
 from aioinformer.testing import APIServer
 
 PODS = web.AppKey("PODS", SharedIndexInformer[KubeObject])
+
+SILENCE = 150.0
+"""Seconds without a byte that are believed: a server sends a bookmark about once a minute, and two may be late."""
 
 
 def create_app(cluster: Client | str) -> web.Application:
@@ -52,10 +55,10 @@ def create_app(cluster: Client | str) -> web.Application:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """200 once the first list is in the cache."""
-    pods = request.app[PODS]
-    ready = pods.has_synced() and not pods.is_stopped
-    return web.Response(text="ok") if ready else web.Response(status=503, text=str(pods.state))
+    """200 while the cache is current."""
+    state = request.app[PODS].state
+    ready = state.synced and state.phase == "watching" and (state.idle_seconds or 0) <= SILENCE
+    return web.Response(text="ok") if ready else web.Response(status=503, text=str(state))
 
 
 async def list_pods(request: web.Request) -> web.Response:
@@ -98,7 +101,8 @@ async def main() -> None:
         async with TestClient(TestServer(app)) as http:
             print("/readyz:", (await http.get("/readyz")).status)
             server.resume()
-            await app[PODS].wait_synced(timeout=30)
+            while not (await http.get("/readyz")).ok:
+                await asyncio.sleep(0.1)
             for path in ("/readyz", "/pods/default", "/pods/default/none", "/informer"):
                 answer = await http.get(path)
                 print(f"{path}:", answer.status, await answer.text())

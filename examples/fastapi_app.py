@@ -1,4 +1,4 @@
-"""An informer in a FastAPI app: the app answers from memory, and is ready once that is filled.
+"""An informer in a FastAPI app: the app answers from memory, and is ready while that is current.
 
     python examples/fastapi_app.py
     python examples/fastapi_app.py http://127.0.0.1:8001
@@ -24,6 +24,9 @@ from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SelectorEr
 from aioinformer.metrics import exposition
 from aioinformer.testing import APIServer
 
+SILENCE = 150.0
+"""Seconds without a byte that are believed: a server sends a bookmark about once a minute, and two may be late."""
+
 
 def create_app(cluster: Client | str) -> FastAPI:
     """The app, on a cluster or its URL. A client that is given is used, and left open."""
@@ -44,8 +47,9 @@ def create_app(cluster: Client | str) -> FastAPI:
 
     @app.get("/readyz")
     async def readyz() -> str:
-        if pods.is_stopped or not pods.has_synced():
-            raise HTTPException(503, str(pods.state))
+        state = pods.state
+        if not state.synced or state.phase != "watching" or (state.idle_seconds or 0) > SILENCE:
+            raise HTTPException(503, str(state))
         return "ok"
 
     @app.get("/pods/{namespace}")
@@ -86,7 +90,8 @@ async def main() -> None:
         ):
             print("/readyz:", (await http.get("/readyz")).status_code)
             server.resume()
-            await app.state.pods.wait_synced(timeout=30)
+            while (await http.get("/readyz")).is_error:
+                await asyncio.sleep(0.1)
             for path in ("/readyz", "/pods/default", "/pods/default/none", "/informer"):
                 answer = await http.get(path)
                 print(f"{path}:", answer.status_code, answer.text)
