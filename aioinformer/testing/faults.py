@@ -79,6 +79,15 @@ class Freeze(Fault):
     """Keeps connections open and silent until it is removed."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    _held: dict[int, Request] = field(default_factory=dict, repr=False)
+
+    def holds(self, request: Request) -> bool:
+        """Whether a request has to wait; counts each once, however often it is asked for."""
+        if not self.meets(request):
+            return False
+        self._held[id(request)] = request
+        self.hits = len(self._held)
+        return True
 
     def remove(self) -> None:
         """Let everything go on."""
@@ -361,7 +370,7 @@ class Faults:
 
     def thawed(self, request: Request) -> asyncio.Event | None:
         """What a frozen request has to wait for; None if it is not frozen."""
-        return next((freeze.over for freeze in self._freezes if freeze.meets(request)), None)
+        return next((freeze.over for freeze in self._freezes if freeze.holds(request)), None)
 
     def keep_bookmark(self, request: Request, closing: bool) -> bool:
         """Whether a bookmark is to be sent."""

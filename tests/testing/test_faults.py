@@ -126,12 +126,14 @@ async def silent(lines: Lines) -> bool:
 
 async def test_connections_freeze(api: APIClient, server: APIServer) -> None:
     async with api.watch(ALL, resourceVersion=now(server)) as lines:
-        server.faults.freeze(resource="configmaps")
+        freeze = server.faults.freeze(resource="configmaps")
         create(server, "a")
         assert await silent(lines)
+        assert freeze.hits == 1
         asking = asyncio.create_task(api.get(ALL))
         assert (await api.get(SECRETS)).status == 200
         assert not asking.done()
+        assert freeze.hits == 2
         server.faults.thaw()
         assert await lines.take(1) == [("ADDED", "a")]
         assert (await asking).status == 200
