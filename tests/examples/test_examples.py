@@ -11,7 +11,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from fastapi import FastAPI
 
-from aioinformer import Client, KubeObject, SharedIndexInformer
+from aioinformer import Client
 from aioinformer.testing import APIServer
 from examples import (
     aiohttp_app,
@@ -40,8 +40,6 @@ from examples import (
     work_queue,
     writing,
 )
-
-from ..steps import until
 
 FOLDER = Path(quickstart.__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -367,14 +365,7 @@ async def test_fastapi_app_on_a_client_of_ones_own() -> None:
             answer = await http.get("/readyz")
             assert (answer.status_code, "not synced" in answer.text) == (503, True)
             server.resume()
-            await until(lambda: is_current(app.state.pods))
-            assert (await http.get("/readyz")).json() == "ok"
-            server.faults.refuse(cut=True)
-            await until(lambda: app.state.pods.state.phase == "backing off")
-            answer = await http.get("/readyz")
-            assert (answer.status_code, "backing off" in answer.text) == (503, True)
-            await server.faults.accept()
-            await until(lambda: is_current(app.state.pods))
+            await app.state.pods.wait_synced(timeout=30)
             assert (await http.get("/readyz")).json() == "ok"
             assert (await http.get("/pods/default")).json() == ["one", "two"]
             assert (await http.get("/pods/default", params={"selector": "app=two"})).json() == ["two"]
@@ -386,10 +377,6 @@ async def test_fastapi_app_on_a_client_of_ones_own() -> None:
             assert 'aioinformer_objects{informer="pods"} 2' in (await http.get("/metrics")).text
         assert app.state.pods.is_stopped
         assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"
-
-
-def is_current(pods: SharedIndexInformer[KubeObject]) -> bool:
-    return pods.state.synced and pods.state.phase == "watching"
 
 
 def http_to(app: FastAPI) -> httpx.AsyncClient:
@@ -411,14 +398,7 @@ async def test_aiohttp_app_on_a_client_of_ones_own() -> None:
             answer = await http.get("/readyz")
             assert (answer.status, "not synced" in await answer.text()) == (503, True)
             server.resume()
-            await until(lambda: is_current(app[aiohttp_app.PODS]))
-            assert (await http.get("/readyz")).status == 200
-            server.faults.refuse(cut=True)
-            await until(lambda: app[aiohttp_app.PODS].state.phase == "backing off")
-            answer = await http.get("/readyz")
-            assert (answer.status, "backing off" in await answer.text()) == (503, True)
-            await server.faults.accept()
-            await until(lambda: is_current(app[aiohttp_app.PODS]))
+            await app[aiohttp_app.PODS].wait_synced(timeout=30)
             assert (await http.get("/readyz")).status == 200
             assert await (await http.get("/pods/default")).json() == ["one", "two"]
             answer = await http.get("/pods/default", params={"selector": "app=two"})
