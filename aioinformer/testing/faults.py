@@ -144,6 +144,7 @@ class Faults:
         self._failures: list[Failure] = []
         self._delays: list[Delay] = []
         self._freezes: list[Freeze] = []
+        self._pauses: list[Freeze] = []
         self._truncations: list[Truncation] = []
         self._lags: list[Lag] = []
         self._lost_bookmarks: list[Fault] = []
@@ -351,6 +352,16 @@ class Faults:
 
     # For the server
 
+    def pause(self) -> None:
+        """Freeze everything, as the server's `pause` does."""
+        if not self._pauses:
+            self.add(Freeze(), self._pauses)
+
+    def resume(self) -> None:
+        """End that, which neither `thaw` nor `clear` does."""
+        for pause in list(self._pauses):
+            pause.remove()
+
     def failure_for(self, request: Request) -> Failure | None:
         """The failure that a request meets, if any."""
         return next((failure for failure in list(self._failures) if failure.use(request)), None)
@@ -370,7 +381,8 @@ class Faults:
 
     def thawed(self, request: Request) -> asyncio.Event | None:
         """What a frozen request has to wait for; None if it is not frozen."""
-        return next((freeze.over for freeze in self._freezes if freeze.holds(request)), None)
+        freezes = (*self._pauses, *self._freezes)
+        return next((freeze.over for freeze in freezes if freeze.holds(request)), None)
 
     def keep_bookmark(self, request: Request, closing: bool) -> bool:
         """Whether a bookmark is to be sent."""

@@ -127,7 +127,6 @@ class APIServer:
         )
         context = None if self._certificates is None else self._certificates.server_context
         self._listener = Listener(self._handler, port, context)
-        self._pause: Fault | None = None
 
     # Life
 
@@ -169,14 +168,11 @@ class APIServer:
 
     def pause(self) -> None:
         """Keep every connection open and silent, and answer nothing, until `resume`."""
-        if self._pause is None:
-            self._pause = self.faults.freeze()
+        self.faults.pause()
 
     def resume(self) -> None:
         """End a pause."""
-        if self._pause is not None:
-            self._pause.remove()
-            self._pause = None
+        self.faults.resume()
 
     # Where it is
 

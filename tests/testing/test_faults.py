@@ -157,9 +157,14 @@ async def test_the_server_pauses(api: APIClient, server: APIServer) -> None:
     while not server.count("get"):  # noqa: ASYNC110 - nothing answers while all is frozen
         await asyncio.sleep(0.001)
     assert not asking.done()
+    server.faults.clear()
+    asked_later = asyncio.create_task(api.get("/version"))
+    while server.count("get") < 2:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    assert not asking.done()
     server.resume()
     server.resume()
-    assert (await asking).status == 200
+    assert (await asking).status == (await asked_later).status == 200
 
 
 async def test_bookmarks_are_lost(http: aiohttp.ClientSession) -> None:
