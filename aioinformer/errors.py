@@ -413,13 +413,14 @@ class IndexerConflictError(AioInformerError):
 class NotFoundError(AioInformerError):
     """There is no such object: in the cache, or (ObjectNotFoundError) on the server."""
 
-    def __init__(self, key: str, resource: str = "object") -> None:
-        super().__init__(key, resource)
+    def __init__(self, key: str, resource: str = "object", hint: str = "") -> None:
+        super().__init__(key, resource, hint)
         self.key = key
         self.resource = resource
+        self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.resource} {self.key!r} not found"
+        return f"{self.resource} {self.key!r} not found" + (f": {self.hint}" if self.hint else "")
 
 
 class ObjectNotFoundError(RefusedError, NotFoundError):

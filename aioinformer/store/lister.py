@@ -55,8 +55,15 @@ class Lister(Generic[T]):
         require_text("name", name)
         obj = self._indexer.get_by_key(name)
         if obj is None:
-            raise NotFoundError(name, self._resource)
+            raise NotFoundError(name, self._resource, self._hint(name))
         return obj
+
+    def _hint(self, name: str) -> str:
+        indexer = self._indexer
+        if "/" in name or NAMESPACE_INDEX not in indexer.indexers:
+            return ""
+        namespaced = any(indexer.list_index_func_values(NAMESPACE_INDEX))
+        return f"these are in namespaces, such as 'default/{name}'" if namespaced else ""
 
     def namespace(self, namespace: str) -> NamespaceLister[T]:
         """A lister of one namespace; ``""`` stands for all of them, as upstream's NamespaceAll."""

@@ -64,6 +64,20 @@ async def test_what_is_no_selector(lister: Lister[KubeObject], selector: Any) ->
             await reader.list_in_turns(selector)
 
 
+def test_a_name_alone_of_what_is_in_namespaces() -> None:
+    indexer: Indexer[KubeObject] = Indexer(
+        meta_namespace_key_func, {NAMESPACE_INDEX: meta_namespace_index_func}
+    )
+    for stored, expected in (
+        (A, "pods 'a' not found: these are in namespaces, such as 'default/a'"),
+        (NODE, "pods 'a' not found"),
+    ):
+        indexer.replace([stored])
+        with pytest.raises(NotFoundError) as caught:
+            Lister(indexer, "pods").get("a")
+        assert str(caught.value) == expected
+
+
 def test_an_object_is_no_name(lister: Lister[KubeObject]) -> None:
     with pytest.raises(ConfigError, match="name must be a string"):
         lister.get(A)  # type: ignore[arg-type]
