@@ -73,7 +73,8 @@ class ListBodySplitter:
     gentleness. An item that msgspec cannot parse, as it is malformed or nested too deeply, is cut off by its brackets:
     who decodes it will drop it, and take the others.
 
-    The bytes of items are copies: a cached object does not keep a body alive.
+    The bytes of items are copies: a cached object does not keep a body alive. What a body in pieces says behind its
+    items of their kind comes too late, and is true of none.
 
     Args:
         longest_object: Bytes that an item may have; all else must be shorter, too.
@@ -150,7 +151,7 @@ class ListBodySplitter:
             [*(piece.items if piece is not None else ()), *(bytes(item) for item in parsed.items or ())],
             parsed.metadata.resource_version,
             parsed.metadata.continue_token or "",
-            parsed.type_meta,
+            self._type_meta if self._head else parsed.type_meta,
         )
 
     def _take_head(self, data: bytes) -> bytes:
@@ -163,8 +164,8 @@ class ListBodySplitter:
             parsed = _decode_list(head + b"]}")
         except DECODE_ERRORS:
             return data  # these are the items of something inside; all is parsed at the end
-        if parsed.items is None or not parsed.kind:
-            return data  # as is what has these words in a name, or says behind its items what they are
+        if parsed.items is None:
+            return data  # so is what has these words in a name
         self._head = head
         self._type_meta = parsed.type_meta
         return data[items.end() :].lstrip()
