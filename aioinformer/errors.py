@@ -222,6 +222,11 @@ class ApiError(AioInformerError):
         return self.status == 429 or self.reason == "TooManyRequests"
 
     @property
+    def is_missing_resource(self) -> bool:
+        """There is no such resource (404 that names no object), rather than no such object of it."""
+        return self.status == 404 and not self.details.get("name")
+
+    @property
     def is_internal_error(self) -> bool:
         """The server failed inside (``IsInternalError``)."""
         return self._says("InternalError", 500)

@@ -168,7 +168,7 @@ class ListBodySplitter:
             return data  # so is what has these words in a name
         self._head = head
         self._type_meta = parsed.type_meta
-        return data[items.end() :].lstrip()
+        return data[items.end() :]
 
     def _complete_items(self, data: bytes, *, by_brackets: bool) -> tuple[ListResult | None, int]:
         """The items at the beginning of data that are complete, if any, and where what is left begins.

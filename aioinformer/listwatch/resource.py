@@ -82,7 +82,7 @@ class Resource:
         try:
             yield
         except ApiError as error:
-            if error.status == 404 and not error.details.get("name"):
+            if error.is_missing_resource:
                 if self.plural.endswith("s"):
                     within = f" with the subresource {subresource!r}" if subresource else ""
                     hint = (

@@ -90,8 +90,8 @@ class Settling(ABC):
                 await asyncio.sleep(pause)
                 pause, state = min(2.0 * pause, LONGEST_PAUSE), None
         except ObjectNotFoundError as error:
-            if not error.details.get("name"):
-                raise  # not the object is missing, but its resource
+            if error.is_missing_resource:
+                raise
             return None
 
     @abstractmethod
