@@ -14,9 +14,7 @@ from aioinformer import (
 )
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import (
-    Scripted,
-)
+from ..reflector.scripted import Scripted, Step, page, pod
 
 KEPT: dict[str, Any] = {}
 """How objects are kept, where a test does not say: the fixture ``kept`` sets it."""
@@ -34,6 +32,12 @@ BY: list[Any] = [
 
 def informer(server: Scripted, **options: Any) -> SharedIndexInformer[KubeObject]:
     return SharedIndexInformer(server, KubeObject, random=NoJitter(), **(KEPT | options))
+
+
+def informer_of(*names: str, watch: list[Step] | None = None) -> SharedIndexInformer[KubeObject]:
+    watches = [] if watch is None else [watch]
+    items = [pod(name, version) for version, name in enumerate(names, 1)]
+    return SharedIndexInformer(Scripted([page(*items, version=10)], watches), KubeObject)
 
 
 def cached(informer: SharedIndexInformer[KubeObject]) -> dict[str, str]:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from aioinformer import (
-    Backlog,
     ConfigError,
     InformerError,
     KubeObject,
@@ -23,26 +22,19 @@ from aioinformer import (
     TransportError,
     WrongEventLoopError,
 )
-from aioinformer.controller import QueueName
 
-from ..reflector.scripted import FOREVER, Scripted, Step, Stream, added, modified, page, pod
+from ..reflector.scripted import FOREVER, Scripted, Stream, added, page, pod
 from ..steps import until
 from ..virtual_time import VirtualTimeLoop, cancel_after, run, settled, virtual_time
 from .handlers import Follower
-from .subject import BY, By
-
-
-def informer(*names: str, watch: list[Step] | None = None) -> SharedIndexInformer[KubeObject]:
-    watches = [] if watch is None else [watch]
-    items = [pod(name, version) for version, name in enumerate(names, 1)]
-    return SharedIndexInformer(Scripted([page(*items, version=10)], watches), KubeObject)
+from .subject import BY, By, informer_of
 
 
 class TestAdding:
     @virtual_time
     async def test_while_running_what_is_there_comes_first_as_of_the_initial_list(self) -> None:
         """C40, TestAddWhileActive."""
-        subject = informer("a", "b", watch=[5.0, added("c", 11), FOREVER])
+        subject = informer_of("a", "b", watch=[5.0, added("c", 11), FOREVER])
         async with subject:
             await subject.wait_synced()
             follower = Follower()
@@ -59,7 +51,7 @@ class TestAdding:
         for steps in range(40):
 
             async def main(steps: int = steps) -> None:
-                subject = informer("a", "b", "c", watch=[[added("d", 11)], added("e", 12), FOREVER])
+                subject = informer_of("a", "b", "c", watch=[[added("d", 11)], added("e", 12), FOREVER])
                 async with subject:
                     await settled(steps)
                     follower = Follower()
@@ -75,7 +67,7 @@ class TestAdding:
     @virtual_time
     async def test_the_same_handler_twice_is_two_registrations(self) -> None:
         """C51."""
-        subject = informer("a")
+        subject = informer_of("a")
         seen: list[str] = []
         handler = ResourceEventHandlerFuncs[KubeObject](on_add=lambda obj, initial: seen.append(obj.name))
         first, second = subject.add_event_handler(handler), subject.add_event_handler(handler)
@@ -89,7 +81,7 @@ class TestAdding:
     @virtual_time
     async def test_after_the_end(self) -> None:
         """C52."""
-        subject = informer("a")
+        subject = informer_of("a")
         async with subject:
             await subject.wait_synced()
         with pytest.raises(
@@ -105,7 +97,7 @@ class TestAdding:
             if obj.name == "a":
                 subject.add_event_handler(follower)
 
-        subject = informer("a", "b", watch=[added("c", 11), FOREVER])
+        subject = informer_of("a", "b", watch=[added("c", 11), FOREVER])
         subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
         async with subject:
             await asyncio.sleep(1)
@@ -115,7 +107,7 @@ class TestAdding:
 class TestRemoving:
     @virtual_time
     async def test_nothing_more_is_told_and_what_waits_is_dropped(self) -> None:
-        subject = informer("a", "b", "c")
+        subject = informer_of("a", "b", "c")
         follower = Follower(seconds=10.0)
         registration = subject.add_event_handler(follower)
         async with subject:
@@ -129,7 +121,7 @@ class TestRemoving:
     @virtual_time
     async def test_twice_or_elsewhere_or_late_is_no_error(self) -> None:
         """C52."""
-        subject, other = informer("a"), informer("a")
+        subject, other = informer_of("a"), informer_of("a")
         registration = subject.add_event_handler(Follower())
         foreign = other.add_event_handler(follower := Follower())
         async with subject, other:
@@ -145,7 +137,7 @@ class TestRemoving:
     @virtual_time
     async def test_before_the_start(self) -> None:
         """C53: returns at once."""
-        subject = informer("a")
+        subject = informer_of("a")
         registration = subject.add_event_handler(follower := Follower())
         subject.remove_event_handler(registration)
         async with subject:
@@ -165,7 +157,7 @@ class TestRemoving:
             await asyncio.sleep(1)
             subject.remove_event_handler(registrations[0])
 
-        subject = informer(*(str(n) for n in range(count)), watch=[5.0, added("last", 11), FOREVER])
+        subject = informer_of(*(str(n) for n in range(count)), watch=[5.0, added("last", 11), FOREVER])
         registrations.append(subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add)))
         other = Follower()
         subject.add_event_handler(other)
@@ -177,7 +169,7 @@ class TestRemoving:
 
     @virtual_time
     async def test_of_another_by_a_handler(self) -> None:
-        subject = informer("a", "b")
+        subject = informer_of("a", "b")
         victim = subject.add_event_handler(Follower(seconds=1.0))
 
         def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
@@ -208,7 +200,7 @@ class TestShuttingDown:
     @virtual_time
     async def test_c53_it_waits_for_the_call_that_is_running_and_for_no_other(self) -> None:
         """TestShutDownEventHandler_Lifecycles, TestRemoveEventHandler_SynchronousShutdown."""
-        subject = informer("a", "b", "c")
+        subject = informer_of("a", "b", "c")
         follower = Follower(seconds=10.0)
         registration = subject.add_event_handler(follower)
         loop = asyncio.get_running_loop()
@@ -225,7 +217,7 @@ class TestShuttingDown:
     @pytest.mark.parametrize("when", ["never started", "idle", "removed", "ended", "foreign"])
     @virtual_time
     async def test_c53_where_no_call_is_running_it_returns_at_once(self, when: str) -> None:
-        subject, other = informer("a"), informer("a")
+        subject, other = informer_of("a"), informer_of("a")
         registration = subject.add_event_handler(Follower(seconds=1.0))
         foreign = other.add_event_handler(Follower(seconds=1.0))
         if when == "never started":
@@ -245,7 +237,7 @@ class TestShuttingDown:
 
     @virtual_time
     async def test_c53_removed_before_its_running_call_is_waited_for_all_the_same(self) -> None:
-        subject = informer("a")
+        subject = informer_of("a")
         follower = Follower(seconds=10.0)
         registration = subject.add_event_handler(follower)
         async with subject:
@@ -265,7 +257,7 @@ class TestShuttingDown:
             finally:
                 ended.append(obj.name)
 
-        subject = informer("a", "b")
+        subject = informer_of("a", "b")
         registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
         other = Follower()
         subject.add_event_handler(other)
@@ -300,7 +292,7 @@ class TestShuttingDown:
             await by(subject.shut_down_event_handler(registrations[1]))
             waited.append(loop.time() - started)
 
-        subject = informer("a")
+        subject = informer_of("a")
         registrations = [
             subject.add_event_handler(ResourceEventHandlerFuncs(on_add=mine)),
             subject.add_event_handler(Follower(seconds=5.0)),
@@ -323,7 +315,7 @@ class TestShuttingDown:
                 await asyncio.sleep(5)
                 cleaned.append(True)
 
-        subject = informer("a")
+        subject = informer_of("a")
         registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
         task = subject.begin()
         await asyncio.sleep(1)
@@ -337,7 +329,7 @@ class TestShuttingDown:
 
     @virtual_time
     async def test_cancelled_it_has_removed_the_handler(self) -> None:
-        subject = informer("a")
+        subject = informer_of("a")
         async with subject:
             for steps in range(1, 6):
                 registration = subject.add_event_handler(Follower(seconds=3.0))
@@ -350,98 +342,13 @@ class TestShuttingDown:
     @pytest.mark.parametrize("what", [None, Follower()], ids=["none", "the handler"])
     @virtual_time
     async def test_what_is_no_registration_is_refused(self, what: Any) -> None:
-        subject = informer("a")
+        subject = informer_of("a")
         subject.add_event_handler(Follower())
         with pytest.raises(ConfigError, match="what add_event_handler returned"):
             subject.remove_event_handler(what)
         with pytest.raises(ConfigError, match="what add_event_handler returned"):
             await subject.shut_down_event_handler(what)
         assert len(subject.state.handlers) == 1
-
-
-class TestBacklog:
-    """What a handler that is too slow does to the rest."""
-
-    @pytest.mark.parametrize("backlog", ["unbounded", "coalesce", "drop_oldest"])
-    @virtual_time
-    async def test_c55_the_store_and_other_handlers_go_on(self, backlog: Backlog) -> None:
-        subject = informer(watch=[*(modified("a", version) for version in range(11, 111)), FOREVER])
-        registration = subject.add_event_handler(Follower(seconds=1000.0), backlog=backlog, backlog_limit=10)
-        other = Follower()
-        subject.add_event_handler(other)
-        async with subject:
-            await asyncio.sleep(10)
-            assert subject.store.list()[0].resource_version == "110"
-            assert other.copy == {"default/a": "110"}
-            state = registration.state
-            depth = {"unbounded": 100, "coalesce": 2, "drop_oldest": 11}[backlog]
-            assert (state.depth, state.backlog) == (depth, backlog)
-            assert state.coalesced + state.dropped == 100 - depth
-
-    @virtual_time
-    async def test_one_that_blocks_holds_up_the_store_and_changes_collect_in_the_queue(
-        self, queue: QueueName
-    ) -> None:
-        """W17's other side: what waits is bounded, and DeltaFIFO keeps one item for each object."""
-        names = [str(number) for number in range(20)]
-        events = [added(name, 11 + number) for number, name in enumerate(names)]
-        changes = [modified(name, 100 + number) for number, name in enumerate(names * 3)]
-        subject = informer(
-            watch=[*(step for event in events for step in (event, 0.1)), 5.0, changes, FOREVER]
-        )
-        slow, quick = Follower(seconds=10.0), Follower()
-        registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)
-        subject.add_event_handler(quick)
-        async with subject:
-            await asyncio.sleep(9)
-            assert len(subject.store) == len(quick.copy) == 5
-            state = subject.state
-            assert (registration.state.depth, state.queue_depth) == (5, 20 if queue == "delta" else 74)
-            await asyncio.sleep(10_000)
-            assert subject.state.queue_depth == 0
-            newest = {f"default/{name}": str(140 + number) for number, name in enumerate(names)}
-            assert slow.copy == quick.copy == newest
-            assert not slow.wrong + quick.wrong
-            assert registration.state.high_water < 5 + 20 * 4
-
-    @virtual_time
-    async def test_c41_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_has_synced(
-        self,
-    ) -> None:
-        """All of the list is in the store, and reading goes on."""
-        subject = informer("a", "b", "c", watch=[1.0, added("d", 11), added("e", 12), FOREVER])
-        stuck = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
-        async with subject:
-            await subject.wait_synced(1.0)
-            await asyncio.sleep(10)
-            assert [obj.name for obj in subject.store.list()] == ["a", "b", "c"]
-            assert subject.last_sync_resource_version == "12"
-            assert not stuck.has_synced()
-            await asyncio.sleep(10_000)
-            assert len(subject.store) == 5
-
-    @virtual_time
-    async def test_removing_one_that_blocks_lets_the_store_go_on(self) -> None:
-        subject = informer(watch=[added("a", 11), 0.1, added("b", 12), 0.1, added("c", 13), FOREVER])
-        registration = subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
-        async with subject:
-            await asyncio.sleep(10)
-            assert len(subject.store) == 1
-            subject.remove_event_handler(registration)
-            await asyncio.sleep(1)
-            assert len(subject.store) == 3
-
-    @virtual_time
-    async def test_blocked_it_can_be_left(self) -> None:
-        subject = informer(*"abc", watch=[added("d", 11), FOREVER])
-        subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
-        async with subject:
-            await asyncio.sleep(10)
-        assert subject.is_stopped
-
-    def test_what_cannot_be_is_found_out_at_once(self) -> None:
-        with pytest.raises(ConfigError, match="no backlog named 'ring'"):
-            informer().add_event_handler(Follower(), backlog="ring")  # type: ignore[arg-type]
 
 
 class TestOtherLoopsAndThreads:
@@ -477,7 +384,7 @@ class TestOtherLoopsAndThreads:
             await until(lambda: len(subject.store) == 2)
 
     async def test_before_the_start_the_first_who_waits_decides(self) -> None:
-        subject = informer("a")
+        subject = informer_of("a")
         waiting = asyncio.create_task(subject.wait_synced())
         await settled()
         with pytest.raises(WrongEventLoopError):
@@ -487,7 +394,7 @@ class TestOtherLoopsAndThreads:
 
     async def test_after_the_end_removing_a_handler_is_no_error_anywhere(self) -> None:
         """C52."""
-        subject = informer("a")
+        subject = informer_of("a")
         registration = subject.add_event_handler(Follower())
         async with subject:
             await subject.wait_synced()
@@ -503,7 +410,7 @@ class TestSyncing:
     @virtual_time
     async def test_only_once_the_handler_has_returned_from_the_last_initial_add(self) -> None:
         """C41."""
-        subject = informer("a", "b", watch=[added("c", 11), FOREVER])
+        subject = informer_of("a", "b", watch=[added("c", 11), FOREVER])
         follower = Follower(seconds=2.0)
         registration = subject.add_event_handler(follower)
         loop = asyncio.get_running_loop()
@@ -518,7 +425,7 @@ class TestSyncing:
     @virtual_time
     async def test_of_an_empty_collection_as_soon_as_the_informer(self) -> None:
         """C41."""
-        subject = informer()
+        subject = informer_of()
         registration = subject.add_event_handler(Follower())
         async with subject:
             await subject.wait_synced()
@@ -535,7 +442,7 @@ class TestSyncing:
 
     @virtual_time
     async def test_removed_before_it_never_has(self) -> None:
-        subject = informer("a")
+        subject = informer_of("a")
         early, late = Follower(), Follower()
         registration = subject.add_event_handler(early)
         other = subject.add_event_handler(late)
@@ -551,7 +458,7 @@ class TestSyncing:
 
     @virtual_time
     async def test_a_timeout_names_informer_handler_and_key(self) -> None:
-        subject = informer("a", "b")
+        subject = informer_of("a", "b")
         registration = subject.add_event_handler(Follower(seconds=100.0))
         async with subject:
             with pytest.raises(SyncTimeout) as caught:
@@ -576,7 +483,7 @@ class TestSyncing:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
         work, began = loop.work, loop.time()
-        subject = informer("a")
+        subject = informer_of("a")
         registration = subject.add_event_handler(ResourceEventHandlerFuncs(lambda obj, initial: work(20.0)))
         async with subject:
             await registration.wait_synced(timeout=10)
@@ -595,7 +502,7 @@ class TestSyncing:
     @pytest.mark.parametrize("how", ["stopped", "removed"])
     @virtual_time
     async def test_waiting_ends_when_it_cannot_be_any_more(self, how: str) -> None:
-        subject = informer("a", "b", "c")
+        subject = informer_of("a", "b", "c")
         registration = subject.add_event_handler(Follower(seconds=10.0))
         async with subject:
             await asyncio.sleep(15)
@@ -612,7 +519,7 @@ class TestSyncing:
     @virtual_time
     async def test_synced_stays_so(self) -> None:
         """C58."""
-        subject = informer("a")
+        subject = informer_of("a")
         registration = subject.add_event_handler(Follower())
         async with subject:
             await registration.wait_synced()
@@ -621,7 +528,7 @@ class TestSyncing:
 
     @virtual_time
     async def test_waiting_can_be_cancelled(self) -> None:
-        subject = informer("a")
+        subject = informer_of("a")
         registration: Registration = subject.add_event_handler(Follower(seconds=100.0))
         async with subject:
             for steps in range(10):
@@ -629,7 +536,7 @@ class TestSyncing:
 
     @virtual_time
     async def test_the_state(self) -> None:
-        subject = informer("a", "b", "c")
+        subject = informer_of("a", "b", "c")
         registration = subject.add_event_handler(Follower(seconds=10.0, raises=1))
         async with subject:
             await asyncio.sleep(15)

@@ -1,0 +1,96 @@
+"""What a handler that is too slow does to the rest, by its backlog."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer import Backlog, ConfigError
+from aioinformer.controller import QueueName
+
+from ..reflector.scripted import FOREVER, added, modified
+from ..virtual_time import virtual_time
+from .handlers import Follower
+from .subject import informer_of
+
+
+@pytest.mark.parametrize("backlog", ["unbounded", "coalesce", "drop_oldest"])
+@virtual_time
+async def test_c55_the_store_and_other_handlers_go_on(backlog: Backlog) -> None:
+    subject = informer_of(watch=[*(modified("a", version) for version in range(11, 111)), FOREVER])
+    registration = subject.add_event_handler(Follower(seconds=1000.0), backlog=backlog, backlog_limit=10)
+    other = Follower()
+    subject.add_event_handler(other)
+    async with subject:
+        await asyncio.sleep(10)
+        assert subject.store.list()[0].resource_version == "110"
+        assert other.copy == {"default/a": "110"}
+        state = registration.state
+        depth = {"unbounded": 100, "coalesce": 2, "drop_oldest": 11}[backlog]
+        assert (state.depth, state.backlog) == (depth, backlog)
+        assert state.coalesced + state.dropped == 100 - depth
+
+
+@virtual_time
+async def test_one_that_blocks_holds_up_the_store_and_changes_collect_in_the_queue(queue: QueueName) -> None:
+    """W17's other side: what waits is bounded, and DeltaFIFO keeps one item for each object."""
+    names = [str(number) for number in range(20)]
+    events = [added(name, 11 + number) for number, name in enumerate(names)]
+    changes = [modified(name, 100 + number) for number, name in enumerate(names * 3)]
+    subject = informer_of(watch=[*(step for event in events for step in (event, 0.1)), 5.0, changes, FOREVER])
+    slow, quick = Follower(seconds=10.0), Follower()
+    registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)
+    subject.add_event_handler(quick)
+    async with subject:
+        await asyncio.sleep(9)
+        assert len(subject.store) == len(quick.copy) == 5
+        state = subject.state
+        assert (registration.state.depth, state.queue_depth) == (5, 20 if queue == "delta" else 74)
+        await asyncio.sleep(10_000)
+        assert subject.state.queue_depth == 0
+        newest = {f"default/{name}": str(140 + number) for number, name in enumerate(names)}
+        assert slow.copy == quick.copy == newest
+        assert not slow.wrong + quick.wrong
+        assert registration.state.high_water < 5 + 20 * 4
+
+
+@virtual_time
+async def test_c41_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_has_synced() -> None:
+    """All of the list is in the store, and reading goes on."""
+    subject = informer_of("a", "b", "c", watch=[1.0, added("d", 11), added("e", 12), FOREVER])
+    stuck = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
+    async with subject:
+        await subject.wait_synced(1.0)
+        await asyncio.sleep(10)
+        assert [obj.name for obj in subject.store.list()] == ["a", "b", "c"]
+        assert subject.last_sync_resource_version == "12"
+        assert not stuck.has_synced()
+        await asyncio.sleep(10_000)
+        assert len(subject.store) == 5
+
+
+@virtual_time
+async def test_removing_one_that_blocks_lets_the_store_go_on() -> None:
+    subject = informer_of(watch=[added("a", 11), 0.1, added("b", 12), 0.1, added("c", 13), FOREVER])
+    registration = subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
+    async with subject:
+        await asyncio.sleep(10)
+        assert len(subject.store) == 1
+        subject.remove_event_handler(registration)
+        await asyncio.sleep(1)
+        assert len(subject.store) == 3
+
+
+@virtual_time
+async def test_blocked_it_can_be_left() -> None:
+    subject = informer_of(*"abc", watch=[added("d", 11), FOREVER])
+    subject.add_event_handler(Follower(seconds=1e6), backlog="block", backlog_limit=1)
+    async with subject:
+        await asyncio.sleep(10)
+    assert subject.is_stopped
+
+
+def test_what_cannot_be_is_found_out_at_once() -> None:
+    with pytest.raises(ConfigError, match="no backlog named 'ring'"):
+        informer_of().add_event_handler(Follower(), backlog="ring")  # type: ignore[arg-type]
