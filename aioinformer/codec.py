@@ -111,7 +111,7 @@ def codec_for(object_type: type[T] | None, *, drop_managed_fields: bool = False)
         from_bytes = lean_from_bytes(kind, from_bytes)
     # Others take long, and are read in turns. KubeObjects made lean would leave the gaps of whole ones in memory.
     made_lean = drop_managed_fields and is_kube_object_type(object_type)
-    read_in_lists = issubclass(kind, msgspec.Struct) and not made_lean
+    read_in_lists = issubclass(class_of(object_type), msgspec.Struct) and not made_lean
     return make(kind, from_bytes, read_item=from_bytes if read_in_lists else None)
 
 
