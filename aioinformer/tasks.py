@@ -35,8 +35,8 @@ async def finish(*tasks: asyncio.Task[Any]) -> None:
 async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
     """Run coroutines together until one ends, cancel the others, and end as that one did.
 
-    Of several that ended at once one that failed counts, the first one given of these. Cancelled after one has
-    failed, it ends by that failure, which would be lost otherwise.
+    Of several that ended at once one that failed counts, the first one given of these; then one that fails of being
+    cancelled. Cancelled itself it ends by such a failure, too, which would be lost otherwise.
     """
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:
@@ -46,7 +46,7 @@ async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
         try:
             await finish(*tasks)
         finally:
-            for task in ended:
+            for task in (*ended, *(task for task in tasks if not task.cancelled())):
                 task.result()
 
 
@@ -109,6 +109,12 @@ def is_cancelled() -> bool:
     """Whether the running task is being cancelled. If not, a CancelledError is of somebody else's making."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+def heed_cancellation() -> None:
+    """Raise the cancellation that somebody's code has swallowed, or has made a failure of."""
+    if is_cancelled():
+        raise asyncio.CancelledError
 
 
 async def settle(result: object) -> None:

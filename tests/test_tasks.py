@@ -154,6 +154,24 @@ class TestFirstOf:
         await asyncio.wait({task})
         assert isinstance(task.exception(), ValueError)
 
+    async def test_one_that_fails_of_being_cancelled_is_heard_of(self) -> None:
+        async def fail() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise ValueError
+
+        async def end() -> None:
+            await asyncio.sleep(0)
+
+        with pytest.raises(ValueError):
+            await first_of(fail(), end())
+        task = asyncio.create_task(first_of(asyncio.sleep(60), fail()))
+        await turns(5)
+        task.cancel()
+        with pytest.raises(ValueError):
+            await task
+
     @pytest.mark.parametrize("place", range(4))
     async def test_of_several_that_ended_at_once_the_first_that_failed_counts(self, place: int) -> None:
         async def fail(number: int) -> None:

@@ -28,7 +28,7 @@ from ..errors import (
 )
 from ..keys import keyed_by, meta_namespace_key_func
 from ..protocols import ListerWatcher, ReflectorBookmarkStore, ReflectorStore, ResourceVersionUpdater
-from ..tasks import Running, first_of, is_cancelled, settle
+from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle
 from ..turns import in_turns
 from ..versions import number_of
 from .initial import InitialEvents, Streaming, lacks_watch_list
@@ -184,6 +184,7 @@ class Reflector(Running, Generic[T]):
         watch = await self._stream_initial_state()
         if watch is None:
             await self._list()
+        heed_cancellation()  # which the tasks below would not know of
         if self._resync_period > 0:
             await first_of(self._watch(watch), self._resync_periodically())
         else:
@@ -192,6 +193,7 @@ class Reflector(Running, Generic[T]):
     # -- the initial state ---------------------------------------------------------------------------------
 
     async def _list(self) -> None:
+        heed_cancellation()
         self._journal.enter(Phase.LISTING)
         self._note_list_begun()
         self._streaming.list_tried()
@@ -332,6 +334,7 @@ class Reflector(Running, Generic[T]):
             watch = ended = None  # an error keeps what was read as it was raised
 
     async def _open(self, version: str, send_initial_events: bool | None = None) -> OpenWatch:
+        heed_cancellation()
         self._journal.watch_begun()
         options = ListOptions(
             resource_version=version,
@@ -450,6 +453,7 @@ class Reflector(Running, Generic[T]):
                 self._next_resync = _now() + self._resync_period
 
     async def _back_off(self) -> None:
+        heed_cancellation()
         self._journal.enter(Phase.BACKING_OFF)
         await self._retry.wait()
 
@@ -461,8 +465,8 @@ class Reflector(Running, Generic[T]):
             return
         try:
             await settle(self._watch_error_handler(self, error))
-        except (Exception, asyncio.CancelledError):
-            if is_cancelled():
+        except (Exception, asyncio.CancelledError) as failure:
+            if isinstance(failure, asyncio.CancelledError) and is_cancelled():
                 raise
             logger.exception("%s: the watch error handler failed on: %s", self.name, error)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
-from aioinformer.api import ListResult
+from aioinformer.api import ListOptions, ListResult
 from aioinformer.errors import ApiError, TransportError
-from aioinformer.reflector import Phase
+from aioinformer.fifo import DeltaFIFO
+from aioinformer.listwatch import ListWatch
+from aioinformer.reflector import Phase, Reflector
 
 from ..virtual_time import cancel_after, run, settled, virtual_time
 from .running import Errors, reflector
@@ -46,6 +51,20 @@ def scenarios() -> dict[str, Scripted]:
             watch_list_semantics=True,
         ),
     }
+
+
+async def swallowed() -> None:
+    """Wait, and end well when cancelled."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+
+
+async def made_a_failure() -> None:
+    """Wait, and fail when cancelled."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise OSError("cleaning up has failed")
 
 
 class TestCancelling:
@@ -131,3 +150,44 @@ class TestCancelling:
         task.cancel()
         await asyncio.wait({task})
         assert stream.closed == 1
+
+    @pytest.mark.parametrize("resync_period", [0.0, 0.5])
+    @pytest.mark.parametrize("how", [swallowed, made_a_failure])
+    @pytest.mark.parametrize("where", ["list", "watch", "stream", "handler"])
+    @virtual_time
+    async def test_whatever_users_code_makes_of_it(
+        self, where: str, how: Callable[[], Awaitable[None]], resync_period: float
+    ) -> None:
+        """C81: swallowed or made a failure of, as ``asyncio.wait_for`` of Python 3.11 can do to it."""
+
+        async def listed(options: ListOptions) -> ListResult:
+            if where == "list":
+                await how()
+            return page(version=1)
+
+        async def stream() -> AsyncIterator[Any]:
+            if where == "stream":
+                await how()
+            yield added("a", 2)
+
+        async def watch(options: ListOptions) -> AsyncIterator[Any]:
+            if where == "watch":
+                await how()
+            if where == "handler":
+                raise OSError("no server")
+            return stream()
+
+        async def told(reflector: Any, error: Exception) -> None:
+            if where == "handler":
+                await how()
+
+        subject: Reflector[Any] = Reflector(
+            ListWatch(listed, watch), None, DeltaFIFO(), resync_period, watch_error_handler=told
+        )
+        task = asyncio.create_task(subject.run())
+        await asyncio.sleep(5)
+        assert not task.done()
+        task.cancel()
+        ended, _ = await asyncio.wait({task}, timeout=60)
+        assert ended
+        assert task.cancelled()
