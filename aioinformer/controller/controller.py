@@ -15,7 +15,7 @@ from ..keys import key_and_version
 from ..protocols import AtOnce, ListerWatcher, Process, Queue
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
-from ..tasks import Running, first_of, is_cancelled, settle, within
+from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle, within
 from ..turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -212,6 +212,8 @@ class Controller(Running):
             self._note_failure(deltas, error)
         else:
             self._note_success()
+        finally:
+            heed_cancellation()
 
     def _note_success(self) -> None:
         self._requeued = 0
@@ -232,7 +234,7 @@ class Controller(Running):
                 )  # fmt: skip
         if requeue or self._config.retry_on_error:
             self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
-            self._requeued += 1
+            self._requeued += len({key_and_version(delta.object)[0] for delta in deltas})
             raise RequeueError from error
 
 

@@ -14,7 +14,10 @@ from .callouts import Known, key_of_newest, transformed
 from .queue import FIFO, LONGEST_BATCH, Hold, Item
 from .sliced_dict import SlicedDict
 
-Deltas = tuple[Delta, ...]
+Deltas = Sequence[Delta]
+
+LONG = 16
+"""Deltas of one key from which on they are a list: the more there are, the more it costs to copy them for each."""
 
 MANY = 100_000
 """Keys from which on one dict of them would hold the event loop where it grows."""
@@ -76,8 +79,9 @@ class DeltaState:
     """DeltaFIFO's rules.
 
     Attributes:
-        items: The deltas of each queued key, oldest first, never empty. Tuples: the garbage collector soon forgets
-            about one of Deltas, where it would go through a hundred thousand lists again and again.
+        items: The deltas of each queued key, oldest first, never empty. Tuples, unless they are many: the garbage
+            collector soon forgets about one of Deltas, where it would go through a hundred thousand lists again and
+            again.
         queue: The keys in the order of popping; the same keys as ``items``.
         populated: Whether a first Replace, or any other verb, has been seen.
         initial_waiting: How many keys of the first Replace nobody has popped yet. They are the first ones of the queue.
@@ -128,7 +132,11 @@ class DeltaState:
                 failure = error  # the deletion itself must not be lost
         if deltas is None:
             self.queue.append(key)
-        self.items[key] = (delta,) if deltas is None else _appended(deltas, delta)
+            self.items[key] = (delta,)
+        elif isinstance(deltas, list):
+            _append(deltas, delta)
+        else:
+            self.items[key] = _appended(deltas, delta)
         if failure is not None:
             raise failure
 
@@ -277,7 +285,15 @@ class _Staged:
 
 
 def _appended(deltas: Deltas, delta: Delta) -> Deltas:
-    """The deltas with one more; of two deletions in a row one is kept."""
+    """Others, with one more."""
+    grown = list(deltas)
+    _append(grown, delta)
+    return grown if len(grown) >= LONG else tuple(grown)
+
+
+def _append(deltas: list[Delta], delta: Delta) -> None:
+    """Add one; of two deletions in a row one is kept."""
     if not deltas or deltas[-1].type != DELETED or delta.type != DELETED:
-        return (*deltas, delta)
-    return (*deltas[:-1], delta) if isinstance(deltas[-1].object, DeletedFinalStateUnknown) else deltas
+        deltas.append(delta)
+    elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+        deltas[-1] = delta

@@ -42,7 +42,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     deltas: list[Delta]
     is_in_initial_list: bool
-    by_key: dict[str, tuple[Delta, ...]] = {}
+    by_key: dict[str, Sequence[Delta]] = {}
 
     @property
     def count(self) -> int:

@@ -10,6 +10,7 @@ V = TypeVar("V")
 D = TypeVar("D")
 
 SLICES = 64
+"""A power of two."""
 
 _NONE: Any = object()
 
@@ -26,7 +27,7 @@ class SlicedDict(MutableMapping[str, V]):
         self._slices: list[dict[str, V]] = [{} for _ in range(SLICES)]
 
     def _slice(self, key: object) -> dict[str, V]:
-        return self._slices[hash(key) % SLICES]
+        return self._slices[hash(key) >> 32 & SLICES - 1]  # the slices go by the low bits
 
     def __getitem__(self, key: str) -> V:
         return self._slice(key)[key]

@@ -21,6 +21,8 @@ where a list refuses a version, or a server a WatchList, and something else is t
 class ReflectorOptions(TypedDict, total=False):
     """What can be set of a Reflector, also through an informer or a factory.
 
+    What is None is the default; so are 0 seconds, as upstream, where nothing else is said.
+
     Attributes:
         use_watch_list: Read the initial state as a stream (WatchList); None, the default, does so where the
             ListerWatcher knows how, and a server that cannot is remembered for a while.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -254,6 +256,52 @@ async def test_what_always_fails_is_retried_with_backoff_not_in_a_spin(
     async with controller(Scripted([page(pod("a"), version=10)]), process):
         await asyncio.sleep(60)
     assert 50 < len(calls) < 80
+
+
+@virtual_time
+async def test_a_batch_that_always_fails_is_retried_as_often_as_one_item(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        sizes.append(len(deltas))
+        raise ValueError
+
+    sizes: list[int] = []
+    server = Scripted([page(*(pod(str(number)) for number in range(500)), version=10)])
+    async with controller(server, process, process_batch=process, retry_on_error=True):
+        await asyncio.sleep(60)
+    assert 50 < len(sizes) < 80
+    assert set(sizes) == {500}
+
+
+@pytest.mark.parametrize("retry_on_error", [False, True])
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("queue", [DeltaFIFO, partial(RealFIFO, atomic_events=True)])
+@virtual_time
+async def test_cancelled_it_ends_whatever_processing_makes_of_it(
+    queue: Callable[[], Queue], fails: bool, retry_on_error: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C81."""
+    calls: list[list[Delta]] = []
+
+    async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
+        calls.append(deltas)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if fails:
+                raise ValueError("cleaning up has failed") from None
+
+    server = Scripted([page(pod("a"), pod("b"), version=10)])
+    subject = controller(server, process, queue(), retry_on_error=retry_on_error)
+    task = subject.begin()
+    await asyncio.sleep(5)
+    task.cancel()
+    ended, _ = await asyncio.wait({task}, timeout=60)
+    assert ended
+    assert task.cancelled()
+    assert len(calls) == 1
+    assert ["cleaning up has failed" in each.getMessage() for each in caplog.records] == [True] * fails
 
 
 @virtual_time

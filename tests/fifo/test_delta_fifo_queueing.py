@@ -80,10 +80,35 @@ def test_keys_of_everything_that_is_queued() -> None:
             fifo.key_of(wrong)
 
 
-async def test_many_deltas_of_one_key_cost_no_more_each() -> None:
+async def test_many_deltas_of_one_key_are_not_copied_for_each_that_comes() -> None:
     fifo = DeltaFIFO()
+    await fifo.apply([Delta(UPDATED, obj("a"))] * 99)
+    held = fifo._deltas.items["ns/a"]
     await fifo.apply([Delta(UPDATED, obj("a"))] * 100_000)
-    assert len(await fifo.pop(lambda deltas, initial: None)) == 100_000
+    assert fifo._deltas.items["ns/a"] is held
+    assert len(await fifo.pop(lambda deltas, initial: None)) == 100_099
+
+
+@pytest.mark.parametrize("already", [1, 15, 16, 100])
+async def test_however_many_there_are_of_two_deletions_one_is_kept(already: int) -> None:
+    """C2."""
+    fifo = DeltaFIFO()
+    await fifo.apply([Delta(UPDATED, obj("a"))] * already)
+    await fifo.apply(
+        [Delta(DELETED, tombstone("a", None)), Delta(DELETED, obj("a", 7)), Delta(DELETED, obj("a", 8))]
+    )
+    deltas = fifo.get_by_key("ns/a")
+    assert deltas is not None
+    assert [delta.type for delta in deltas] == [UPDATED] * already + [DELETED]
+    assert deltas[-1].object == obj("a", 7)
+
+
+async def test_a_replace_that_is_abandoned_adds_nothing_to_many_deltas() -> None:
+    fifo = DeltaFIFO()
+    await fifo.apply([Delta(UPDATED, obj("a"))] * 99)
+    state = fifo._deltas
+    next(state.replace([obj("a"), obj("b")], "9"))
+    assert len(fifo.get_by_key("ns/a") or ()) == 99
 
 
 async def test_one_that_fails_stops_no_other() -> None:

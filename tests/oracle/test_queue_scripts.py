@@ -143,7 +143,7 @@ def test_a_bug_is_found_and_shrunk(suite: Suite[Any], monkeypatch: pytest.Monkey
         for key in state._known.list_keys():
             if (obj := state._known.state(key)) is not None:
                 state._insert(key, [])
-                state.items[key] += (Delta(DeltaType.SYNC, obj),)
+                state.items[key] = (*state.items[key], Delta(DeltaType.SYNC, obj))
             yield
 
     monkeypatch.setattr(DeltaState, "resync", stale_resync)

@@ -400,7 +400,7 @@ MUTANTS = [
     Mutant(
         "what is queued for a key is replaced, not added to (delta)",
         "fifo/delta_fifo.py",
-        "self.items[key] = (delta,) if deltas is None else _appended(deltas, delta)",
+        "self.items[key] = _appended(deltas, delta)",
         "self.items[key] = (delta,)",
     ),
     Mutant(
