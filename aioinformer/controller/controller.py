@@ -38,12 +38,11 @@ class Config:
         retry_on_error: Put an item back whose processing raised, rather than drop it.
         watch_error_handler: Told of every error of a list or watch; None logs.
         reflector_options: The rest of the Reflector's options.
-        room: Asked before each pop. What it gives is awaited, so that whoever ``process`` hands on to can make
-            the queue wait; None where there is room.
         process_batch: As ``process``, given the deltas of two or more items; None has them given to ``process``,
             one by one.
         at_once: The same, plain and quick: what few changes a watch brings are processed in the step that reads them.
             Not with ``retry_on_error``. None leaves all to the controller's own task.
+        may_at_once: Asked before each pop whether that may be.
     """
 
     queue: Queue
@@ -55,9 +54,9 @@ class Config:
     retry_on_error: bool = False
     watch_error_handler: WatchErrorHandler | None = None
     reflector_options: ReflectorOptions = field(default_factory=ReflectorOptions)
-    room: Callable[[], Awaitable[None] | None] = lambda: None
     process_batch: Process | None = None
     at_once: AtOnce | None = None
+    may_at_once: Callable[[], bool] = lambda: True
 
 
 class Controller(Running):
@@ -110,9 +109,8 @@ class Controller(Running):
         turn = Turn()
         try:
             while True:
-                if (room := self._config.room()) is not None:
-                    await room
-                await queue.pop_batch(self._process, self._process_batch, self._at_once)
+                at_once = self._at_once if self._config.may_at_once() else None
+                await queue.pop_batch(self._process, self._process_batch, at_once)
                 if self._on_progress is not None:
                     self._on_progress()
                 # With items left the next pop would not wait: let others run.

@@ -90,8 +90,7 @@ class Distributor:
     def once_there_is_room(self, process: Process) -> Process:
         """A process function that waits for handlers that block, before it does anything.
 
-        So a queue holds up who adds to it: a RealFIFO, unlike a DeltaFIFO, which holds an item for each object at
-        most, would else grow with each event.
+        So a queue holds up who adds to it, and does not grow.
         """
 
         def now_or_later(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:

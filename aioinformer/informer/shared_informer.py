@@ -485,21 +485,19 @@ class SharedIndexInformer(Running, Generic[T]):
         if self._compressor is not None:
             options["pack"] = self._compressor.pack
         distributor = self._distributor
+        is_delta = self._queue == "delta"
+        process = distributor.handle if is_delta else distributor.process_of(part)
         config = Config(
             queue,
             list_watch,
-            distributor.handle,
+            distributor.once_there_is_room(process),
             self._object_type,
             watch_error_handler=self._watch_error_handler,
             reflector_options=options,
-            process_batch=distributor.handle_batch,
+            process_batch=distributor.once_there_is_room(distributor.handle_batch),
+            at_once=distributor.handle if is_delta else None,
+            may_at_once=self._processor.has_room,
         )
-        if self._queue == "real":
-            config.process = distributor.once_there_is_room(distributor.process_of(part))
-            config.process_batch = distributor.once_there_is_room(distributor.handle_batch)
-        else:
-            config.room = self._processor.room
-            config.at_once = distributor.handle
         if self._tracer is not None:
             self._tracer.attach(config)
         return Controller(config)

@@ -18,8 +18,8 @@ Backlog = Literal["unbounded", "block", "coalesce", "drop_oldest"]
 """What to do with notifications that a handler is too slow for.
 
 - ``"unbounded"``: keep all, as client-go does.
-- ``"block"``: keep all, and once so many wait let nothing more into the store until there is room. Changes then
-  collect in the queue (DeltaFIFO: by key), and other handlers and all readers wait too.
+- ``"block"``: keep all, and once so many wait let nothing more into the store until there is room. Other handlers,
+  all readers, and soon the watch wait too.
 - ``"coalesce"``: keep what is newest of each object. The handler sees a shorter history that is as legal: adds
   before updates before deletions, and the same state in the end.
 - ``"drop_oldest"``: keep the newest so many, whatever they are about. Each call is true, but calls may be missing.

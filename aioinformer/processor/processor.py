@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..notifications import Notification
@@ -12,6 +13,8 @@ from .listener import ProcessorListener
 
 LOOK_EVERY = 10.0
 """Seconds between looks for handlers that are stuck or fall behind."""
+
+_IS_FULL = attrgetter("is_full")  # no generator: each event asks
 
 
 class Processor(Running):
@@ -77,10 +80,11 @@ class Processor(Running):
 
     def room(self) -> Awaitable[None] | None:
         """To be awaited before more is distributed: until no listener that blocks is full. None if none is."""
-        for listener in self._syncing:
-            if listener.is_full:
-                return self._wait_for_room()
-        return None
+        return None if self.has_room() else self._wait_for_room()
+
+    def has_room(self) -> bool:
+        """Whether no listener that blocks is full."""
+        return not any(map(_IS_FULL, self._syncing))
 
     async def _wait_for_room(self) -> None:
         while full := next((listener for listener in self._syncing if listener.is_full), None):

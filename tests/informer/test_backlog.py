@@ -33,8 +33,8 @@ async def test_c55_the_store_and_other_handlers_go_on(backlog: Backlog) -> None:
 
 
 @virtual_time
-async def test_one_that_blocks_holds_up_the_store_and_changes_collect_in_the_queue(queue: QueueName) -> None:
-    """W17's other side: what waits is bounded, and DeltaFIFO keeps one item for each object."""
+async def test_one_that_blocks_holds_up_the_store_and_then_the_watch(queue: QueueName) -> None:
+    """W17's other side: what waits is bounded. A RealFIFO takes some more, as it is unlocked while it processes."""
     names = [str(number) for number in range(20)]
     events = [added(name, 11 + number) for number, name in enumerate(names)]
     changes = [modified(name, 100 + number) for number, name in enumerate(names * 3)]
@@ -46,7 +46,8 @@ async def test_one_that_blocks_holds_up_the_store_and_changes_collect_in_the_que
         await asyncio.sleep(9)
         assert len(subject.store) == len(quick.copy) == 5
         state = subject.state
-        assert (registration.state.depth, state.queue_depth) == (5, 20 if queue == "delta" else 74)
+        assert (registration.state.depth, state.queue_depth) == (5, 0 if queue == "delta" else 74)
+        assert subject.last_sync_resource_version == ("16" if queue == "delta" else "159")
         await asyncio.sleep(10_000)
         assert subject.state.queue_depth == 0
         newest = {f"default/{name}": str(140 + number) for number, name in enumerate(names)}
@@ -57,17 +58,32 @@ async def test_one_that_blocks_holds_up_the_store_and_changes_collect_in_the_que
 
 @virtual_time
 async def test_c41_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_has_synced() -> None:
-    """All of the list is in the store, and reading goes on."""
-    subject = informer_of("a", "b", "c", watch=[1.0, added("d", 11), added("e", 12), FOREVER])
+    """All of the list is in the store, and what was read next waits in the queue."""
+    subject = informer_of("a", "b", "c", watch=[1.0, added("d", 11), FOREVER])
     stuck = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
     async with subject:
         await subject.wait_synced(1.0)
         await asyncio.sleep(10)
         assert [obj.name for obj in subject.store.list()] == ["a", "b", "c"]
-        assert subject.last_sync_resource_version == "12"
+        assert subject.last_sync_resource_version == "11"
         assert not stuck.has_synced()
         await asyncio.sleep(10_000)
-        assert len(subject.store) == 5
+        assert len(subject.store) == 4
+
+
+@virtual_time
+async def test_one_that_blocks_bounds_what_waits_of_one_object_too(queue: QueueName) -> None:
+    changes = [
+        [modified("a", version) for version in range(start, start + 100)] for start in range(11, 10_011, 100)
+    ]
+    subject = informer_of("a", watch=[*changes, FOREVER])
+    registration = subject.add_event_handler(Follower(seconds=1.0), backlog="block", backlog_limit=5)
+    async with subject:
+        await asyncio.sleep(100)
+        assert int(subject.last_sync_resource_version) < (500 if queue == "delta" else 2_500)
+        await asyncio.sleep(20_000)
+        assert subject.store.list()[0].resource_version == "10010"
+        assert registration.state.high_water < 5 + 2 * 100
 
 
 @virtual_time
