@@ -198,7 +198,7 @@ class RealState:
 
     def take(self) -> Item:
         self._taken += 1
-        return Item([self.queue.popleft()], self._done < self._initial_end or not self.populated)
+        return Item([self.queue.popleft()], not self.has_synced())
 
     def take_batch(self) -> Item:
         """Remove the oldest deltas, as many as may be processed together: no two of one key, all or none of the

@@ -22,8 +22,6 @@ class Backoff:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._delay = INITIAL
-        self.tries = 0
-        """How many delays were given since the last reset."""
 
     def next(self, at_least: float = 0.0, longest: float = CAP) -> float:
         """Seconds to wait now.
@@ -34,10 +32,8 @@ class Backoff:
         """
         delay = min(self._delay * (1.0 + self._random.random() * JITTER), longest, CAP)
         self._delay = min(self._delay * FACTOR, CAP)
-        self.tries += 1
         return max(delay, at_least)
 
     def reset(self) -> None:
         """Things are well again."""
         self._delay = INITIAL
-        self.tries = 0

@@ -25,10 +25,10 @@ from aioinformer import (
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
     FOREVER,
+    GONE,
     Scripted,
     added,
     deleted,
-    error_event,
     expired,
     page,
     pod,
@@ -36,8 +36,6 @@ from ..reflector.scripted import (
 from ..virtual_time import cancel_after, run, settled, virtual_time
 from .handlers import Follower
 from .subject import informer
-
-GONE = error_event(410, "Gone")
 
 
 class TestLifecycle:

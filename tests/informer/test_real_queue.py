@@ -19,16 +19,12 @@ from aioinformer import (
 )
 
 from ..reflector.running import NoJitter
-from ..reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, error_event, modified, page, pod
+from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, pod
 from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
 from .subject import cached, informer
 
-pytestmark = pytest.mark.usefixtures("kept")
-
-pytestmark = pytest.mark.parametrize("queue", ["real"], indirect=True)
-
-GONE = error_event(410, "Gone")
+pytestmark = [pytest.mark.usefixtures("kept"), pytest.mark.parametrize("queue", ["real"], indirect=True)]
 
 
 @virtual_time

@@ -15,16 +15,14 @@ from aioinformer import (
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
+    GONE,
     Scripted,
-    error_event,
     page,
     pod,
 )
 from ..virtual_time import run, settled, virtual_time
 from .handlers import Follower
 from .subject import informer
-
-GONE = error_event(410, "Gone")
 
 
 class TestRelistsAndResyncs:

@@ -25,11 +25,11 @@ from aioinformer.controller import QueueName
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
     FOREVER,
+    GONE,
     Scripted,
     added,
     bookmark,
     deleted,
-    error_event,
     modified,
     page,
     pod,
@@ -40,8 +40,6 @@ from .handlers import Follower
 from .subject import cached, informer
 
 pytestmark = pytest.mark.usefixtures("kept")
-
-GONE = error_event(410, "Gone")
 
 
 class TestTheWayOfTheData:

@@ -12,13 +12,13 @@ from aioinformer import AlreadyStartedError, ConfigError, KubeObject
 
 from ..reflector.scripted import (
     FOREVER,
+    GONE,
     Scripted,
     Step,
     added,
     bookmark,
     closing_bookmark,
     deleted,
-    error_event,
     modified,
     page,
     pod,
@@ -28,8 +28,6 @@ from .handlers import Follower
 from .subject import cached, informer
 
 pytestmark = pytest.mark.usefixtures("kept")
-
-GONE = error_event(410, "Gone")
 
 
 class Stripping:

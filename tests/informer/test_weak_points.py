@@ -24,6 +24,7 @@ from aioinformer.testing import APIServer
 from ..reflector.running import Errors, NoJitter
 from ..reflector.scripted import (
     FOREVER,
+    GONE,
     Scripted,
     Step,
     added,
@@ -40,8 +41,6 @@ from .handlers import Follower
 from .subject import cached, informer
 
 pytestmark = pytest.mark.usefixtures("kept")
-
-GONE = error_event(410, "Gone")
 
 
 @virtual_time

@@ -364,7 +364,10 @@ class TestAskingAgain:
         client.health.missed(DamagedError("a bit was turned"))
         first = asyncio.create_task(client.stream("/0"))
         await turns(3)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         await client.stream("/1")
+        assert loop.time() == began
         await finish(first)
 
 

@@ -69,6 +69,9 @@ def error_event(code: int, reason: str, message: str = "", **details: Any) -> Wa
     return WatchEvent(ERROR, status)
 
 
+GONE = error_event(410, "Gone")
+
+
 def expired() -> ApiError:
     return ApiError(410, "Expired", "too old resource version")
 

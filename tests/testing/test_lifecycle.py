@@ -49,6 +49,8 @@ async def test_a_slow_reader_does_not_delay_the_end(http: aiohttp.ClientSession)
         response = await http.get(server.url + ALL)
         async with APIClient(http, server.url).watch(ALL) as lines:
             await lines.next()
+        async with asyncio.timeout(5):
+            await server.stop()
     response.close()
 
 
