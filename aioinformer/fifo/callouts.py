@@ -60,6 +60,7 @@ class Known:
         try:
             return self._objects is not None and self._objects.get_by_key(key) is not None
         except Exception:
+            logger.exception("known objects failed on %s, which is taken for one of them", key)
             return True
 
     def state(self, key: str) -> Any:
