@@ -286,6 +286,8 @@ class _Staged:
 
 def _appended(deltas: Deltas, delta: Delta) -> Deltas:
     """Others, with one more."""
+    if not deltas:
+        return (delta,)
     grown = list(deltas)
     _append(grown, delta)
     return grown if len(grown) >= LONG else tuple(grown)
