@@ -27,7 +27,7 @@ from ..errors import (
     said,
 )
 from ..resources import Resource
-from ..tasks import finish
+from ..tasks import finish, within
 from .lease import NOBODY, LeaseLock, Record, Spec
 
 logger = logging.getLogger(__name__)
@@ -138,8 +138,8 @@ class LeaderElector:
         if not self.identity:
             raise ConfigError("identity must not be empty")
         leases = Resource(
-            client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=renew_deadline
-        )
+            client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=renew_deadline / 2
+        )  # half the time: a connection that fell silent leaves time for another one
         self._lock = LeaseLock(leases, namespace, name, labels or {}, wall)
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
@@ -285,63 +285,56 @@ class LeaderElector:
 
     async def _try(self) -> bool:
         """Take or renew the Lease, if that is possible; whether this one holds it now."""
-        started = self._now()
-        failure: Exception
         try:
-            # Half the time: a connection that fell silent leaves time for another one.
-            async with asyncio.timeout(self._renew_deadline / 2):
-                holds = await self._take_or_renew(started)
-        except TimeoutError:
-            failure = TransportError(f"no answer within {self._renew_deadline / 2:g} s")
+            holds = await self._take_or_renew()
         except (ApiError, TransportError, DecodeError) as error:
-            failure = error
-        else:
-            self._last_error = None
-            if holds:
-                self._renewed = started  # others may have seen it change any time since
-            self._tell()
-            return holds
-        news = type(failure) is not type(self._last_error)
-        logger.log(logging.WARNING if news else logging.DEBUG, "%s: %s", self, failure)
-        self._last_error = failure
-        return False
+            news = type(error) is not type(self._last_error)
+            logger.log(logging.WARNING if news else logging.DEBUG, "%s: %s", self, error)
+            self._last_error = error
+            return False
+        self._last_error = None
+        self._tell()
+        return holds
 
-    async def _take_or_renew(self, started: float) -> bool:
-        lock, record = self._lock, self._record
-        wanted = Record(self.identity, math.ceil(self._lease_duration), lock.now(), lock.now(), 0)
-        if record.holder == self.identity and started < self._seen_at + record.duration:
+    async def _take_or_renew(self) -> bool:
+        lock, record, started = self._lock, self._record, self._now()
+        # After a failure the Lease may be another one than was written last: the answer alone may be missing.
+        is_known = self._last_error is None and started < self._seen_at + record.duration
+        if record.holder == self.identity and is_known:
             try:
-                return await self._write(lock.update, self._kept(wanted))
-            except (ApiError, TransportError) as error:
+                return await self._write(lock.update, record.acquired, record.transitions)
+            except ApiError as error:
                 logger.debug("%s: not renewed at once: %s", self, error)
         spec = await lock.read()
         if spec is not None:
             self._see(spec)
         # One that was deleted was somebody's all the same, who may not know yet.
         record = self._record
+        acquired, transitions = "", record.transitions + (self._seen is not None)
         if record.holder == self.identity:
-            wanted = self._kept(wanted)
+            acquired, transitions = record.acquired, record.transitions
         elif record.holder and self._renewing is not None:
             self._lose(f"{record.holder} holds it")
             return False
         elif record.holder and self._seen_at + record.duration > started:
             return False
-        elif self._seen is not None:
-            wanted = wanted._replace(transitions=record.transitions + 1)
         try:
-            return await self._write(lock.create if spec is None else lock.update, wanted)
+            return await self._write(lock.create if spec is None else lock.update, acquired, transitions)
         except (AlreadyExistsError, ConflictError):
             return False
 
-    async def _write(self, verb: Callable[[Record], Awaitable[Spec]], wanted: Record) -> bool:
-        """Whether the Lease is ours by what the answer says."""
+    async def _write(
+        self, verb: Callable[[Record], Awaitable[Spec]], acquired: str, transitions: int
+    ) -> bool:
+        """Write that the Lease is this one's, since now where it was acquired at ``""``; whether the answer says so."""
+        sent, now = self._now(), self._lock.now()
         self._asked = True
+        wanted = Record(self.identity, math.ceil(self._lease_duration), acquired or now, now, transitions)
         self._see(await verb(wanted))
-        return self._record.holder == self.identity
-
-    def _kept(self, wanted: Record) -> Record:
-        """Renewed, not taken anew."""
-        return wanted._replace(acquired=self._record.acquired, transitions=self._record.transitions)
+        holds = self._record.holder == self.identity
+        if holds:
+            self._renewed = sent  # others may have seen it change any time since
+        return holds
 
     def _see(self, spec: Spec) -> None:
         """Note what the Lease says; the time only if it says something new."""
@@ -381,8 +374,9 @@ class LeaderElector:
 
     async def _give_back(self) -> None:
         """Let the Lease be nobody's, if it is ours. What prevents that only makes others wait."""
+        seconds = self._renew_deadline
         try:
-            async with asyncio.timeout(self._renew_deadline):
+            async with within(seconds, lambda: TransportError(f"it took longer than {seconds:g} s")):
                 while (spec := await self._lock.read()) is not None:
                     record = Record.of(spec)
                     if record.holder != self.identity:
@@ -395,12 +389,7 @@ class LeaderElector:
                     logger.info("%s: the lease is given back", self)
                     return
         except Exception as error:
-            why = (
-                f"no answer within {self._renew_deadline:g} s"
-                if isinstance(error, TimeoutError)
-                else said(error)
-            )
-            logger.warning("%s: the lease could not be given back, it has to expire: %s", self, why)
+            logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 
     def _note_overrun(self) -> None:
         assert self._renewed is not None

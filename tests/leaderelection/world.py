@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
-from aioinformer import Client, LeaderElector, LeadershipLostError, Transport, TransportError
+from aioinformer import ApiError, Client, LeaderElector, LeadershipLostError, Transport, TransportError
 from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
 from aioinformer.testing import Simulation
 
@@ -47,7 +47,11 @@ class Link(Forwarding):
         try:
             async with asyncio.timeout(timeout):
                 await self._pass(self.there, self.seconds)
-                answer = await asking
+                try:
+                    answer = await asking
+                except ApiError:  # is an answer, too
+                    await self._pass(self.back, self.seconds_back)
+                    raise
                 await self._pass(self.back, self.seconds_back)
                 return answer
         except TimeoutError as error:
