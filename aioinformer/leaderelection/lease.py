@@ -77,12 +77,16 @@ class LeaseLock:
         self._metadata = {"name": name, "namespace": namespace}
         self._labels = dict(labels)
         self._wall = wall
+        self._shown = self._stamp = 0
         self._lease: Spec | None = None
         self.key = f"{namespace}/{name}"
 
     def now(self) -> str:
-        """The time as a Lease has it."""
-        return datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        """The time as a Lease has it. While the clock stands still it goes on: others look for a change."""
+        shown = int(self._wall() * 1_000_000)
+        self._stamp = self._stamp + 1 if shown == self._shown else shown
+        self._shown = shown
+        return datetime.fromtimestamp(self._stamp / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     async def read(self) -> Spec | None:
         """The spec as it is now; None if there is no such Lease."""

@@ -160,6 +160,27 @@ async def test_c87_the_holders_clock_decides_nothing(world: Simulation) -> None:
 
 
 @simulated
+async def test_c87_a_clock_that_stands_still_or_is_set_back_decides_nothing(world: Simulation) -> None:
+    """Each renewal is a change that the others see; and once the clock is right again the Lease says so."""
+    offset = 0.0
+    one, two = (Candidate(world, name, wall=lambda: 1_750_000_000.0 + offset) for name in ("one", "two"))
+    never_two(world, [one, two])
+    first = asyncio.create_task(one.campaign())
+    await world.eventually(lambda: one.leads, every=0.1)
+    second = asyncio.create_task(two.campaign())
+    await asyncio.sleep(120)
+    assert (one.leads, one.terms, two.leads) == (True, [], False)
+    offset = 3600.0
+    await asyncio.sleep(5)
+    assert spec(world)["renewTime"].startswith("2025-06-15T16:06:40")
+    offset = -1.0
+    await asyncio.sleep(60)
+    assert spec(world)["renewTime"].startswith("2025-06-15T15:06:39")
+    assert (one.leads, one.terms, two.leads) == (True, [], False)
+    await finish(first, second)
+
+
+@simulated
 async def test_c88_a_lease_of_nobody_is_taken_at_once(world: Simulation) -> None:
     world.server.create("coordination.k8s.io/v1", "leases", {"metadata": {"name": "operator"}, "spec": {}})
     one = Candidate(world, "one")

@@ -79,9 +79,8 @@ class Candidate:
             "default",
             name,
             on_new_leader=self.leaders.append,
-            wall=lambda: 1_750_000_000.0 + world.now,
             random=world.random,
-            **options,
+            **{"wall": lambda: 1_750_000_000.0 + world.now, **options},
         )
         self.leads = False
         self.terms: list[tuple[float, float]] = []
