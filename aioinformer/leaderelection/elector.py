@@ -27,7 +27,7 @@ from ..errors import (
     said,
 )
 from ..resources import Resource
-from ..tasks import finish, within
+from ..tasks import finish, with_grace, within
 from .lease import NOBODY, LeaseLock, Record, Spec
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class LeaderElector:
         Nothing helps against a body that ignores its cancellation, or an event loop that stands still; but
         ``require_leadership`` right before a write that must not be late finds that out.
 
-    Cancellation: the body ends first, then the Lease is given back.
+    Cancellation: the body ends first, then the Lease is given back, also where one is cancelled once more meanwhile.
 
     Args:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
@@ -233,7 +233,7 @@ class LeaderElector:
         except BaseException:
             try:
                 if self._asked and self._release:  # the answer may be missing, not the Lease
-                    await self._give_back()
+                    await with_grace(self._renew_deadline, self._give_back())
             finally:
                 self._body = None
             raise
@@ -253,9 +253,11 @@ class LeaderElector:
         self._leaving = True
         is_ours = lost is not None and body.uncancel() <= self._cancelling
         try:
-            await finish(renewing)
-            if lost is None and self._release:
-                await self._give_back()
+            try:
+                await finish(renewing)
+            finally:
+                if lost is None and self._release:
+                    await with_grace(self._renew_deadline, self._give_back())
         finally:
             self._expiry.cancel()
             self._body = None
@@ -317,6 +319,7 @@ class LeaderElector:
             self._lose(f"{record.holder} holds it")
             return False
         elif record.holder and self._seen_at + record.duration > started:
+            self._asked = False  # what was asked for has come to nothing
             return False
         try:
             return await self._write(lock.create if spec is None else lock.update, acquired, transitions)

@@ -515,6 +515,38 @@ async def test_cancelled_while_it_asks_it_leaves_no_lease_behind(world: Simulati
     assert spec(world)["holderIdentity"] == ""
 
 
+@simulated
+async def test_who_has_lost_a_race_long_ago_has_nothing_to_give_back(world: Simulation) -> None:
+    """So that it ends at once, also where nobody answers."""
+    candidates = [Candidate(world, name) for name in ("one", "two", "three")]
+    tasks = {each: asyncio.create_task(each.campaign()) for each in candidates}
+    await asyncio.sleep(60)
+    assert verbs(world).count("create") == 3
+    losers = [each for each in candidates if not each.leads]
+    for each in losers:
+        each.link.there = False
+    began = world.now
+    await finish(*(tasks.pop(each) for each in losers))
+    assert world.now == began
+    await finish(*tasks.values())
+
+
+@simulated
+async def test_one_more_cancelling_does_not_leave_the_lease_behind(world: Simulation) -> None:
+    """Wherever in its leaving that comes."""
+    for step in range(20):
+        one = Candidate(world, "one")
+        task = asyncio.create_task(one.campaign())
+        await world.eventually(lambda one=one: one.leads, within=20, every=0.1)  # type: ignore[misc]
+        await asyncio.sleep(2 + world.random.random())
+        task.cancel()
+        await asyncio.sleep(0.002 * step)
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+        assert spec(world)["holderIdentity"] == ""
+
+
 async def _get_anyway(one: Candidate, get: Any, *args: Any, **kwargs: Any) -> Any:
     back, one.link.back = one.link.back, True
     try:
