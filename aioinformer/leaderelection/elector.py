@@ -46,8 +46,9 @@ class LeaderElectorState:
         identity: Who this is.
         is_leader: Whether this one leads, for certain.
         leader: Who was last seen to hold the Lease; ``""`` for nobody.
-        transitions: How often the Lease had changed hands by then. Of two leaders the later one has the higher
-            number, so that whoever is given it can turn down what comes too late.
+        transitions: How often the Lease had changed hands by then; for who leads or is being cancelled, when it began
+            to lead. Of two leaders the later one has the higher number, so that whoever is given it can turn down what
+            comes too late.
         renewed_seconds: Seconds since the last renewal that counts was sent; None for one that never led.
         last_error: Why the last try failed; None if it did not.
     """
@@ -151,6 +152,7 @@ class LeaderElector:
         self._seen: Spec | None = None
         self._seen_at = 0.0
         self._record = NOBODY
+        self._term: int | None = None
         self._told: str | None = None
         self._last_error: Exception | None = None
 
@@ -181,13 +183,13 @@ class LeaderElector:
     @property
     def state(self) -> LeaderElectorState:
         """What it is doing; in any thread."""
-        renewed = self._renewed
+        renewed, term = self._renewed, self._term
         return LeaderElectorState(
             lease=self._lock.key,
             identity=self.identity,
             is_leader=self.is_leader,
             leader=self._record.holder,
-            transitions=self._record.transitions,
+            transitions=self._record.transitions if term is None else term,
             renewed_seconds=None if renewed is None else self._now() - renewed,
             last_error=self._last_error,
         )
@@ -237,6 +239,7 @@ class LeaderElector:
             finally:
                 self._body = None
             raise
+        self._term = self._record.transitions
         self._cancelling = body.cancelling()
         self._set_expiry()
         self._renewing = asyncio.create_task(self._renew(), name=f"{self!r} renewing")
@@ -260,7 +263,7 @@ class LeaderElector:
                     await with_grace(self._renew_deadline, self._give_back())
         finally:
             self._expiry.cancel()
-            self._body = None
+            self._body = self._term = None
         if lost is not None:
             self._note_overrun()
             if kind is None or (is_ours and issubclass(kind, asyncio.CancelledError)):

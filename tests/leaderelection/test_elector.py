@@ -348,6 +348,30 @@ async def test_who_finds_another_leader_leaves_at_once(world: Simulation) -> Non
 
 
 @simulated
+async def test_transitions_are_those_of_ones_own_term_until_it_is_left(world: Simulation) -> None:
+    """Also in the clean-up of who has found another leader: its late writes must not look like the other's."""
+    one = Candidate(world, "one")
+    seen: list[tuple[str, int]] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(1e9)
+        finally:
+            seen.append((one.elector.state.leader, one.elector.state.transitions))
+
+    async with one.elector:
+        pass
+    task = asyncio.create_task(one.elector.run(work))
+    await world.eventually(lambda: one.elector.is_leader, every=0.1)
+    taken = {"spec": {"holderIdentity": "thief", "leaseTransitions": 2}}
+    world.server.patch("coordination.k8s.io/v1", "leases", "operator", taken)
+    with pytest.raises(LeadershipLostError):
+        await task
+    assert seen == [("thief", 1)]
+    assert one.elector.state.transitions == 2
+
+
+@simulated
 async def test_the_body_decides_how_it_ends(world: Simulation) -> None:
     elector = Candidate(world, "one").elector
     assert await elector.run(lambda: asyncio.sleep(3, "done")) == "done"
