@@ -126,6 +126,8 @@ class EventRecorder(Running):
         require_seconds("flush_timeout", flush_timeout)
         _require_name("controller", controller)
         require_qualified_name("controller", controller)
+        if instance is not None:
+            require_text("instance", instance)
         self.controller = controller
         self.instance = (instance or f"{controller.rpartition('/')[2]}-{socket.gethostname()}")[:LONGEST_NAME]
         self._events = Resource(client, "events.k8s.io/v1", "events", dict, kind="Event")

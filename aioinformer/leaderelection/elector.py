@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from inspect import isawaitable
 from random import Random
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -26,6 +27,7 @@ from ..errors import (
     TransportError,
     said,
 )
+from ..handlers import callable_name, require_plain
 from ..resources import Resource
 from ..tasks import finish, with_grace, within
 from .lease import NOBODY, LeaseLock, Record, Spec
@@ -134,6 +136,7 @@ class LeaderElector:
         require_namespace("namespace", namespace)
         if on_new_leader is not None:
             require_callable("on_new_leader", on_new_leader)
+            require_plain("on_new_leader", on_new_leader)
         self.identity = identity if identity is not None else f"{socket.gethostname()}_{uuid.uuid4()}"
         require_text("identity", self.identity)
         if not self.identity:
@@ -215,10 +218,14 @@ class LeaderElector:
         Raises:
             LeadershipLostError: The leadership was lost; the work has ended.
             AlreadyStartedError: This elector is entered already.
-            ConfigError: The client's configuration cannot work.
+            ConfigError: The client's configuration cannot work; or the work is no function, or not async.
         """
+        require_callable("work", work)
         async with self:
-            return await work()
+            doing = work()
+            if not isawaitable(doing):
+                raise ConfigError(f"work must be an async function, and {callable_name(work)} is a plain one")
+            return await doing
 
     async def __aenter__(self) -> Self:
         if self._body is not None:

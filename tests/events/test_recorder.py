@@ -426,6 +426,8 @@ async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
     for name in ("", "my controller", "a/b/c", "example.com/", "Example.com/a", "a" * 64):
         with pytest.raises(ConfigError, match="controller must"):
             EventRecorder(world.client, name)
+    with pytest.raises(ConfigError, match="instance must be a string"):
+        EventRecorder(world.client, CONTROLLER, 5)  # type: ignore[arg-type]
     assert repr(subject) == f"<EventRecorder {CONTROLLER}>"
 
 

@@ -348,6 +348,17 @@ async def test_who_finds_another_leader_leaves_at_once(world: Simulation) -> Non
 
 
 @simulated
+async def test_what_is_no_work_is_told_so(world: Simulation) -> None:
+    elector = Candidate(world, "one").elector
+    with pytest.raises(ConfigError, match="work must be a function, not None"):
+        await elector.run(None)  # type: ignore[arg-type]
+    assert verbs(world) == []
+    with pytest.raises(ConfigError, match=r"work must be an async function, and .*<lambda> is a plain one"):
+        await elector.run(lambda: None)  # type: ignore[arg-type, return-value]
+    assert spec(world)["holderIdentity"] == ""
+
+
+@simulated
 async def test_transitions_are_those_of_ones_own_term_until_it_is_left(world: Simulation) -> None:
     """Also in the clean-up of who has found another leader: its late writes must not look like the other's."""
     one = Candidate(world, "one")
@@ -607,6 +618,10 @@ async def test_a_callback_that_raises_is_nobodys_end(world: Simulation) -> None:
         assert repr(elector) == "<LeaderElector default/operator as one>"
 
 
+async def tell_later(leader: str) -> None:
+    raise AssertionError("nobody would wait for it")
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -616,6 +631,7 @@ async def test_a_callback_that_raises_is_nobodys_end(world: Simulation) -> None:
         {"lease_duration": float("inf")},
         {"identity": ""},
         {"on_new_leader": "print"},
+        {"on_new_leader": tell_later},
         {"name": "Bad Name"},
         {"name": ""},
         {"namespace": ""},
