@@ -38,6 +38,9 @@ R = TypeVar("R")
 
 JITTER_FACTOR = 1.2
 
+WARN_EVERY = 300.0
+"""Seconds after which the same failure is a warning once more."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectorState:
@@ -158,6 +161,7 @@ class LeaderElector:
         self._term: int | None = None
         self._told: str | None = None
         self._last_error: Exception | None = None
+        self._next_warning = 0.0
 
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
@@ -300,9 +304,7 @@ class LeaderElector:
         try:
             holds = await self._take_or_renew()
         except (ApiError, TransportError, DecodeError) as error:
-            news = type(error) is not type(self._last_error)
-            logger.log(logging.WARNING if news else logging.DEBUG, "%s: %s", self, error)
-            self._last_error = error
+            self._note_failure(error)
             return False
         self._last_error = None
         self._tell()
@@ -353,6 +355,15 @@ class LeaderElector:
         """Note what the Lease says; the time only if it says something new."""
         if spec != self._seen:
             self._seen, self._seen_at, self._record = spec, self._now(), Record.of(spec)
+
+    def _note_failure(self, error: Exception) -> None:
+        """Warn of a failure of another kind, and now and then of the same: nobody may be leading."""
+        now = self._now()
+        is_due = type(error) is not type(self._last_error) or now >= self._next_warning
+        if is_due:
+            self._next_warning = now + WARN_EVERY
+        logger.log(logging.WARNING if is_due else logging.DEBUG, "%s: %s", self, error)
+        self._last_error = error
 
     def _tell(self) -> None:
         holder = self._record.holder

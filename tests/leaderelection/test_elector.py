@@ -20,6 +20,7 @@ from aioinformer import (
     LeaderElector,
     LeadershipLostError,
 )
+from aioinformer.leaderelection.elector import WARN_EVERY
 from aioinformer.tasks import finish
 from aioinformer.testing import Simulation, simulate
 
@@ -465,6 +466,20 @@ async def test_refused_it_goes_on_asking_and_says_why(world: Simulation) -> None
     rule.remove()
     await world.eventually(lambda: one.leads, within=5, every=0.1)
     assert one.elector.state.last_error is None
+    await finish(task)
+
+
+@simulated
+async def test_a_namespace_that_is_not_there_is_warned_of_again(world: Simulation) -> None:
+    elector = LeaderElector(world.client, "operator", "nowhere", "one", random=world.random)
+    task = asyncio.create_task(elector.run(lambda: asyncio.sleep(1e9)))
+    await asyncio.sleep(2 * WARN_EVERY + 60)
+    warnings = [str(entry) for entry in world.history if " WARNING " in str(entry)]
+    assert len(warnings) == 3
+    assert all('namespaces "nowhere" not found' in each for each in warnings)
+    assert not elector.is_leader
+    world.server.create("v1", "namespaces", {"metadata": {"name": "nowhere"}})
+    await world.eventually(lambda: elector.is_leader, within=5, every=0.1)
     await finish(task)
 
 
