@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -24,21 +21,7 @@ from aioinformer.leaderelection.elector import WARN_EVERY
 from aioinformer.tasks import finish
 from aioinformer.testing import Simulation, simulate
 
-from .world import LEASE, Candidate, never_two, spec
-
-
-def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
-    """Turns a scenario into a test."""
-
-    def test() -> None:
-        simulate(scenario, seed=1, shrink=False)
-
-    test.__name__, test.__doc__ = getattr(scenario, "__name__", ""), scenario.__doc__
-    return test
-
-
-def verbs(world: Simulation) -> list[str]:
-    return [request.verb for request in world.server.requests if request.resource == "leases"]
+from .world import LEASE, Candidate, never_two, simulated, spec, verbs
 
 
 @simulated
@@ -82,49 +65,6 @@ async def test_c89_renewing_is_one_update_each_two_seconds(world: Simulation) ->
         assert world.server.get(*LEASE)["metadata"]["labels"] == {"a": "b"}
         await asyncio.sleep(2)
         assert verbs(world)[15:] == ["update"]
-
-
-@simulated
-async def test_c90_left_it_is_given_back_and_the_next_need_not_wait(world: Simulation) -> None:
-    one, two = Candidate(world, "one"), Candidate(world, "two")
-    async with one.elector:
-        waiting = asyncio.create_task(two.campaign())
-        await asyncio.sleep(60)
-        assert not two.leads
-        before = spec(world)
-    said = spec(world)
-    assert (said["holderIdentity"], said["leaseDurationSeconds"], said["leaseTransitions"]) == ("", 1, 0)
-    left = world.now
-    await world.eventually(lambda: two.leads, within=4.5, every=0.1)
-    said = spec(world)
-    assert (said["holderIdentity"], said["leaseTransitions"]) == ("two", 1)
-    assert said["acquireTime"] > before["renewTime"]
-    assert world.now - left < 4.5
-    assert two.leaders == ["one", "two"]
-    await finish(waiting)
-
-
-@simulated
-async def test_c90_giving_back_goes_on_after_a_conflict(world: Simulation) -> None:
-    one = Candidate(world, "one")
-    async with one.elector:
-        failing = world.server.faults.fail(409, verb="update", resource="leases", times=3)
-    assert spec(world)["holderIdentity"] == ""
-    failing.remove()
-
-
-@simulated
-async def test_not_given_back_it_expires(world: Simulation) -> None:
-    one, two = Candidate(world, "one", release=False), Candidate(world, "two")
-    async with one.elector:
-        waiting = asyncio.create_task(two.campaign())
-        await asyncio.sleep(30)
-    left = world.now
-    assert spec(world)["holderIdentity"] == "one"
-    await world.eventually(lambda: two.leads, within=30, every=0.1)
-    assert 13 <= world.now - left <= 15 + 2 * 4.5
-    assert spec(world)["leaseTransitions"] == 1
-    await finish(waiting)
 
 
 @simulated
@@ -496,44 +436,6 @@ async def test_a_client_that_is_closed_is_the_end(world: Simulation) -> None:
             raise AssertionError("it cannot lead")
 
 
-@simulated
-async def test_what_prevents_giving_back_is_not_how_it_ends(world: Simulation) -> None:
-    client = world.new_client()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(1), LeaderElector(client, "operator", "default", "one"):
-            await client.close()
-            await asyncio.sleep(1e9)
-
-
-@simulated
-async def test_given_back_where_nobody_answers(world: Simulation) -> None:
-    one = Candidate(world, "one")
-    async with one.elector:
-        one.link.there = False
-    (warning,) = [str(entry) for entry in world.history if " WARNING " in str(entry)]
-    assert re.search("could not be given back, it has to expire: .*no answer within 5 s", warning)
-
-
-@simulated
-async def test_a_request_that_swallows_its_cancelling_is_the_last(world: Simulation) -> None:
-    one = Candidate(world, "one")
-    send = one.link.send
-
-    async def send_anyway(*args: Any, **kwargs: Any) -> bytes:
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(1)
-        return await send(*args, **kwargs)
-
-    async def work() -> None:
-        one.link.send = send_anyway  # type: ignore[method-assign]
-        await asyncio.sleep(2.5)  # until it renews
-
-    leading = asyncio.create_task(one.elector.run(work))
-    await asyncio.wait({leading}, timeout=60)
-    assert leading.done()
-    assert spec(world)["holderIdentity"] == ""
-
-
 def test_its_state_may_be_read_in_any_thread_and_after_the_loops_end() -> None:
     electors: list[LeaderElector] = []
 
@@ -547,62 +449,6 @@ def test_its_state_may_be_read_in_any_thread_and_after_the_loops_end() -> None:
     simulate(scenario, seed=1, shrink=False)
     state = electors[0].state
     assert (state.is_leader, state.renewed_seconds is not None) == (False, True)
-
-
-@simulated
-async def test_cancelled_while_it_asks_it_leaves_no_lease_behind(world: Simulation) -> None:
-    """The answer is missing, not the Lease."""
-    one = Candidate(world, "one")
-    one.link.back = False
-    original = one.link.get
-    one.link.get = lambda *args, **kwargs: _get_anyway(one, original, *args, **kwargs)  # type: ignore[method-assign]
-    task = asyncio.create_task(one.campaign())
-    await world.eventually(lambda: "create" in verbs(world), every=0.01)
-    await asyncio.sleep(0.5)
-    assert spec(world)["holderIdentity"] == "one"
-    one.link.back = True
-    await finish(task)
-    assert spec(world)["holderIdentity"] == ""
-
-
-@simulated
-async def test_who_has_lost_a_race_long_ago_has_nothing_to_give_back(world: Simulation) -> None:
-    """So that it ends at once, also where nobody answers."""
-    candidates = [Candidate(world, name) for name in ("one", "two", "three")]
-    tasks = {each: asyncio.create_task(each.campaign()) for each in candidates}
-    await asyncio.sleep(60)
-    assert verbs(world).count("create") == 3
-    losers = [each for each in candidates if not each.leads]
-    for each in losers:
-        each.link.there = False
-    began = world.now
-    await finish(*(tasks.pop(each) for each in losers))
-    assert world.now == began
-    await finish(*tasks.values())
-
-
-@simulated
-async def test_one_more_cancelling_does_not_leave_the_lease_behind(world: Simulation) -> None:
-    """Wherever in its leaving that comes."""
-    for step in range(20):
-        one = Candidate(world, "one")
-        task = asyncio.create_task(one.campaign())
-        await world.eventually(lambda one=one: one.leads, within=20, every=0.1)  # type: ignore[misc]
-        await asyncio.sleep(2 + world.random.random())
-        task.cancel()
-        await asyncio.sleep(0.002 * step)
-        task.cancel()
-        await asyncio.wait({task})
-        assert task.cancelled()
-        assert spec(world)["holderIdentity"] == ""
-
-
-async def _get_anyway(one: Candidate, get: Any, *args: Any, **kwargs: Any) -> Any:
-    back, one.link.back = one.link.back, True
-    try:
-        return await get(*args, **kwargs)
-    finally:
-        one.link.back = back
 
 
 @simulated

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from aioinformer import ApiError, Client, LeaderElector, LeadershipLostError, Transport, TransportError
 from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
-from aioinformer.testing import Simulation
+from aioinformer.testing import Simulation, simulate
 
 from ..transports import Forwarding
 
@@ -127,3 +127,18 @@ def spec(world: Simulation) -> dict[str, Any]:
     """What the Lease says."""
     found: dict[str, Any] = world.server.get(*LEASE)["spec"]
     return found
+
+
+def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
+    """Turns a scenario into a test."""
+
+    def test() -> None:
+        simulate(scenario, seed=1, shrink=False)
+
+    test.__name__, test.__doc__ = getattr(scenario, "__name__", ""), scenario.__doc__
+    return test
+
+
+def verbs(world: Simulation) -> list[str]:
+    """What was asked about Leases."""
+    return [request.verb for request in world.server.requests if request.resource == "leases"]
