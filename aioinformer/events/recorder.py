@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import time
 from collections.abc import Callable
@@ -42,6 +43,8 @@ QUEUE_LIMIT = 1000
 MOST_TRIES = 12
 RETRY_PAUSE = 10.0
 RETRY_JITTER = 0.25
+OTHERS_SHARE = 0.01
+"""Of the pause after a failure, what no other event is sent in: a server in trouble is not asked for each in a row."""
 LONGEST_NAME = 128
 LONGEST_NOTE = 1024
 
@@ -140,6 +143,8 @@ class EventRecorder(Running):
         self._news = asyncio.Event()
         self._stamp = 0
         self._told: set[int] = set()
+        self._resume_at = 0.0
+        self._retry_pause = RETRY_PAUSE
         self._is_running = self._is_flushed = False
         self._recorded = self._sent = 0
         self._over_budget = self._overflowed = self._refused = self._given_up = 0
@@ -276,19 +281,31 @@ class EventRecorder(Running):
             if loop.time() >= tidy_at:
                 self._cache.tidy(loop.time(), self._queue_limit)
                 tidy_at = loop.time() + FINISH_TIME
-            if self._cache.queue:
-                await asyncio.sleep(await self._send(next(iter(self._cache.queue))))
-            else:
-                self._news.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout_at(tidy_at):
-                        await self._news.wait()
+            self._news.clear()
+            due_at = await self._send_next()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(min(tidy_at, due_at)):
+                    await self._news.wait()
 
-    async def _send(self, series: Series) -> float:
-        """Tell the server of an event. Where that fails, it is its turn again after all others, and after a while.
+    async def _send_next(self) -> float:
+        """Send what is due first, if it is.
 
         Returns:
-            Seconds to wait before anything else is sent.
+            When that was or will be, in the loop's time; infinity if nothing waits.
+        """
+        series = self._cache.first()
+        if series is None:
+            return math.inf
+        due_at = max(series.not_before, self._resume_at)
+        if due_at <= asyncio.get_running_loop().time():
+            await self._send(series)
+        return due_at
+
+    async def _send(self, series: Series) -> None:
+        """Tell the server of an event. Where that fails, it is its turn again after a while.
+
+        The others wait as long where the server cannot be reached, for as long as it asks for where it does, and else
+        a moment.
         """
         try:
             await self._tell(series)
@@ -307,10 +324,13 @@ class EventRecorder(Running):
                 logger.error("%s: an event was given up after %d tries: %s", self, MOST_TRIES, said(error))
             else:
                 logger.debug("%s: an event was not sent: %s", self, said(error))
-                self._cache.queue[series] = self._cache.queue.pop(series, None)
-                pause = RETRY_PAUSE * (1.0 + RETRY_JITTER * self._random.random())
-                return max(pause, getattr(error, "retry_after", None) or 0.0)
-        return 0.0
+                now = asyncio.get_running_loop().time()
+                pause = self._retry_pause * (1.0 + RETRY_JITTER * self._random.random())
+                others = pause
+                if isinstance(error, ApiError):
+                    others = error.retry_after or OTHERS_SHARE * pause
+                series.not_before = now + max(pause, others)
+                self._resume_at = now + others
 
     async def _tell(self, series: Series) -> None:
         """One try."""
@@ -357,16 +377,21 @@ class EventRecorder(Running):
             return
         self._is_flushed = True
         self._cache.finish()
+        self._resume_at, self._retry_pause = 0.0, min(RETRY_PAUSE, self._flush_timeout / MOST_TRIES)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._flush_timeout
+        why = "they took too long"
         try:
-            async with asyncio.timeout(self._flush_timeout):
-                while queued := list(self._cache.queue):  # one that fails costs no other its try
-                    pauses = [await self._send(series) for series in queued]
-                    await asyncio.sleep(max(pauses))
-        except (TimeoutError, ClientClosedError) as error:
-            why = said(error) if isinstance(error, ClientClosedError) else "they took too long"
-            logger.warning("%s: %d events were not sent: %s", self, len(self._cache.queue), why)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    while (due_at := await self._send_next()) < deadline:  # noqa: ASYNC110 - nobody records any more
+                        await asyncio.sleep(due_at - loop.time())
+        except ClientClosedError as error:
+            why = said(error)
         finally:
-            self._given_up += len(self._cache.queue)
+            if left := len(self._cache.queue):
+                logger.warning("%s: %d events were not sent: %s", self, left, why)
+            self._given_up += left
             self._cache.queue.clear()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 FINISH_TIME = 360.0
@@ -46,6 +47,7 @@ class Series:
         refreshed: When the server was told last, in the loop's time.
         is_asked: Whether the server was asked to create it.
         tries: How often telling has failed since.
+        not_before: When the server may be told again after that, in the loop's time.
         is_over: Whether it is forgotten once it was told.
     """
 
@@ -58,6 +60,7 @@ class Series:
     refreshed: float = 0.0
     is_asked: bool = False
     tries: int = 0
+    not_before: float = 0.0
     is_over: bool = False
 
     def body(self) -> dict[str, Any]:
@@ -120,8 +123,14 @@ class SeriesCache:
                 series.is_over = is_over
                 self.queue[series] = None
 
+    def first(self) -> Series | None:
+        """What is to be told first: of those that wait, what has never failed, in order, and then the others."""
+        return min(self.queue, key=attrgetter("not_before"), default=None)
+
     def finish(self) -> None:
-        """Queue all that the server does not know yet."""
+        """Queue all that the server does not know yet, to be told at once."""
         for series in self.known.values():
             if series.count > series.told:
                 self.queue[series] = None
+        for series in self.queue:
+            series.not_before = 0.0

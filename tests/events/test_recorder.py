@@ -285,6 +285,44 @@ async def test_servers_trouble_is_tried_again_and_others_go_first(world: Simulat
         assert [event["reason"] for event in by_version] == ["Two", "One"]
 
 
+def in_namespaces(world: Simulation, **count: int) -> list[dict[str, str]]:
+    """Pods to tell of, so many of each namespace."""
+    for name in count:
+        world.server.create("v1", "namespaces", {"metadata": {"name": name}})
+    return [
+        {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": f"p{number}"}
+        for namespace in count
+        for number in range(count[namespace])
+    ]
+
+
+@simulated
+async def test_events_that_fail_do_not_hold_up_others(world: Simulation) -> None:
+    pods = in_namespaces(world, bad=30, good=1)
+    world.server.faults.fail(500, times=None, verb="create", matching=lambda each: each.namespace == "bad")
+    async with recorder(world) as subject:
+        for pod in pods[:-1]:
+            subject.event(pod, "Normal", "One", "")
+        await asyncio.sleep(60)
+        tries = verbs(world).count("create")
+        assert 30 * 4 <= tries <= 30 * 6
+        for number in range(20):
+            subject.event(pods[-1], "Normal", f"Reason{number}", "")
+            await world.eventually(lambda: len(events(world)) == number + 1, within=0.5, every=0.01)  # noqa: B023
+        await asyncio.sleep(120)
+        assert (subject.state.given_up, subject.state.queued) == (30, 0)
+
+
+@simulated
+async def test_a_server_in_trouble_is_not_asked_for_each_in_a_row(world: Simulation) -> None:
+    world.server.faults.fail(503, times=None, verb="create", resource="events.events.k8s.io")
+    async with recorder(world, refill=0, flush_timeout=1) as subject:
+        for number in range(1000):
+            subject.event(about(), "Normal", f"Reason{number}", "")
+        await asyncio.sleep(60)
+        assert 400 < verbs(world).count("create") < 600
+
+
 @simulated
 async def test_what_is_refused_is_told_once(world: Simulation) -> None:
     rule = world.server.forbid("create", "events.events.k8s.io")
@@ -338,15 +376,32 @@ async def test_leaving_does_not_wait_for_ever(world: Simulation) -> None:
 
 @simulated
 async def test_leaving_one_that_fails_costs_no_other_its_try(world: Simulation) -> None:
-    for name in ("bad", "good"):
-        world.server.create("v1", "namespaces", {"metadata": {"name": name}})
+    pods = in_namespaces(world, bad=20, good=20)
     world.server.faults.fail(500, times=None, verb="create", matching=lambda each: each.namespace == "bad")
     async with recorder(world) as subject:
-        for namespace, count in (("bad", 1), ("good", 20)):
-            for number in range(count):
-                pod = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": f"p{number}"}
-                subject.event(pod, "Normal", "One", "")
-    assert (subject.state.sent, subject.state.given_up) == (20, 1)
+        for pod in pods:
+            subject.event(pod, "Normal", "One", "")
+    assert (subject.state.sent, subject.state.given_up) == (20, 20)
+
+
+@simulated
+async def test_leaving_tries_again_while_there_is_time(world: Simulation) -> None:
+    for status, retry_after in ((503, None), (429, 1)):
+        world.server.faults.fail(
+            status, verb="create", resource="events.events.k8s.io", retry_after=retry_after
+        )
+        async with recorder(world) as subject:
+            subject.event(about(), "Normal", "One", "")
+            began = world.now
+        assert (subject.state.sent, subject.state.given_up) == (1, 0)
+        assert world.now - began < 1.5
+    # Where there is none it does not wait in vain.
+    world.server.faults.fail(429, verb="create", resource="events.events.k8s.io", retry_after=6)
+    async with recorder(world) as subject:
+        subject.event(about(), "Normal", "One", "")
+        began = world.now
+    assert (subject.state.sent, subject.state.given_up) == (0, 1)
+    assert world.now - began < 0.5
 
 
 @simulated
