@@ -237,7 +237,8 @@ class EventRecorder(Running):
         try:
             await super().__aexit__(kind, error, traceback)
         finally:
-            await self._flush()  # cancelled before it began, the task has sent nothing
+            if not self._is_running:  # cancelled before it began, the task has sent nothing
+                await self._flush()
 
     # -- recording -----------------------------------------------------------------------------------------
 

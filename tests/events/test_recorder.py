@@ -19,6 +19,7 @@ from aioinformer import (
 )
 from aioinformer.events.series import FINISH_TIME, REFRESH_TIME
 from aioinformer.listwatch.transport import READ_TIMEOUT
+from aioinformer.tasks import finish
 from aioinformer.testing import Simulation, simulate
 
 from ..leaderelection.world import Link
@@ -415,6 +416,27 @@ async def test_it_runs_once(world: Simulation) -> None:
     assert (subject.state.sent, subject.state.given_up, subject.state.queued) == (1, 1, 0)
     with pytest.raises(AlreadyStartedError):
         await subject.run()
+
+
+@simulated
+async def test_starting_it_again_does_not_end_it(world: Simulation) -> None:
+    subject = recorder(world)
+    running = asyncio.create_task(subject.run())
+    await asyncio.sleep(1)
+    with pytest.raises(AlreadyStartedError):
+        async with subject:
+            await asyncio.sleep(1)
+    subject.event(about(), "Normal", "One", "")
+    await idle(subject)
+    assert (subject.state.sent, subject.state.given_up) == (1, 0)
+    await finish(running)
+
+
+@simulated
+async def test_left_before_it_began_it_sends_what_waits(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        subject.event(about(), "Normal", "One", "")
+    assert (subject.state.sent, subject.state.given_up) == (1, 0)
 
 
 @simulated
