@@ -202,11 +202,11 @@ class EventRecorder(Running):
         series = self._cache.again(key, now, _micro_time(stamp))
         if series is not None and (series.told != 1 or series in self._cache.queue):
             return  # it is counted, and written with the rest
-        is_over_budget = self._budget is not None and not self._budget.take((type, key.regarding), now)
-        if len(self._cache.queue) >= self._queue_limit or is_over_budget:
-            if series is None:  # else it is counted, and written when the series ends
-                self._over_budget += is_over_budget
-                self._overflowed += not is_over_budget
+        is_full = len(self._cache.queue) >= self._queue_limit
+        if is_full or (self._budget is not None and not self._budget.take((type, key.regarding), now)):
+            if series is None:  # else it is counted, and written when the series ends or is refreshed
+                self._overflowed += is_full
+                self._over_budget += not is_full
             return
         if series is None:
             event = self._event(stamp, type, reason, action or reason, note, regarding, other)

@@ -113,7 +113,7 @@ class SeriesCache:
         """
         for series in list(self.known.values()):
             is_over = now - series.heard >= FINISH_TIME
-            is_due = is_over or (series.told > 1 and now - series.refreshed >= REFRESH_TIME)
+            is_due = is_over or now - series.refreshed >= REFRESH_TIME
             has_room = series in self.queue or len(self.queue) < limit
             if is_over and series.count <= series.told:
                 series.is_over = True

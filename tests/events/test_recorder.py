@@ -154,6 +154,18 @@ async def test_a_series_that_goes_on_is_refreshed_before_it_expires(world: Simul
 
 
 @simulated
+async def test_a_series_without_a_budget_is_refreshed_as_any_other(world: Simulation) -> None:
+    """Its second event found none."""
+    async with recorder(world, burst=1, refill=1e6) as subject:
+        for _ in range(75):
+            subject.event(about(), "Normal", "Beat", "")
+            await asyncio.sleep(60)
+        assert verbs(world) == ["create", "patch", "patch"]
+        (event,) = events(world)
+        assert 66 <= event["series"]["count"] <= 74
+
+
+@simulated
 async def test_those_that_wait_are_one(world: Simulation) -> None:
     """Recorded before it runs, or faster than the server takes them."""
     subject = recorder(world)
