@@ -197,9 +197,9 @@ class EventRecorder(Running):
         if self._is_flushed:  # it was left: nobody sends any more
             self._given_up += 1
             return
-        now, stamp = asyncio.get_running_loop().time(), self._next_stamp()
+        now, micros = asyncio.get_running_loop().time(), int(self._wall() * 1_000_000)
         key = EventKey(type, reason, action or reason, _identity(regarding), _identity(other or {}))
-        series = self._cache.again(key, now, _micro_time(stamp))
+        series = self._cache.again(key, now, _micro_time(micros))
         if series is not None and (series.told != 1 or series in self._cache.queue):
             return  # it is counted, and written with the rest
         is_full = len(self._cache.queue) >= self._queue_limit
@@ -209,8 +209,8 @@ class EventRecorder(Running):
                 self._over_budget += not is_full
             return
         if series is None:
-            event = self._event(stamp, type, reason, action or reason, note, regarding, other)
-            self._cache.add(Series(key, event, now, _micro_time(stamp)))
+            event = self._event(micros, type, reason, action or reason, note, regarding, other)
+            self._cache.add(Series(key, event, now, event["eventTime"]))
         else:
             self._cache.queue[series] = None
         self._news.set()
@@ -244,7 +244,7 @@ class EventRecorder(Running):
 
     def _event(
         self,
-        stamp: int,
+        micros: int,
         type: str,
         reason: str,
         action: str,
@@ -252,12 +252,13 @@ class EventRecorder(Running):
         regarding: Reference,
         related: Reference | None,
     ) -> dict[str, Any]:
-        name = f"{regarding['name']}.{stamp * 1000:x}"
+        self._stamp = max(self._stamp + 1, micros)  # no two are the same, whatever the clock shows
+        name = f"{regarding['name']}.{self._stamp * 1000:x}"
         if not is_subdomain(name):
             name = f"{self._random.getrandbits(128):032x}"
         event = {
             "metadata": {"name": name, "namespace": regarding.get("namespace", "default")},
-            "eventTime": _micro_time(stamp),
+            "eventTime": _micro_time(micros),
             "type": type,
             "reason": reason,
             "action": action,
@@ -267,11 +268,6 @@ class EventRecorder(Running):
             "reportingInstance": self.instance,
         }
         return event if related is None else {**event, "related": related}
-
-    def _next_stamp(self) -> int:
-        """Microseconds of the wall clock; no two are the same, for names are made of them."""
-        self._stamp = max(self._stamp + 1, int(self._wall() * 1_000_000))
-        return self._stamp
 
     # -- sending -------------------------------------------------------------------------------------------
 
@@ -406,8 +402,8 @@ def _identity(reference: Reference) -> tuple[str, ...]:
     return tuple(f"{field}={value}" for field, value in reference.items() if field != "resourceVersion")
 
 
-def _micro_time(stamp: int) -> str:
-    seconds, micros = divmod(stamp, 1_000_000)
+def _micro_time(micros: int) -> str:
+    seconds, micros = divmod(micros, 1_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{micros:06d}Z"
 
 

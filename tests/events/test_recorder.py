@@ -38,14 +38,8 @@ def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[],
 
 
 def recorder(world: Simulation, **options: Any) -> EventRecorder:
-    return EventRecorder(
-        world.client,
-        CONTROLLER,
-        "one",
-        wall=lambda: 1_750_000_000.0 + world.now,
-        random=world.random,
-        **options,
-    )
+    options = {"wall": lambda: 1_750_000_000.0 + world.now, "random": world.random, **options}
+    return EventRecorder(world.client, CONTROLLER, "one", **options)
 
 
 def about(name: str = "a", version: str = "7", **fields: Any) -> KubeObject:
@@ -94,6 +88,24 @@ async def test_an_event_says_who_did_what_to_whom_and_when(world: Simulation) ->
     assert "series" not in event
     state = subject.state
     assert (state.recorded, state.sent, state.dropped, state.last_error) == (1, 1, 0, None)
+
+
+@simulated
+async def test_when_is_what_the_clock_shows_also_after_it_was_set_back(world: Simulation) -> None:
+    offset = 3600.0
+    async with recorder(world, wall=lambda: 1_750_000_000.0 + offset) as subject:
+        subject.event(about(), "Normal", "One", "")
+        offset = 0.0
+        for reason in ("Two", "Three", "Three"):
+            subject.event(about(), "Normal", reason, "")
+            await idle(subject)
+    shown = {event["reason"]: event for event in events(world)}
+    assert len({event["metadata"]["name"] for event in shown.values()}) == 3
+    assert [shown[reason]["eventTime"][:16] for reason in ("One", "Two")] == [
+        "2025-06-15T16:06",
+        "2025-06-15T15:06",
+    ]
+    assert shown["Three"]["series"]["lastObservedTime"] == shown["Three"]["eventTime"]
 
 
 @simulated
