@@ -132,7 +132,9 @@ class EventRecorder(Running):
         if instance is not None:
             require_text("instance", instance)
         self.controller = controller
-        self.instance = (instance or f"{controller.rpartition('/')[2]}-{socket.gethostname()}")[:LONGEST_NAME]
+        self.instance = _cut(
+            instance or f"{controller.rpartition('/')[2]}-{socket.gethostname()}", LONGEST_NAME
+        )
         self._events = Resource(client, "events.k8s.io/v1", "events", dict, kind="Event")
         self._budget = Budget(burst, refill) if refill else None
         self._queue_limit = queue_limit
@@ -262,7 +264,7 @@ class EventRecorder(Running):
             "type": type,
             "reason": reason,
             "action": action,
-            "note": _cut(note),
+            "note": _cut(note, LONGEST_NOTE),
             "regarding": regarding,
             "reportingController": self.controller,
             "reportingInstance": self.instance,
@@ -407,13 +409,13 @@ def _micro_time(micros: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{micros:06d}Z"
 
 
-def _cut(note: str) -> str:
-    """At most a kilobyte of it, which is what the server takes."""
-    raw = note.encode(errors="replace")  # half a character is nothing that JSON could say
-    return raw.decode() if len(raw) <= LONGEST_NOTE else raw[: LONGEST_NOTE - 3].decode(errors="ignore") + "…"
+def _cut(text: str, longest: int) -> str:
+    """At most so many bytes of it, which is what the server counts."""
+    raw = text.encode(errors="replace")  # half a character is nothing that JSON could say
+    return raw.decode() if len(raw) <= longest else raw[: longest - 3].decode(errors="ignore") + "…"
 
 
 def _require_name(name: str, value: object) -> None:
     require_text(name, value)
-    if not 0 < len(str(value)) <= LONGEST_NAME:
-        raise ConfigError(f"{name} must have 1 to {LONGEST_NAME} characters, not {value!r:.200}")
+    if not 0 < len(str(value).encode(errors="replace")) <= LONGEST_NAME:
+        raise ConfigError(f"{name} must have 1 to {LONGEST_NAME} bytes, not {value!r:.200}")

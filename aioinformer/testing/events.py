@@ -57,7 +57,7 @@ def _faults(event: Object) -> list[dict[str, str]]:
         why = f'Invalid value: "{controller}": name part must consist of alphanumeric characters'
         faults.append(cause("FieldValueInvalid", why, "reportingController"))
     for name, longest in _LONGEST.items():
-        if len(event.get(name) or "") > longest:
+        if len((event.get(name) or "").encode()) > longest:
             why = f'Invalid value: "": can have at most {longest} characters'
             faults.append(cause("FieldValueInvalid", why, name))
     if len((event.get("note") or "").encode()) > _LONGEST_NOTE:

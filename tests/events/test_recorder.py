@@ -477,13 +477,13 @@ async def test_a_client_that_was_closed(world: Simulation) -> None:
 
 @simulated
 async def test_names_and_notes_that_the_server_would_not_take(world: Simulation) -> None:
-    async with recorder(world) as subject:
+    async with EventRecorder(world.client, CONTROLLER, "ü" * 100, random=world.random) as subject:
         role = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRole",
             "metadata": {"name": "system:x"},
         }
-        subject.event(role, "Normal", "One", "ä" * 2000)
+        subject.event(role, "Normal", "ü" * 64, "ä" * 2000)
         subject.event(about("x" * 250), "Normal", "One", "")
         await idle(subject)
         first, second = sorted(events(world), key=lambda event: len(event["note"]), reverse=True)
@@ -491,6 +491,7 @@ async def test_names_and_notes_that_the_server_would_not_take(world: Simulation)
         assert len(first["metadata"]["name"]) == len(second["metadata"]["name"]) == 32
         assert len(first["note"].encode()) <= 1024
         assert first["note"].endswith("ää…")
+        assert first["reportingInstance"] == "ü" * 62 + "…"
 
 
 @simulated
@@ -515,6 +516,7 @@ async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
         (about(), "Error", "One", ""),
         (about(), "Normal", "", ""),
         (about(), "Normal", "x" * 129, ""),
+        (about(), "Normal", "ü" * 65, ""),
         (about(), "Normal", "One", None),
         ({"metadata": {"name": "a"}}, "Normal", "One", ""),
         ({"kind": "Pod"}, "Normal", "One", ""),

@@ -111,6 +111,7 @@ async def test_who_may_not_write_events_is_told_so(
 BAD: list[tuple[dict[str, Any], list[str]]] = [
     ({"type": "Odd"}, ["type"]),
     ({"action": "", "reason": "x" * 129}, ["action", "reason"]),
+    ({"action": "", "reason": "ü" * 65}, ["action", "reason"]),
     ({"note": "x" * 1025}, ["message"]),
     ({"reportingController": "a b"}, ["reportingController"]),
     ({"reportingInstance": ""}, ["reportingInstance"]),
