@@ -257,7 +257,7 @@ class EventRecorder(Running):
         self._stamp = max(self._stamp + 1, micros)  # no two are the same, whatever the clock shows
         name = f"{regarding['name']}.{self._stamp * 1000:x}"
         if not is_subdomain(name):
-            name = f"{self._random.getrandbits(128):032x}"
+            name = self._new_name()
         event = {
             "metadata": {"name": name, "namespace": regarding.get("namespace", "default")},
             "eventTime": _micro_time(micros),
@@ -270,6 +270,10 @@ class EventRecorder(Running):
             "reportingInstance": self.instance,
         }
         return event if related is None else {**event, "related": related}
+
+    def _new_name(self) -> str:
+        """One that nobody has, whatever it is about."""
+        return f"{self._random.getrandbits(128):032x}"
 
     # -- sending -------------------------------------------------------------------------------------------
 
@@ -339,7 +343,8 @@ class EventRecorder(Running):
             try:
                 await self._events.create(series.body())
             except AlreadyExistsError:
-                if not was_asked:
+                if not was_asked:  # another process has written about the object in the same microsecond
+                    series.event["metadata"]["name"], series.is_asked = self._new_name(), False
                     raise
                 count = 1  # the answer to an earlier try was lost
         else:
@@ -396,7 +401,8 @@ class EventRecorder(Running):
 
 def _may_pass(error: AioInformerError) -> bool:
     """Whether it may go better another time."""
-    return isinstance(error, TooManyRequestsError) or not isinstance(error, (RefusedError, DecodeError))
+    passing = isinstance(error, (AlreadyExistsError, TooManyRequestsError))
+    return passing or not isinstance(error, (RefusedError, DecodeError))
 
 
 def _identity(reference: Reference) -> tuple[str, ...]:

@@ -495,6 +495,19 @@ async def test_names_and_notes_that_the_server_would_not_take(world: Simulation)
 
 
 @simulated
+async def test_a_name_that_is_taken_costs_no_event(world: Simulation) -> None:
+    """Of two processes in the same microsecond."""
+    one, two = (recorder(world, wall=lambda: 1_750_000_000.0) for _ in range(2))
+    async with one, two:
+        one.event(about(), "Normal", "One", "")
+        await idle(one)
+        two.event(about(), "Normal", "Two", "")
+        await idle(two)
+        assert {event["reason"] for event in events(world)} == {"One", "Two"}
+        assert (two.state.sent, two.state.dropped) == (1, 0)
+
+
+@simulated
 async def test_what_is_no_text_is_told_as_far_as_it_can_be(world: Simulation) -> None:
     """Such as the name of a file that is not UTF-8."""
     async with recorder(world) as subject:
