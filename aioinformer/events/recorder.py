@@ -307,8 +307,7 @@ class EventRecorder(Running):
     async def _send(self, series: Series) -> None:
         """Tell the server of an event. Where that fails, it is its turn again after a while.
 
-        The others wait as long where the server cannot be reached, for as long as it asks for where it does, and else
-        a moment.
+        The others wait as long where the server cannot be reached, and until then where it says when; else a moment.
         """
         try:
             await self._tell(series)

@@ -95,7 +95,7 @@ class LeaderElector:
         identity: Who this is, different for all candidates; None for the host's name and something unique.
         lease_duration: Seconds for which the others leave a Lease alone after they have seen it change.
         renew_deadline: Seconds after which a Lease that could not be renewed counts as lost. They begin when the last
-            renewal that succeeded was sent.
+            renewal that succeeded was sent. A request may take half of them.
         retry_period: Seconds between tries. Candidates wait up to 2.2 times as long.
         release: Give the Lease back on leaving.
         labels: Put on the Lease.
