@@ -11,6 +11,7 @@ import pytest
 
 from aioinformer import (
     AlreadyStartedError,
+    ApiError,
     Client,
     ClientClosedError,
     ConfigError,
@@ -272,6 +273,31 @@ async def test_a_renewal_whose_answer_is_lost_is_looked_for(world: Simulation) -
         await asyncio.sleep(8)
         assert verbs(world)[before : before + 3] == ["update", "get", "update"]
         assert one.elector.is_leader
+
+
+@simulated
+async def test_each_write_is_a_change_that_others_see(world: Simulation) -> None:
+    """Also the second one of a renewal, whose first was done and answered with an error: its time is what counts."""
+    one = Candidate(world, "one")
+    send = one.link.send
+    written: list[str] = []
+
+    async def fail_of_what_is_done(*args: Any, **kwargs: Any) -> bytes:
+        answer = await send(*args, **kwargs)
+        written.append(spec(world)["renewTime"])
+        if len(written) == 1:
+            await asyncio.sleep(3)
+            raise ApiError(504, "Timeout", "the request did not complete")
+        return answer
+
+    async with one.elector:
+        one.link.send = fail_of_what_is_done  # type: ignore[method-assign]
+        await world.eventually(lambda: len(written) == 2, within=6, every=0.01)
+        assert written[0] < written[1]
+        await asyncio.sleep(0.5)
+        renewed = one.elector.state.renewed_seconds
+        assert renewed is not None
+        assert renewed < 1
 
 
 @simulated
