@@ -63,8 +63,9 @@ class RetryWatcher(Generic[T]):
     Cancellation: the watch is closed. The next event asked for then comes as if nothing had happened.
 
     Guarantees:
-        Leaving ``async with`` and ``aclose`` have closed the watch; so has the end of the events. Left by ``break``
-        and forgotten, it is closed by the event loop.
+        Leaving ``async with`` and ``aclose`` have closed the watch, and end the events for another task that waits
+        for one; the end of the events has closed it, too. Left by ``break`` and forgotten, it is closed by the event
+        loop.
     """
 
     @overload
@@ -112,6 +113,8 @@ class RetryWatcher(Generic[T]):
             random or Random(),
         )
         self._events: AsyncGenerator[WatchEvent, None] | None = None
+        self._reading = asyncio.Lock()
+        self._until_closed: asyncio.Timeout | None = None  # around what waits for an event
         self._ended = False
 
     def __repr__(self) -> str:
@@ -126,25 +129,35 @@ class RetryWatcher(Generic[T]):
         return self
 
     async def __anext__(self) -> WatchEvent:
-        if self._ended:
-            raise StopAsyncIteration
-        if self._events is None:
-            self._events = self._watches.run()
-        try:
-            return await anext(self._events)
-        except asyncio.CancelledError:
-            self._events = None  # it is closed; another goes on at the same version
-            raise
-        except BaseException:
-            self._ended = True
-            raise
+        async with self._reading:
+            if self._ended:
+                raise StopAsyncIteration
+            if self._events is None:
+                self._events = self._watches.run()
+            closed = asyncio.timeout(None)
+            try:
+                async with closed as self._until_closed:
+                    return await anext(self._events)
+            except asyncio.CancelledError:
+                self._events = None  # it is closed; another goes on at the same version
+                raise
+            except BaseException:
+                self._ended = True
+                if closed.expired():
+                    raise StopAsyncIteration from None
+                raise
+            finally:
+                self._until_closed = None
 
     async def aclose(self) -> None:
-        """Close the watch; there are no more events. Idempotent."""
+        """Close the watch; there are no more events, also for who waits for one. Idempotent."""
         self._ended = True
-        events, self._events = self._events, None
-        if events is not None:
-            await events.aclose()
+        if self._until_closed is not None:
+            self._until_closed.reschedule(asyncio.get_running_loop().time())
+        async with self._reading:
+            events, self._events = self._events, None
+            if events is not None:
+                await events.aclose()
 
     async def __aenter__(self) -> Self:
         return self

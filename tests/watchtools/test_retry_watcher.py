@@ -280,6 +280,33 @@ class TestClosing:
             pass
         assert not server.watches
 
+    @pytest.mark.parametrize("steps", range(8))
+    @virtual_time
+    async def test_left_while_other_tasks_wait_for_the_next_event_they_have_come_to_the_end(
+        self, steps: int
+    ) -> None:
+        server = watching([added("a", 11), FOREVER])
+        async with watcher(server) as subject:
+            readers = [asyncio.create_task(all_of(subject)) for _ in range(2)]
+            await settled(steps)
+        server.assert_closed()
+        seen = [event for reader in readers for event in await reader]
+        assert seen == ["ADDED a 11"][: len(seen)], "not twice"
+
+    @virtual_time
+    async def test_who_is_cancelled_while_it_is_closed_is_cancelled(self) -> None:
+        server = watching([added("a", 11), FOREVER])
+        subject = watcher(server)
+        reader = asyncio.create_task(all_of(subject))
+        await settled()
+        closing = asyncio.create_task(subject.aclose())
+        await asyncio.sleep(0)
+        reader.cancel()
+        await closing
+        server.assert_closed()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+
     async def test_left_by_break_and_forgotten_it_is_closed(self) -> None:
         server = watching([added("a", 11), added("b", 12), FOREVER])
         async for _ in watcher(server):
