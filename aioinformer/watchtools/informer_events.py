@@ -9,6 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from ..api import ADDED, DELETED, MODIFIED, WatchEvent
 from ..deltas import DeletedFinalStateUnknown
+from ..errors import InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..tasks import first_of
@@ -19,8 +20,12 @@ T = TypeVar("T")
 class InformerEvents(ResourceEventHandler[T], Generic[T]):
     """What a handler of the informer would be told, to iterate over: first what is cached, as ADDED.
 
-    An async context manager and iterator. It ends when the informer does. What nobody has asked for yet waits in
-    memory, so go on asking, or leave.
+        async with informer, InformerEvents(informer) as events:
+            async for event in events:
+                print(event.type, event.object.key)
+
+    An async context manager and iterator. It ends when the informer does, or when it is left. What nobody has asked
+    for yet waits in memory, so go on asking, or leave; ``len(events)`` says how much.
 
     A deletion that was missed is DELETED with the last state that was known; where none was, its object is the
     DeletedFinalStateUnknown. A resync is MODIFIED.
@@ -32,6 +37,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     def __init__(self, informer: SharedIndexInformer[T]) -> None:
         self._informer = informer
         self._registration: Registration | None = None
+        self._left = False
         self._events: deque[WatchEvent] = deque()
         self._news = asyncio.Event()
 
@@ -40,6 +46,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
 
     async def __aenter__(self) -> Self:
         self._registration = self._informer.add_event_handler(self)
+        self._left = False
         return self
 
     async def __aexit__(
@@ -48,13 +55,24 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         assert self._registration is not None
         self._informer.remove_event_handler(self._registration)
         self._events.clear()
+        self._left = True
+        self._news.set()
+
+    def __len__(self) -> int:
+        """How many events wait to be asked for."""
+        return len(self._events)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> WatchEvent:
+        if self._registration is None:
+            raise InformerError(f"{self!r}: nothing comes before they are entered, by async with")
         while not self._events:
-            if self._informer.is_stopped:
+            if self._left or self._informer.is_stopped:
                 raise StopAsyncIteration
             self._news.clear()
             await first_of(self._wait_for_news(), self._informer.wait_stopped())

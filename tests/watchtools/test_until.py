@@ -12,6 +12,7 @@ from aioinformer import (
     ApiError,
     ConfigError,
     Indexer,
+    InformerError,
     InformerEvents,
     KubeObject,
     RetryWatcher,
@@ -287,3 +288,34 @@ class TestInformerEvents:
             await settled()
         assert [event.object.name async for event in events] == ["a", "b", "c"]
         await events.__aexit__(None, None, None)
+
+    @virtual_time
+    async def test_what_waits_is_counted(self) -> None:
+        async with informer(items=2) as subject, InformerEvents(subject) as events:
+            assert events
+            assert len(events) == 0
+            await settled()
+            assert len(events) == 2
+            await anext(events)
+            assert len(events) == 1
+
+    @virtual_time
+    async def test_left_while_another_task_waits_it_has_come_to_the_end(self) -> None:
+        async with informer() as subject:
+            async with InformerEvents(subject) as events:
+                reader = asyncio.create_task(names(events))
+                await settled()
+            assert await reader == ["a"]
+            assert await names(events) == []
+            async with events:
+                assert (await anext(events)).object.name == "a"
+
+    @virtual_time
+    async def test_nothing_is_waited_for_that_was_not_entered(self) -> None:
+        async with informer() as subject:
+            with pytest.raises(InformerError, match="by async with"):
+                await anext(InformerEvents(subject))
+
+
+async def names(events: InformerEvents[KubeObject]) -> list[str]:
+    return [event.object.name async for event in events]
