@@ -75,10 +75,11 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         return self._on_delete(obj) if self._on_delete is not None else None
 
     def __repr__(self) -> str:
-        functions = (self._on_add, self._on_update, self._on_delete)
-        return (
-            ", ".join(callable_name(function) for function in functions if function is not None) or "nothing"
-        )
+        functions = [each for each in (self._on_add, self._on_update, self._on_delete) if each is not None]
+        homes = {getattr(each, "__qualname__", "").rpartition(".")[0] for each in functions}
+        if len(functions) > 1 and len(homes) == 1 and (home := homes.pop()):
+            return home.removesuffix(".<locals>")
+        return ", ".join(map(callable_name, functions)) or "nothing"
 
 
 class FilteringResourceEventHandler(ResourceEventHandler[T]):

@@ -5,6 +5,8 @@ An informer without a tracer is put together without any of this: tracing that i
 
 from __future__ import annotations
 
+import logging
+from asyncio import CancelledError
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
@@ -18,11 +20,14 @@ from .api import ListOptions
 from .checks import require_callable, require_count
 from .controller import Config
 from .deltas import Delta, DeltaType
-from .handlers import ResourceEventHandler, handler_name, require_handler
+from .errors import ConfigError
+from .handlers import ResourceEventHandler, callable_name, require_handler, require_plain
 from .keys import key_and_version
 from .notifications import Notification
 from .processor import Processor, ProcessorListener
 from .protocols import ListerWatcher, Queue, WatchStream
+
+logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
@@ -42,6 +47,7 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         key: The object's.
         resource_version: The event's.
+        informer: The informer's name.
         handler: The handler's name.
         received: Its bytes have arrived, cut into lines: the watch stream hands it out.
         decoded: It is an object, about to be queued.
@@ -55,6 +61,7 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
 
     key: str
     resource_version: str
+    informer: str
     handler: str
     received: int
     decoded: int
@@ -71,28 +78,41 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
         stamps = (self.received, *(getattr(self, stage) for stage in STAGES))
         return tuple(after - before for before, after in pairwise(stamps))
 
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each of STAGES, by its name."""
+        return {stage: nanoseconds / 1e9 for stage, nanoseconds in zip(STAGES, self.stages, strict=True)}
+
 
 class Tracer:
     """Stamps the watch events of one informer, and tells a hook of each once a handler is through with it.
+
+    ``SharedInformerFactory(on_trace=)`` and ``Manager(on_trace=)`` make one for each of their informers.
 
     Objects of a list, resyncs and tombstones are no events, and have no trace. Nor have events that a handler's
     backlog drops or merges.
 
     Args:
-        on_trace: Called with each Trace, in the informer's loop; plain, quick, and raising nothing.
+        on_trace: Called with each Trace, in the informer's loop; plain and quick. What it raises is logged.
         limit: Events that may be on their way; of more the oldest are forgotten.
 
     Attributes:
         forgotten: How many were.
+        failed: Calls of the hook that raised.
+
+    Raises:
+        ConfigError: The hook is no plain function.
     """
 
     def __init__(self, on_trace: Callable[[Trace], object], *, limit: int = 100_000) -> None:
         require_callable("on_trace", on_trace)
+        require_plain("on_trace", on_trace)
         require_count("limit", limit)
         self._on_trace = on_trace
         self._limit = limit
         self._under_way: dict[_Key, list[int]] = {}
+        self._informer: str | None = None
         self.forgotten = 0
+        self.failed = 0
 
     def __len__(self) -> int:
         """How many events are on their way."""
@@ -109,18 +129,28 @@ class Tracer:
         if config.at_once is not None:
             config.at_once = self._traced(config.at_once)
 
-    def processor(self) -> Processor:
-        """A processor that stamps what it distributes."""
+    def processor(self, informer: str) -> Processor:
+        """The processor of the informer of this name, which stamps what it distributes.
+
+        Raises:
+            ConfigError: The tracer has an informer already.
+        """
+        if self._informer is not None:
+            raise ConfigError(
+                f"{informer}: this Tracer is that of {self._informer}, and one is for one informer: make another one "
+                "with the same hook"
+            )
+        self._informer = informer
         return _TracedProcessor(self)
 
-    def handler(self, handler: ResourceEventHandler[Any]) -> ResourceEventHandler[Any]:
-        """A handler whose calls are stamped.
+    def handler(self, handler: ResourceEventHandler[Any], name: str) -> ResourceEventHandler[Any]:
+        """A handler whose calls are stamped, with this name.
 
         Raises:
             ConfigError: It is no handler.
         """
         require_handler(handler)
-        return _TracedHandler(handler, self)
+        return _TracedHandler(handler, name, self)
 
     def begin(self, deltas: Iterable[Delta], received: int) -> list[_Key]:
         """Events are decoded, and about to be queued."""
@@ -156,10 +186,19 @@ class Tracer:
         if not stamps[_WAITING]:
             del self._under_way[key]
         name, version = key
+        informer = self._informer or ""
         received, decoded, queued, popped, stored, delivered, _ = stamps
-        self._on_trace(
-            Trace(name, version, handler, received, decoded, queued, popped, stored, delivered, started, now)
-        )
+        trace = Trace(
+            name, version, informer, handler, received, decoded, queued, popped, stored, delivered, started, now
+        )  # fmt: skip
+        try:
+            self._on_trace(trace)
+        except (Exception, CancelledError):  # a plain function: nobody cancels us in it
+            self.failed += 1
+            logger.exception(
+                "%s: the hook of its Tracer, %s, raised for %s at %s",
+                informer, callable_name(self._on_trace), name, version,
+            )  # fmt: skip
 
     def _traced(self, process: Callable[[list[Delta], bool], R]) -> Callable[[list[Delta], bool], R]:
         def traced(deltas: list[Delta], is_in_initial_list: bool) -> R:
@@ -246,9 +285,9 @@ class _TracedProcessor(Processor):
 
 
 class _TracedHandler(ResourceEventHandler[Any]):
-    def __init__(self, handler: ResourceEventHandler[Any], tracer: Tracer) -> None:
+    def __init__(self, handler: ResourceEventHandler[Any], name: str, tracer: Tracer) -> None:
         self._handler = handler
-        self._name = handler_name(handler)
+        self._name = name
         self._tracer = tracer
 
     def __repr__(self) -> str:

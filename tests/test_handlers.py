@@ -130,6 +130,16 @@ def test_names_for_logs() -> None:
     assert handler_name(Recorder()) == "Recorder"
     assert handler_name(ResourceEventHandlerFuncs(on_add=added)).endswith("added")
     assert handler_name(ResourceEventHandlerFuncs()) == "nothing"
+    assert handler_name(ResourceEventHandlerFuncs(on_add=added, on_update=lambda old, new: None)).endswith(
+        "test_names_for_logs"
+    ), "where they are at home"
+    partials = ResourceEventHandlerFuncs(on_add=partial(added), on_update=partial(lambda old, new: None))
+    assert handler_name(partials).count("partial(") == 2
+    recorder = Recorder()
+    funcs = ResourceEventHandlerFuncs(on_add=recorder.on_add, on_delete=recorder.on_delete)
+    assert handler_name(funcs) == "Recorder"
+    elsewhere = ResourceEventHandlerFuncs(on_add=added, on_delete=recorder.on_delete)
+    assert handler_name(elsewhere).endswith("added, Recorder.on_delete")
     assert "partial" in handler_name(ResourceEventHandlerFuncs(on_add=partial(added)))
     assert handler_name(FilteringResourceEventHandler(bool, Recorder())) == "filtered Recorder"
 

@@ -46,12 +46,12 @@ async def test_every_event_is_stamped_on_its_way_to_every_handler(queue: Any) ->
     tracer = Tracer(traces.append)
     subject = traced(live(), tracer, queue=queue)
     plain: ResourceEventHandlerFuncs[KubeObject] = ResourceEventHandlerFuncs()
-    subject.add_event_handler(slow := Follower(seconds=1.0))
+    subject.add_event_handler(slow := Follower(seconds=1.0), name="slow")
     subject.add_event_handler(plain)
     async with subject:
         await asyncio.sleep(30)
     assert len(slow.calls) == 5
-    told = [(trace.key, trace.resource_version) for trace in traces if trace.handler == "a follower"]
+    told = [(trace.key, trace.resource_version) for trace in traces if trace.handler == "slow"]
     events = [("default/a", "11"), ("default/a", "12"), ("default/b", "13"), ("default/b", "15")]
     assert told == events, "the pod of the list is no event"
     assert len(traces) == 2 * len(events)
@@ -60,6 +60,9 @@ async def test_every_event_is_stamped_on_its_way_to_every_handler(queue: Any) ->
         assert stamps[0] > 0
         assert stamps == sorted(stamps)
         assert sum(trace.stages) == trace.finished - trace.received
+        assert list(trace.seconds()) == list(STAGES)
+        assert sum(trace.seconds().values()) == pytest.approx((trace.finished - trace.received) / 1e9)
+        assert trace.informer == "scripted pods"
     assert len(tracer) == 0
     assert tracer.forgotten == 0
 
@@ -115,7 +118,35 @@ def test_what_cannot_work_is_refused() -> None:
     with pytest.raises(ConfigError):
         Tracer(None)  # type: ignore[arg-type]
     with pytest.raises(ConfigError):
-        Tracer(print).handler(object())  # type: ignore[arg-type]
+        traced(live(), Tracer(print)).add_event_handler(object())  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="plain function"):
+        Tracer(asyncio.sleep)  # type: ignore[arg-type]
+
+
+def test_one_is_for_one_informer() -> None:
+    traced(live(), tracer := Tracer(print))
+    with pytest.raises(ConfigError, match="others: this Tracer is that of scripted pods"):
+        traced(live(), tracer, name="others")
+
+
+@pytest.mark.parametrize("error", [ValueError("full"), asyncio.CancelledError()])
+@virtual_time
+async def test_what_the_hook_raises_is_not_the_handlers(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    def count(trace: Trace) -> None:
+        raise error
+
+    subject = traced(live(), tracer := Tracer(count))
+    registration = subject.add_event_handler(slow := Follower(seconds=1.0))
+    subject.add_event_handler(ResourceEventHandlerFuncs())
+    async with subject:
+        await asyncio.sleep(30)
+    assert len(slow.calls) == 5
+    assert [each.failed for each in (registration.state, *subject.state.handlers)] == [0, 0, 0]
+    assert tracer.failed == len(caplog.messages) == 8
+    assert "scripted pods: the hook of its Tracer, test_what" in caplog.text
+    assert "<locals>.count, raised for default/a at 11" in caplog.text
 
 
 def test_stage_times_are_percentiles_of_the_last_traces() -> None:
@@ -123,7 +154,7 @@ def test_stage_times_are_percentiles_of_the_last_traces() -> None:
     assert times.percentiles(0.5) == {}
     assert times.means() == {}
     for number in range(200):
-        times(Trace("k", "1", "h", 0, 1000, 2000, 3000, 4000, 5000, 6000, 6000 + number * 1000))
+        times(Trace("k", "1", "pods", "h", 0, 1000, 2000, 3000, 4000, 5000, 6000, 6000 + number * 1000))
     assert len(times) == 100
     found = times.percentiles(0.0, 0.5, 0.99)
     assert list(found) == [*STAGES, "total"]

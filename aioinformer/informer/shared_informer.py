@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar, Unpack, runtime_checkable
 
-from ..checks import require_callable
+from ..checks import require_callable, require_text
 from ..codec import codec_for
 from ..compression import Compression, Compressor
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
@@ -48,6 +48,7 @@ class SharedInformer(Protocol[T]):
         *,
         backlog: Backlog = "unbounded",
         backlog_limit: int = BACKLOG_LIMIT,
+        name: str = "",
     ) -> Registration: ...
 
     def remove_event_handler(self, registration: Registration) -> None: ...
@@ -147,7 +148,7 @@ class SharedIndexInformer(Running, Generic[T]):
         if mutation_detector is not None:
             mutation_detector.name = mutation_detector.name or self.name
         self._tracer = tracer
-        self._processor = Processor() if tracer is None else tracer.processor()
+        self._processor = Processor() if tracer is None else tracer.processor(self.name)
         self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
         self._distributor = Distributor(self._indexer, self._processor, mutation_detector)
         self._queues: list[Queue] = []
@@ -168,6 +169,7 @@ class SharedIndexInformer(Running, Generic[T]):
         *,
         backlog: Backlog = "unbounded",
         backlog_limit: int = BACKLOG_LIMIT,
+        name: str = "",
     ) -> Registration:
         """Have a handler told of every change. At any time: what is in the store comes first, as adds.
 
@@ -183,6 +185,7 @@ class SharedIndexInformer(Running, Generic[T]):
                 ("drop_oldest").
             backlog_limit: Notifications that may wait, for "block" and "drop_oldest". What one batch of the queue
                 brings, and the adds of what is in the store already, may exceed it for "block".
+            name: What logs, states and metrics call it; ``""`` for its repr, or else its class.
 
         Raises:
             StoppedError: The informer has stopped.
@@ -194,15 +197,19 @@ class SharedIndexInformer(Running, Generic[T]):
                 f"{self.name}: {handler_name(handler)} was not added to shared informer because it has stopped already"
             )
         self._require_own_loop_once_started()
+        require_text("name", name)
+        name = apart(name or handler_name(handler), [each.name for each in self._processor.listeners])
         listener = ProcessorListener(
-            handler if self._tracer is None else self._tracer.handler(handler),
-            *self._resyncs.agree_on(resync_period, started=self._started.is_set()),
+            handler if self._tracer is None else self._tracer.handler(handler, name),
             upstream_synced=self.has_synced,
-            name=apart(handler_name(handler), [each.name for each in self._processor.listeners]),
+            name=name,
             backlog=backlog,
             backlog_limit=backlog_limit,
             key_func=self._indexer.key_of,
         )
+        # Last, as it may change the period of all: what is refused has changed nothing.
+        periods = self._resyncs.agree_on(resync_period, started=self._started.is_set())
+        listener.requested_resync_period, listener.resync_period = periods
         if (now := _now()) is not None:
             listener.determine_next_resync(now)
         # Nothing else runs between reading the store and the first notification: none is missed, none comes twice.

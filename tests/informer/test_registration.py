@@ -78,6 +78,13 @@ class TestAdding:
             subject.remove_event_handler(first)
             assert len(subject.state.handlers) == 1
 
+    def test_by_a_name(self) -> None:
+        subject = informer_of()
+        registrations = [subject.add_event_handler(Follower(), name="web") for _ in range(2)]
+        assert [each.state.name for each in registrations] == ["web", "web (2)"]
+        with pytest.raises(ConfigError, match="name must be a string, not 7"):
+            subject.add_event_handler(Follower(), name=7)  # type: ignore[arg-type]
+
     @virtual_time
     async def test_after_the_end(self) -> None:
         """C52."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from aioinformer import (
+    ConfigError,
     KubeObject,
     ProcessorListener,
     ResourceEventHandlerFuncs,
@@ -165,6 +167,20 @@ class TestRelistsAndResyncs:
             await asyncio.sleep(100)
         assert follower.resyncs == 0
         assert "is ignored" in caplog.text
+
+    @pytest.mark.parametrize(
+        "wrong", [{"handler": object()}, {"backlog": "none"}, {"name": 7}, {"resync_period": -1.0}]
+    )
+    @virtual_time
+    async def test_a_handler_that_is_refused_has_no_say(self, wrong: dict[str, Any]) -> None:
+        subject = SharedIndexInformer(Scripted([page(pod("a", 1), version=10)]), KubeObject, 20.0)
+        with pytest.raises(ConfigError):
+            subject.add_event_handler(**{"handler": Follower(), "resync_period": 1.0, **wrong})
+        async with subject:
+            await settled()
+            subject.add_event_handler(follower := Follower(), 5.0)
+            await asyncio.sleep(41)
+        assert follower.resyncs == 2, "each 20 s, as if nothing had been asked"
 
     @virtual_time
     async def test_relists_do_not_put_resyncs_off(self) -> None:
