@@ -70,6 +70,12 @@ def apart(name: str, taken: Collection[str]) -> str:
     return next(numbered for n in itertools.count(2) if (numbered := f"{name} ({n})") not in taken)
 
 
+def labelled(samples: Iterable[Sample], **labels: str) -> Iterator[Sample]:
+    """Numbers with more labels in front of theirs, such as ``cluster="east"``."""
+    for sample in samples:
+        yield sample._replace(labels={**labels, **sample.labels})
+
+
 def exposition(samples: Iterable[Sample]) -> str:
     """Numbers in Prometheus' text format."""
     by_name: dict[str, list[Sample]] = {}

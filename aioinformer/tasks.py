@@ -129,14 +129,9 @@ def _log_failure(task: asyncio.Task[None]) -> None:
         logger.error("%s failed", task.get_name(), exc_info=failure)
 
 
-class Running(ABC):
-    """Something that ``run()`` keeps going, and that can be entered instead.
+class InOneLoop:
+    """Something that one event loop has to itself."""
 
-    ``async with`` starts one task that runs ``run()``; leaving cancels it, waits for its end and raises its
-    error. Entering and leaving may happen in different tasks.
-    """
-
-    _task: asyncio.Task[None] | None = None
     _loop: asyncio.AbstractEventLoop | None = None
 
     def require_own_loop(self) -> None:
@@ -156,6 +151,16 @@ class Running(ABC):
                 f"{self!r} runs in another event loop; from other threads, hand what is to be done to that "
                 "loop by asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe"
             )
+
+
+class Running(InOneLoop, ABC):
+    """Something that ``run()`` keeps going, and that can be entered instead.
+
+    ``async with`` starts one task that runs ``run()``; leaving cancels it, waits for its end and raises its
+    error. Entering and leaving may happen in different tasks.
+    """
+
+    _task: asyncio.Task[None] | None = None
 
     @abstractmethod
     async def run(self) -> None:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from ..checks import require_seconds, require_text
 from ..compression import Compression
 from ..controller import QueueName, require_queue
-from ..errors import AlreadyStartedError, ConfigError, StoppedError
+from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError
 from ..listwatch import Client, ListWatch
-from ..metrics import apart, exposition
+from ..metrics import Sample, apart, exposition
 from ..objects import KubeObject
 from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
-from ..tasks import finish, raise_failures
+from ..tasks import InOneLoop, finish, raise_failures
+from ..tracing import Trace, Tracer
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .wait import wait_for_cache_sync
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -45,7 +43,7 @@ class InformerOptions(Selected, total=False):
     compress: bool | Compression
 
 
-class SharedInformerFactory:
+class SharedInformerFactory(InOneLoop):
     """Makes informers and shares them: asking twice for the same collection gives the same one.
 
     An async context manager, to be entered once: entering starts the informers asked for so far, leaving stops all and
@@ -58,7 +56,8 @@ class SharedInformerFactory:
         queue: "delta" for DeltaFIFOs, "real" for RealFIFOs.
         detect_mutations: Whether each informer has a CacheMutationDetector: for tests, and for object types that can
             be changed in place.
-        **options: See ReflectorOptions; they hold for every informer.
+        on_trace: Told where the time of each event of each informer went, as the hook of a Tracer; None for none.
+        **options: See ReflectorOptions; they hold for every informer. ``name`` comes before the names of all.
     """
 
     def __init__(
@@ -69,6 +68,7 @@ class SharedInformerFactory:
         *,
         queue: QueueName = "delta",
         detect_mutations: bool = False,
+        on_trace: Callable[[Trace], object] | None = None,
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_queue(queue)
@@ -80,12 +80,19 @@ class SharedInformerFactory:
         self._detect_mutations = detect_mutations
         check_options(options)
         require_seconds("default_resync_period", default_resync_period)
+        if on_trace is not None:
+            Tracer(on_trace)  # a hook that cannot be one is found out here
+        self._on_trace = on_trace
+        self._name = options.pop("name", None)
         self._options = options
         self._informers: dict[tuple[object, ...], SharedIndexInformer[Any]] = {}
         self._tasks: dict[SharedIndexInformer[Any], asyncio.Task[None]] = {}
         self._started = False
         self._shut_down = False
         self._failed = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<SharedInformerFactory of {', '.join(each.name for each in self.informers) or 'nothing'}>"
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
@@ -145,10 +152,12 @@ class SharedInformerFactory:
         Raises:
             ConfigError: The arguments cannot name a collection.
             StoppedError: The factory has been shut down, and has no such informer.
+            WrongEventLoopError: The factory runs in another event loop or thread, and has no such informer.
         """
         chosen = self._namespaces(namespace, namespaces, namespaced)
+        label_selector, field_selector = label_selector or None, field_selector or None
         asked = (
-            api_version, plural, object_type, chosen, label_selector, field_selector, metadata_only, compress
+            api_version, plural, object_type, frozenset(chosen), label_selector, field_selector, metadata_only, compress
         )  # fmt: skip
         informer = self._informers.get(asked)
         if informer is not None:
@@ -157,6 +166,8 @@ class SharedInformerFactory:
             raise StoppedError(
                 f"the factory has been shut down; {plural} of {api_version} was not asked for before"
             )
+        if self._started:
+            self.require_own_loop()
         list_watches = {
             each: ListWatch.for_resource(
                 self._client,
@@ -169,8 +180,11 @@ class SharedInformerFactory:
             )
             for each in chosen
         }
+        if self._name:
+            for each in list_watches.values():
+                each.description = f"{self._name} {each.description}"
         options = self._options.copy()
-        name = options.get("name") or name_of(list_watches)
+        name = name_of(list_watches)
         if (distinct := apart(name, [each.name for each in self.informers])) != name:
             options["name"] = distinct
         informer = SharedIndexInformer(
@@ -181,6 +195,7 @@ class SharedInformerFactory:
             compress=compress,
             queue=self._queue,
             mutation_detector=CacheMutationDetector() if self._detect_mutations else None,
+            tracer=None if self._on_trace is None else Tracer(self._on_trace),
             **options,
         )
         if self._started:
@@ -216,32 +231,44 @@ class SharedInformerFactory:
         """Start the informers that are not running yet. After ``shutdown`` it does nothing, as upstream's.
 
         One that somebody runs by hand stays theirs.
+
+        Raises:
+            WrongEventLoopError: There is no event loop here, or it is another one than before.
         """
+        if self._shut_down:
+            return
+        self.require_own_loop()
         self._started = True
         for informer in self._informers.values():
-            if informer not in self._tasks and not self._shut_down:
+            if informer not in self._tasks:
                 with suppress(AlreadyStartedError):
                     task = self._tasks[informer] = informer.begin()
                     task.add_done_callback(self._note_end)
 
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
-        """Wait until all informers that the factory has started have synced. Raises as the function of this name.
+        """Wait until all informers that the factory has started have synced; not for those that are run by hand.
 
-        Those of a factory that was never started are not waited for, as upstream; a warning names them. Nor are those
-        that somebody runs by hand.
+        Raises:
+            InformerError: The factory was not started, and it has informers that nobody else runs.
+            Exception: As the function of this name.
         """
         if self._started:
             self.start()  # what was asked for in this very turn
-        for informer in self._informers.values():
-            if informer not in self._tasks and informer.state.phase is Phase.NEW:
-                logger.warning("not waiting for %s, which was never started: call start()", informer.name)
+        elif new := [each.name for each in self.informers if each.state.phase is Phase.NEW]:
+            raise InformerError(
+                f"{', '.join(new)}: the factory was not started, so they would never sync: "
+                "enter it (async with), or call start()"
+            )
         await wait_for_cache_sync(*self._tasks, timeout=timeout)
+
+    def samples(self) -> Iterator[Sample]:
+        """The numbers of its informers."""
+        for informer in self.informers:
+            yield from informer.state.samples()
 
     def metrics(self) -> str:
         """What its informers do, in Prometheus' text format: for a ``/metrics`` route, as ``text/plain``."""
-        return exposition(
-            sample for informer in self._informers.values() for sample in informer.state.samples()
-        )
+        return exposition(self.samples())
 
     async def shutdown(self) -> None:
         """Stop all informers and wait for their end. May be called again.

@@ -12,6 +12,8 @@ from ..metrics import Sample
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
 
+NOT_STARTED = "not started: enter it (async with), or await its run()"
+
 WORST_FIRST = (Phase.STOPPED, Phase.BACKING_OFF, Phase.NEW, Phase.LISTING, Phase.WATCHING)
 
 
@@ -91,4 +93,4 @@ class InformerState:
 
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"
-        return f"{synced}, {self.objects} objects, {self.queue_depth} queued; {self.worst or 'not started'}"
+        return f"{synced}, {self.objects} objects, {self.queue_depth} queued; {self.worst or NOT_STARTED}"

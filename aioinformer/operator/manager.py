@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack, overload
@@ -24,6 +24,7 @@ from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tasks import Running, finish, raise_failures
+from ..tracing import Trace
 from .controller import Controller
 from .health import STALLED_AFTER, Health, ailments, unfitness, worn_out
 from .protocols import LeaderElection, require_election
@@ -53,7 +54,7 @@ class Manager(Running):
         stalled_after: Seconds without a byte from the server after which a watch counts as stalled, and a cache
             whose server does not answer as out of date.
         default_resync_period: Seconds between resyncs of the informers; 0 for none.
-        queue, detect_mutations: As for SharedInformerFactory.
+        queue, detect_mutations, on_trace: As for SharedInformerFactory.
         **options: See ReflectorOptions; they hold for every informer.
 
     Raises:
@@ -71,6 +72,7 @@ class Manager(Running):
         default_resync_period: float = 0.0,
         queue: QueueName = "delta",
         detect_mutations: bool = False,
+        on_trace: Callable[[Trace], object] | None = None,
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
@@ -85,6 +87,7 @@ class Manager(Running):
             default_resync_period,
             queue=queue,
             detect_mutations=detect_mutations,
+            on_trace=on_trace,
             **options,
         )
         self._election = leader_election

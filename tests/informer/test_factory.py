@@ -21,8 +21,12 @@ from aioinformer import (
     SharedInformerFactory,
     StoppedError,
     SyncTimeout,
+    Trace,
+    WrongEventLoopError,
 )
 from aioinformer.fifo import RealFIFO
+from aioinformer.metrics import Sample, exposition, labelled
+from aioinformer.testing import APIServer
 
 from ..virtual_time import settled, virtual_time
 from .handlers import Follower
@@ -119,7 +123,10 @@ class TestForResource:
         pods = subject.for_resource("v1", "pods")
         assert subject.for_resource("v1", "pods") is pods
         assert subject.for_resource("v1", "pods", KubeObject) is pods
-        assert subject.informers == [pods]
+        assert subject.for_resource("v1", "pods", label_selector="", field_selector="") is pods
+        both = subject.for_resource("v1", "pods", namespaces=["red", "blue"])
+        assert subject.for_resource("v1", "pods", namespaces=["blue", "red"]) is both
+        assert subject.informers == [pods, both]
 
     def test_other_arguments_are_another(self) -> None:
         class Pod(msgspec.Struct):
@@ -222,6 +229,52 @@ class TestLifecycle:
             "# TYPE aioinformer_handler_depth gauge",
         ):
             assert told.count(line) == 1, told
+
+    @virtual_time
+    async def test_the_factories_of_several_clusters_have_numbers_of_their_own(self) -> None:
+        clusters = {name: factory(FakeTransport()) for name in ("east", "west")}
+        samples: list[Sample] = []
+        for name, subject in clusters.items():
+            subject.for_resource("v1", "pods")
+            async with subject:
+                await subject.wait_for_cache_sync(timeout=10)
+                samples += labelled(subject.samples(), cluster=name)
+        told = exposition(samples).splitlines()
+        assert len(set(told)) == len(told)
+        assert [line for line in told if "aioinformer_objects" in line] == [
+            "# TYPE aioinformer_objects gauge",
+            'aioinformer_objects{cluster="east",informer="pods"} 1',
+            'aioinformer_objects{cluster="west",informer="pods"} 1',
+        ]
+
+    @virtual_time
+    async def test_its_name_comes_before_those_of_all(self) -> None:
+        subject = factory(FakeTransport(), name="east")
+        subject.for_resource("v1", "pods")
+        subject.for_resource("v1", "pods", dict)
+        subject.for_resource("v1", "pods", namespaces=["red", "blue"])
+        assert [each.name for each in subject.informers] == [
+            "east pods", "east pods (2)", "east pods in red, east pods in blue"
+        ]  # fmt: skip
+        async with subject:
+            await subject.wait_for_cache_sync(timeout=10)
+            names = [each.name for informer in subject.informers for each in informer.state.reflectors]
+        assert names == ["east pods", "east pods (2)", "east pods in red", "east pods in blue"]
+
+    async def test_where_the_time_of_all_events_went(self) -> None:
+        traces: asyncio.Queue[Trace] = asyncio.Queue()
+        async with (
+            APIServer() as server,
+            Client.from_url(server.url) as client,
+            SharedInformerFactory(client, on_trace=traces.put_nowait) as subject,
+        ):
+            for plural in ("configmaps", "secrets"):
+                subject.for_resource("v1", plural).add_event_handler(Follower())
+            await subject.wait_for_cache_sync(timeout=30)
+            for plural in ("configmaps", "secrets"):
+                server.create("v1", plural, {"metadata": {"name": "a"}})
+                trace = await traces.get()
+                assert (trace.informer, trace.handler, trace.key) == (plural, "a follower", "default/a")
 
     @virtual_time
     async def test_informers_and_handlers_of_one_name_are_told_apart(self) -> None:
@@ -426,13 +479,34 @@ class TestMistakes:
             subject.for_resource("v1", "pods", namespace="a", namespaces=["b"])
 
     @virtual_time
-    async def test_an_informer_that_was_never_started_is_told_of(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    async def test_informers_that_were_never_started_are_not_waited_for(self) -> None:
         subject = factory(FakeTransport())
-        subject.for_resource("v1", "pods")
         await subject.wait_for_cache_sync(timeout=1)
-        assert caplog.messages == ["not waiting for pods, which was never started: call start()"]
+        pods, _ = (subject.for_resource("v1", plural) for plural in ("pods", "secrets"))
+        async with pods:
+            await settled()
+            with pytest.raises(InformerError, match=r"^secrets: the factory was not started.*call start\(\)"):
+                await subject.wait_for_cache_sync(timeout=1)
+
+    @virtual_time
+    async def test_a_running_factory_is_asked_in_its_own_loop(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods")
+        async with subject:
+            assert await asyncio.to_thread(subject.for_resource, "v1", "pods") is pods
+            with pytest.raises(WrongEventLoopError, match="<SharedInformerFactory of pods> runs in another"):
+                await asyncio.to_thread(subject.for_resource, "v1", "secrets")
+            assert subject.informers == [pods]
+
+    def test_it_starts_in_a_loop(self) -> None:
+        subject = factory(FakeTransport())
+        with pytest.raises(WrongEventLoopError, match="of nothing"):
+            subject.start()
+
+    @pytest.mark.parametrize("on_trace", [7, "pods"])
+    def test_a_hook_that_is_none(self, on_trace: Any) -> None:
+        with pytest.raises(ConfigError, match="on_trace"):
+            factory(FakeTransport(), on_trace=on_trace)
 
     @pytest.mark.parametrize("by", BY)
     @virtual_time

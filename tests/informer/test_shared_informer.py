@@ -285,7 +285,10 @@ class TestState:
         subject = informer(Scripted())
         subject.add_event_handler(Follower(), 5.0)
         state = subject.state
-        assert str(state) == "not synced, 0 objects, 0 queued; not started"
+        assert (
+            str(state)
+            == "not synced, 0 objects, 0 queued; not started: enter it (async with), or await its run()"
+        )
         assert (state.phase, state.last_error, state.idle_seconds) == (Phase.NEW, None, None)
         assert subject.last_sync_resource_version == ""
         assert not subject.is_stopped

@@ -204,7 +204,7 @@ async def test_w14_a_factory_passes_every_option_on() -> None:
     )
     assert (listed.query["limit"], watched.query["timeoutSeconds"]) == ("7", "40")
     assert "sendInitialEvents" not in watched.query
-    assert errors[0].startswith("mine: ")
+    assert errors[0].startswith("mine configmaps: ")
 
 
 @pytest.mark.parametrize("how", ["expired", "internal", "cut", "unreadable"])

@@ -235,6 +235,8 @@ class TestLifecycle:
         client = Client.from_url("http://127.0.0.1:1")
         with pytest.raises(ConfigError, match="grace_period"):
             Manager(client, grace_period=-1)
+        with pytest.raises(ConfigError, match="on_trace must be"):
+            Manager(client, on_trace=7)  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match="stalled_after"):
             Manager(client, stalled_after=float("nan"))
         for election in ("lease", LeaderElector, Client):
