@@ -74,5 +74,5 @@ class Addresses:
             )
         for part in (namespace, name) if namespace else (name,):
             # A path would lead elsewhere: deleting "default/.." must not be deleting a namespace.
-            if not part or part in (".", "..") or "/" in part or "%" in part:
+            if not part.isprintable() or part in ("", ".", "..") or "/" in part or "%" in part:
                 raise ConfigError(f"{self.collection}: {part!r} is no name")

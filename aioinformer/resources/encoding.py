@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import msgspec
 import msgspec.inspect
 
-from ..errors import ConfigError
-from ..objects import KubeObject
+from ..errors import ConfigError, DecodeError
+from ..objects import KubeObject, encode
 
 
 def fields_of(obj: Any) -> dict[str, Any]:
@@ -39,6 +40,21 @@ def fields_of(obj: Any) -> dict[str, Any]:
             f"{type(obj).__name__} is no object: use KubeObject, dict, a msgspec.Struct or a model"
         )
     return fields
+
+
+def body_of(fields: Any, what: str) -> bytes:
+    """A dict or list as the body of a request, which this names.
+
+    Raises:
+        ConfigError: JSON cannot say it. That is so of NaN and infinities, too, of which a null would be made.
+    """
+    try:
+        body = encode(fields)
+        if b"null" in body:
+            json.dumps(fields, allow_nan=False, skipkeys=True, default=repr)
+    except (DecodeError, ValueError) as error:
+        raise ConfigError(f"{what}: it was not sent: {error}") from error
+    return body
 
 
 def require_whole(obj: Any) -> None:

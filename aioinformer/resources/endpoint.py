@@ -17,7 +17,7 @@ from ..listwatch.transport import JSON, Change, Query
 from ..objects import DECODE_ERRORS, KubeObject, encode
 from ..tasks import within
 from .addresses import Addresses
-from .encoding import fields_of
+from .encoding import body_of, fields_of
 from .refusals import refusing
 
 T = TypeVar("T")
@@ -81,7 +81,8 @@ class Endpoint(Generic[T]):
             content_type: The body's.
             query: What else to say; the field manager is said where there is a body of fields.
         """
-        change = Change(method, b"" if body is None else encode(body), content_type)
+        content = b"" if body is None else body_of(body, f"{verb} {self} {key}")
+        change = Change(method, content, content_type)
         verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
         with refusing(verb, str(self), key), self.addresses.collection.explaining(subresource):
             return await self.client.send(

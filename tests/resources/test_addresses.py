@@ -44,6 +44,8 @@ def test_keys_and_objects() -> None:
         "default/.",
         "../a",
         "default/a%2f",
+        "default/\ud800",
+        "default/a\nb",
         "",
         {},
         {"metadata": {}},

@@ -12,7 +12,7 @@ from kubernetes_asyncio.client import V1ConfigMap, V1ObjectMeta
 
 from aioinformer import ConfigError, DecodeError, KubeObject, TypeMeta
 from aioinformer.objects import encode
-from aioinformer.resources.encoding import fields_of, require_whole
+from aioinformer.resources.encoding import body_of, fields_of, require_whole
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -102,6 +102,35 @@ def test_what_is_no_object(wrong: Any) -> None:
 def test_what_is_no_json() -> None:
     with pytest.raises(DecodeError, match=r"not JSON"):
         encode({"a": object()})
+
+
+def circle() -> dict[str, Any]:
+    circle: dict[str, Any] = {}
+    circle["a"] = circle
+    return circle
+
+
+NOT_JSON: dict[str, Any] = {
+    "an object": object(),
+    "a surrogate": "\ud800",
+    "a circle": circle(),
+    "NaN": float("nan"),
+    "an infinity": [{"b": float("-inf")}],
+}
+
+
+@pytest.mark.parametrize("wrong", NOT_JSON.values(), ids=NOT_JSON)
+def test_what_cannot_be_said_in_json_is_not_sent(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^create pods a: it was not sent: "):
+        body_of({"a": wrong}, "create pods a")
+
+
+@pytest.mark.parametrize(
+    "value", [None, datetime(2026, 1, 1, tzinfo=UTC), msgspec.Raw(b"[null]"), Meta("a"), "NaN", {1: None}]
+)
+def test_what_can_be_said_is_sent(value: Any) -> None:
+    body = body_of({"a": value}, "create pods a")
+    assert body == msgspec.json.encode({"a": value})
 
 
 def test_a_struct_that_names_some_fields_is_no_whole_object() -> None:

@@ -106,6 +106,16 @@ async def test_what_is_applied_needs_a_kind() -> None:
     assert not server.asked
 
 
+@virtual_time
+async def test_what_is_no_json_is_not_asked_for() -> None:
+    server = Server()
+    with pytest.raises(
+        ConfigError, match=r"^patch configmaps default/a: it was not sent: Out of range float"
+    ):
+        await maps(server).patch("default/a", {"data": {"deleted": float("nan")}})
+    assert not server.asked
+
+
 VERBS: dict[str, Callable[[Maps], Coroutine[Any, Any, object]]] = {
     "get": lambda maps: maps.get("default/a"),
     "create": lambda maps: maps.create(CONFIGMAP),
