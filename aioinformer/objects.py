@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -210,6 +210,19 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
         return self._more
 
 
+class _NoAttribute:
+    """In place of an attribute that one expects: says how it is read. (A ``__getattr__`` would slow all others.)"""
+
+    def __init__(self, remedy: str) -> None:
+        self._remedy = remedy
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, obj: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}: {self._remedy}")
+
+
 class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A Kubernetes object of any kind, kept as its JSON bytes. Immutable, and a Mapping of its fields.
 
@@ -271,6 +284,15 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             DecodeError: It cannot be written as JSON, or has no metadata.
         """
         return cls.from_bytes(encode(fields))
+
+    if not TYPE_CHECKING:
+        spec = _NoAttribute(
+            "read it as obj['spec'], or one field as field('spec.nodeName')(obj), or give an object type that has it"
+        )
+        status = _NoAttribute("read it as obj['status'], or one field as field('status.phase')(obj)")
+        data = _NoAttribute("read it as obj.get('data')")
+        labels = _NoAttribute("it is obj.metadata.labels")
+        annotations = _NoAttribute("it is obj.metadata.annotations")
 
     @property
     def raw(self) -> bytes:

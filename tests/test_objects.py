@@ -88,6 +88,32 @@ def test_it_is_a_mapping() -> None:
         obj["status"]
 
 
+@pytest.mark.parametrize(
+    ("attribute", "remedy"),
+    [
+        ("spec", r"obj\['spec'\], or one field as field\('spec.nodeName'\)\(obj\), or give an object type"),
+        ("status", r"obj\['status'\]"),
+        ("data", r"obj.get\('data'\)"),
+        ("labels", "obj.metadata.labels"),
+        ("annotations", "obj.metadata.annotations"),
+    ],
+)
+def test_a_field_is_no_attribute_and_how_it_is_read_is_said(attribute: str, remedy: str) -> None:
+    obj = pod()
+    with pytest.raises(
+        AttributeError, match=f"'KubeObject' object has no attribute '{attribute}': .*{remedy}"
+    ):
+        getattr(obj, attribute)
+    assert not hasattr(obj, attribute)
+    assert getattr(obj, attribute, 5) == 5
+
+    class WithIt(KubeObject, frozen=True):
+        pass
+
+    setattr(WithIt, attribute, property(lambda self: self.name))
+    assert getattr(WithIt.from_bytes(obj.raw), attribute) == obj.name
+
+
 @pytest.mark.parametrize("field", ["", 'a"b', "a\\b", "a\nb", "\ud800", "ключ", 5, None, ()])
 def test_a_field_that_no_object_has_is_a_key_error(field: Any) -> None:
     obj = pod()
