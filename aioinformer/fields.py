@@ -28,6 +28,8 @@ _Step = str | int
 _ALL = -1
 """A step to every element of a list."""
 
+_SNAKE_CASE = re.compile(r"(?P<parent>metadata|spec|status)\.(?P<name>[a-z0-9]+(_[a-z0-9]+)+)(?=[.[]|$)")
+
 _AT_HAND: dict[str, Callable[[KubeObject], str]] = {
     "metadata.name": lambda obj: obj.name,
     "metadata.namespace": lambda obj: obj.namespace,
@@ -44,7 +46,7 @@ def field(path: str) -> Field:
     ``"spec.containers[*].image"`` for one of each element, ``"spec.containers[0].image"`` for that of the first.
 
     Raises:
-        ConfigError: It is no path.
+        ConfigError: It is no path; or it is that of a model, ``"spec.node_name"``, where JSON has ``spec.nodeName``.
     """
     return Field(path)
 
@@ -146,6 +148,11 @@ def _parse(path: str) -> tuple[_Step, ...]:
         raise ConfigError(
             f"{path!r} is no path of a field, such as spec.nodeName, metadata.labels['app'] or "
             "spec.containers[*].image"
+        )
+    if found := _SNAKE_CASE.match(path):
+        raise ConfigError(
+            f"{path!r}: a path has the names of the JSON, such as spec.nodeName and status.podIP; a custom resource's "
+            f"that has an underscore there is written as {found['parent']}['{found['name']}']"
         )
     return tuple(steps)
 

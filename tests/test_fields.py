@@ -160,6 +160,20 @@ def test_what_is_no_path(wrong: str) -> None:
         field(wrong)
 
 
+@pytest.mark.parametrize("path", ["spec.node_name", "status.pod_ip", "metadata.owner_references[*].uid"])
+def test_a_path_with_the_names_of_a_model(path: str) -> None:
+    with pytest.raises(ConfigError, match=r"names of the JSON, such as spec\.nodeName"):
+        field(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["metadata['a_b']", "metadata.labels.a_b", "spec.values.a_b", "data.a_b", "spec['a_b'].c_d", "spec.__a"],
+)
+def test_where_an_underscore_may_be(path: str) -> None:
+    assert field(path)({}) is None
+
+
 def test_names_of_any_kind() -> None:
     for name in ("a.b/c", 'quo"te', "back\\slash", "tab\t", "ключ", " "):
         obj = pod(spec={name: "x"})
