@@ -54,9 +54,10 @@ class Index:
             values = self.func(obj)
             if type(values) is list and len(values) == 1 and type(values[0]) is str:
                 return (values[0],)
-            if isinstance(values, str):
+            found = tuple(dict.fromkeys(values))
+            if isinstance(values, str) or not all(isinstance(value, str) for value in found):
                 raise TypeError(f"it returned {values!r}; it must return a list of strings")
-            return tuple(dict.fromkeys(values))
+            return found
         except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
             raise IndexFuncError(self.name, key, error) from error
 

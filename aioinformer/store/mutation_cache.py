@@ -8,7 +8,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..checks import require_count, require_seconds
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import IndexFuncError
 from ..handlers import ResourceEventHandler
 from ..keys import resource_version_of
 from ..versions import NONE, number_of, require_version
@@ -31,7 +30,8 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
     until the indexer has something newer, for ``ttl`` at most, and only the latest ``size`` of them.
 
     Make it a handler of the informer, too: then what was deleted meanwhile is shown no more, and does not come back
-    by an answer that was late.
+    by an answer that was late. But a deletion that was missed says nothing of what was written after the last state
+    that was seen: such a write is shown for its ``ttl``.
 
     Args:
         indexer: What to read.
@@ -90,10 +90,11 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             UnknownIndexError: There is no such index.
             IndexFuncError: The index function raised for an object that was written.
         """
-        found = {key: self._indexer.get_by_key(key) for key in self._indexer.index_keys(name, value)}
+        index = self._indexer._index(name)
+        found = {key: self._indexer.get_by_key(key) for key in sorted(index.keys(value))}
         for key, written in self._all_newer():
             found.pop(key, None)
-            if value in self._values(name, key, written):
+            if value in index.values_of(key, written):
                 found[key] = written
         return [obj for obj in found.values() if obj is not None]
 
@@ -147,9 +148,3 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         kept[key] = _Written(obj, version, asyncio.get_running_loop().time() + self._ttl)
         while len(kept) > self._size:
             del kept[next(iter(kept))]
-
-    def _values(self, name: str, key: str, obj: T) -> list[str]:
-        try:
-            return list(self._indexer.indexers[name](obj))
-        except Exception as error:
-            raise IndexFuncError(name, key, error) from error

@@ -122,6 +122,15 @@ def test_functions_that_cannot_index(indexer: Indexer[Any], func: Any) -> None:
     assert indexer.indexers == {"colour": colours}
 
 
+@pytest.mark.parametrize("values", [[None], [1, "1"], b"ab", "red"])
+def test_values_that_are_no_strings(indexer: Indexer[Any], values: Any) -> None:
+    indexer.add_indexers({"odd": lambda obj: values})
+    with pytest.raises(IndexFuncError, match="must return a list of strings"):
+        indexer.add(painted("a"))
+    assert indexer.list_index_func_values("odd") == []
+    assert indexer.get_by_key("ns/a") is not None
+
+
 def test_a_generator_function_may_index(indexer: Indexer[Any]) -> None:
     def names(obj: Any) -> Iterator[str]:
         yield obj.name

@@ -192,6 +192,15 @@ async def test_what_cannot_be_kept_or_read() -> None:
         cache.by_index("node", "x")
 
 
+@virtual_time
+async def test_an_index_function_that_gives_a_string_for_a_list() -> None:
+    store: Indexer[KubeObject] = Indexer(indexers={"node": lambda obj: obj["spec"]["node"]})
+    cache = MutationCache(store, include_adds=True)
+    cache.mutation(on("x", version=5))
+    with pytest.raises(IndexFuncError, match="must return a list of strings"):
+        cache.by_index("node", "x")
+
+
 @pytest.mark.parametrize("options", [{"ttl": -1}, {"ttl": float("nan")}, {"size": -1}, {"size": 1.5}])
 def test_options_that_cannot_work(options: Any) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):
