@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import builtins
-from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from ..api import ListOptions
+from ..api import ListResult
 from ..checks import require_seconds, require_text
 from ..codec import codec_for
-from ..errors import ApiError, ConfigError, DecodeError
+from ..errors import ConfigError
 from ..listwatch import Client
 from ..listwatch.resource import Resource as Collection
 from ..listwatch.resource_list_watch import ResourceListWatch
 from ..listwatch.transport import READ_TIMEOUT
 from ..objects import KubeObject
+from ..reflector.listing import PAGE_SIZE, Pager
 from .addresses import Addresses
 from .endpoint import Endpoint
 from .refusals import refusing
@@ -24,7 +23,6 @@ from .writes import Writes
 T = TypeVar("T")
 
 FIELD_MANAGER = "aioinformer"
-PAGE_SIZE = 500
 
 
 class Resource(Writes[T]):
@@ -133,30 +131,13 @@ class Resource(Writes[T]):
         asked = Collection(
             collection.api_version, collection.plural, namespace or None, label_selector, field_selector
         )
-        list_watch = ResourceListWatch(self._endpoint.client, asked)
-        with refusing("list", str(asked)):
-            try:
-                return await self._pages(list_watch, PAGE_SIZE)
-            except ApiError as error:
-                if not error.is_expired:
-                    raise
-            return await self._pages(list_watch, 0)  # the pages took so long that their moment was forgotten
-
-    async def _pages(self, list_watch: ResourceListWatch, size: int) -> builtins.list[T]:
         codec = self._endpoint.codec
-        objects: builtins.list[T] = []
-        options = ListOptions(limit=size, read_item=codec.read_item)
-        tokens: set[str] = set()
-        while True:
-            token = ""
-            pieces: Any = list_watch.list_chunks(options)
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    objects += [codec.decode(item, piece.type_meta) for item in piece.items]
-                    token = piece.continue_token
-            if not token:
-                return objects
-            if token in tokens:  # the same pages would come again and again
-                raise DecodeError("the list has no end: a continue token has come a second time")
-            tokens.add(token)
-            options = replace(options, continue_token=token)
+        pager = Pager(
+            ResourceListWatch(self._endpoint.client, asked), self._decoded, READ_TIMEOUT, codec.read_item
+        )
+        with refusing("list", str(asked)):
+            listed = await pager.list("", PAGE_SIZE)
+        return builtins.list(listed.objects)
+
+    async def _decoded(self, piece: ListResult) -> builtins.list[T]:
+        return [self._endpoint.codec.decode(item, piece.type_meta) for item in piece.items]
