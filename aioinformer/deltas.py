@@ -94,3 +94,12 @@ class DeletedFinalStateUnknown(Generic[T]):
 
     key: str
     obj: T | None
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    @property
+    def namespace(self) -> str:
+        """``""`` for cluster-scoped objects."""
+        return self.key.rpartition("/")[0]

@@ -60,6 +60,9 @@ def test_a_tombstone_without_an_object_has_a_key() -> None:
     tombstone = DeletedFinalStateUnknown[Any]("ns/a", None)
     assert deletion_handling_meta_namespace_key_func(tombstone) == "ns/a"
     assert key_and_version(tombstone) == ("ns/a", "no version")
+    assert (tombstone.namespace, tombstone.name) == ("ns", "a")
+    node = DeletedFinalStateUnknown[Any]("node-1", None)
+    assert (node.namespace, node.name) == ("", "node-1")
     assert (namespace_of(tombstone), labels_of(tombstone)) == ("", {})
 
 

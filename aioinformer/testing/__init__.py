@@ -7,7 +7,7 @@
         ...
         server.faults.drop_watches()
 
-JSON patches and TLS need the extra: `pip install aioinformer[testing]`.
+JSON patches and TLS need the extra: `pip install 'aioinformer[testing]'`.
 """
 
 from __future__ import annotations

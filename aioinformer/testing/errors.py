@@ -71,7 +71,7 @@ class MissingExtraError(TestingError, ImportError):
 
     def __init__(self, library: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs {library}, which is not installed: pip install aioinformer[testing]"
+            f"{purpose} needs {library}, which is not installed: pip install 'aioinformer[testing]'"
         )
 
 
