@@ -73,7 +73,6 @@ class SharedInformerFactory(InOneLoop):
     ) -> None:
         require_queue(queue)
         self._client = Client.of(client)
-        self._owns_client = self._client is not client
         self._namespace = namespace
         self._default_resync_period = default_resync_period
         self._queue: QueueName = queue
@@ -282,11 +281,7 @@ class SharedInformerFactory(InOneLoop):
             self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
         self._shut_down = True
         tasks = list(self._tasks.values())
-        try:
-            await finish(*tasks)
-        finally:
-            if self._owns_client:
-                await self._client.close()
+        await finish(*tasks)
         raise_failures("informers failed", *tasks)
 
     async def run(self) -> None:

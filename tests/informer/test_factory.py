@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import msgspec
 import pytest
+from kubernetes_asyncio.client import ApiClient, Configuration
 
 from aioinformer import (
     AlreadyStartedError,
@@ -28,6 +29,7 @@ from aioinformer.fifo import RealFIFO
 from aioinformer.metrics import Sample, exposition, labelled
 from aioinformer.testing import APIServer
 
+from ..steps import until
 from ..virtual_time import settled, virtual_time
 from .handlers import Follower
 from .subject import BY, By
@@ -211,6 +213,14 @@ class TestLifecycle:
         assert not transport.bodies
         assert transport.closed == 0, "the client is whose it was"
         assert transport.paths() == ["/api/v1/namespaces/red/pods", "/api/v1/namespaces/red/secrets"]
+
+    async def test_of_a_librarys_client_it_leaves_nothing_open(self) -> None:
+        async with APIServer() as server, ApiClient(Configuration(host=server.url)) as api:
+            async with SharedInformerFactory(api) as subject:
+                subject.for_resource("v1", "configmaps")
+                await subject.wait_for_cache_sync(timeout=30)
+                assert server.open_watches == 1
+            await until(lambda: not server.open_watches)
 
     @virtual_time
     async def test_its_numbers_for_prometheus(self) -> None:
