@@ -50,7 +50,7 @@ async def main() -> None:
     try:
         for number in range(NUMBER):
             pod = KubeObject.from_dict({"metadata": {"name": f"pod-{number}", "namespace": "default"}})
-            processor.distribute(AddNotification(pod, is_in_initial_list=True))
+            processor.distribute(AddNotification(pod, is_in_initial_list=True), is_sync=False)
         await fast_listener.wait_initial_delivered()
         await slow.has_begun.wait()
         print(f"fast: {len(seen)} seen, depth {fast_listener.depth}, high water {fast_listener.high_water}")

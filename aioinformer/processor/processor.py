@@ -56,17 +56,19 @@ class Processor(Running):
         """Whether what runs was begun by a handler's call that has not ended, in whatever task."""
         return any(listener.is_inside_handler() for listener in self._running)
 
-    def distribute(self, notification: Notification) -> None:
+    def distribute(self, notification: Notification, is_sync: bool) -> None:
         """Queue a notification: one that is news with every listener, one that is not (a resync, an unchanged
         object of a relist) with those whose resync is due."""
-        self.distribute_all((notification,))
+        for listener, syncing in self._syncing.items():
+            if syncing or not is_sync:
+                listener.add(notification)
 
     def distribute_all(
         self,
         notifications: Sequence[Notification],
         listeners: Iterable[ProcessorListener[Any]] | None = None,
     ) -> None:
-        """As ``distribute``, for many.
+        """As ``distribute``, for many, each of which knows whether it is news.
 
         Args:
             notifications: In their order.

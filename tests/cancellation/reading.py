@@ -94,7 +94,7 @@ def a_processor() -> tuple[Any, Callable[[], None]]:
     listener: ProcessorListener[Any] = ProcessorListener(follower)
     processor.add_listener(listener)
     for name in "abc":
-        processor.distribute(AddNotification(pod(name)))
+        processor.distribute(AddNotification(pod(name)), False)
 
     def check() -> None:
         assert not processor._running

@@ -56,9 +56,9 @@ class TestDistributing:
         first: list[str] = []
         second: list[str] = []
         processor.add_listener(listening(first.append))
-        processor.distribute(news("a"))
+        processor.distribute(news("a"), False)
         processor.add_listener(listening(second.append))
-        processor.distribute(news("b"))
+        processor.distribute(news("b"), False)
         async with running(processor.run()):
             await until(lambda: delivered(processor))
         assert (first, second) == (["a", "b"], ["b"])
@@ -71,7 +71,7 @@ class TestDistributing:
         processor.add_listener(listening(seen.append))
         async with running(processor.run()):
             for name in "abc":
-                processor.distribute(news(name))
+                processor.distribute(news(name), False)
             await until(lambda: len(seen) == 3)
             assert stuck.depth == 3
 
@@ -82,7 +82,7 @@ class TestDistributing:
         processor.add_listener(listening(seen.append))
         async with running(processor.run()):
             for name in "abc":
-                processor.distribute(news(name))
+                processor.distribute(news(name), False)
             await until(lambda: delivered(processor))
         assert seen == ["a", "b", "c"]
 
@@ -95,10 +95,10 @@ class TestDistributing:
         processor.add_listener(first)
         processor.add_listener(second)
         async with running(processor.run()):
-            processor.distribute(news("a"))
+            processor.distribute(news("a"), False)
             await until(lambda: delivered(processor))
             assert processor.remove_listener(first)
-            processor.distribute(news("b"))
+            processor.distribute(news("b"), False)
             await until(lambda: delivered(processor))
         assert seen == ["a", "a", "b"]
 
@@ -109,11 +109,11 @@ class TestDistributing:
             await turns(2)
             listener = listening(seen.append)
             processor.add_listener(listener)
-            processor.distribute(news("a"))
+            processor.distribute(news("a"), False)
             await until(lambda: seen)
             assert processor.listeners == [listener]
             processor.remove_listener(listener)
-            processor.distribute(news("b"))
+            processor.distribute(news("b"), False)
             await turns(5)
         assert seen == ["a"]
         assert processor.listeners == []
@@ -144,12 +144,12 @@ class TestDistributing:
         processor.add_listener(listening(seen.append))
         async with running(processor.run()) as task:
             for _ in range(many):
-                processor.distribute(news())
+                processor.distribute(news(), False)
             await entered.wait()
             await until(lambda: len(seen) == many)
             processor.remove_listener(busy)
             let_go.set()
-            processor.distribute(news("last"))
+            processor.distribute(news("last"), False)
             await until(lambda: seen[-1] == "last")
             assert not task.done()
         assert busy.state.delivered == 1
@@ -172,7 +172,7 @@ class TestStopping:
 
         for _ in range(3):
             processor.add_listener(listening(handle))
-        processor.distribute(news())
+        processor.distribute(news(), False)
         await cancel_after(count, processor.run())
         assert begun == ended
 
@@ -182,11 +182,11 @@ class TestStopping:
         processor.add_listener(listener)
         task = asyncio.create_task(processor.run())
         for _ in range(1000):
-            processor.distribute(news())
+            processor.distribute(news(), False)
         await turns(5)
         await finish(task)
         assert listener.depth == 0
-        processor.distribute(news())
+        processor.distribute(news(), False)
         assert listener.depth == 0
 
 
@@ -205,10 +205,10 @@ class TestLooking:
         processor.add_listener(listening(lambda name: None))
         async with running(processor.run()):
             for _ in range(1024):
-                processor.distribute(news())
+                processor.distribute(news(), False)
             await asyncio.sleep(55)
             assert not caplog.messages
-            processor.distribute(news())
+            processor.distribute(news(), False)
             await asyncio.sleep(30)
         assert caplog.messages == [
             f"stuck has been at ns/a for {seconds}.0 s, with 1025 waiting" for seconds in (60, 70, 80)
@@ -225,7 +225,7 @@ class TestLooking:
         async with running(processor.run()):
             for _ in range(30):
                 for _ in range(100):
-                    processor.distribute(news())
+                    processor.distribute(news(), False)
                 await asyncio.sleep(1)
             await asyncio.sleep(120)
         assert caplog.messages == ["slow falls behind: 2400 waiting, 1700 at the last look"]
@@ -239,9 +239,9 @@ class TestBlocking:
         for _ in range(2):
             processor.add_listener(listening(lambda name: let_go.acquire(), backlog="block", backlog_limit=2))
         async with running(processor.run()):
-            processor.distribute(news())
+            processor.distribute(news(), False)
             assert processor.room() is None
-            processor.distribute(news())
+            processor.distribute(news(), False)
             room = processor.room()
             assert room is not None
             async with running(wait(room)) as waiting:
@@ -257,7 +257,7 @@ class TestBlocking:
         blocking = listening(lambda name: asyncio.Event().wait(), backlog="block", backlog_limit=1)
         processor.add_listener(blocking)
         async with running(processor.run()):
-            processor.distribute(news())
+            processor.distribute(news(), False)
             room = processor.room()
             assert room is not None
             async with running(wait(room)) as waiting:
@@ -281,7 +281,7 @@ class TestComingAndGoing:
 
         processor.add_listener(listening(on_add))
         task = asyncio.create_task(processor.run())
-        processor.distribute(news())
+        processor.distribute(news(), False)
         await entered.wait()
         await finish(task)
         assert late in processor.listeners
@@ -297,7 +297,7 @@ class TestComingAndGoing:
         listener = listening(on_add)
         processor.add_listener(listener)
         async with running(processor.run()):
-            processor.distribute(news())
+            processor.distribute(news(), False)
             await until(lambda: inside)
             await listener.wait_ended()
             await until(lambda: not processor._running)
@@ -330,11 +330,11 @@ class TestComingAndGoing:
         listener = listening(on_add)
         processor.add_listener(listener)
         async with running(processor.run()):
-            processor.distribute(news())
+            processor.distribute(news(), False)
             await until(lambda: listener.state.delivered == 1)
             ended.set()
             await until(lambda: len(inside) == 3)
-            processor.distribute(news())
+            processor.distribute(news(), False)
             await until(lambda: len(inside) == 4)
         assert inside == [True, True, False, False]
 
@@ -353,7 +353,7 @@ class TestResync:
         processor = Processor()
         listener = listening(print)
         processor.add_listener(listener)
-        processor.distribute(repeat())
+        processor.distribute(repeat(), True)
         assert listener.depth == 0
         assert not processor.should_resync()
 
@@ -369,12 +369,12 @@ class TestResync:
             clock[0] += 1.0
             found = processor.should_resync()
             before = [listener.depth for listener in (never, often, seldom)]
-            processor.distribute(repeat())
+            processor.distribute(repeat(), True)
             after = [listener.depth for listener in (never, often, seldom)]
             due.append(tuple(new - old for new, old in zip(after, before, strict=True)))
             assert found is any(due[-1])
         assert due == [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 0), (0, 0, 0), (0, 1, 1)]
-        processor.distribute(news())
+        processor.distribute(news(), False)
         assert never.depth == 1
 
     async def test_c49_a_period_comes_out_as_a_multiple_of_the_looks(self, clock: list[float]) -> None:
