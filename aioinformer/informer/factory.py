@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
@@ -10,7 +11,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 from ..checks import require_seconds, require_text
 from ..compression import Compression
 from ..controller import QueueName, require_queue
-from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError
+from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
 from ..metrics import Sample, apart, exposition
 from ..objects import KubeObject
@@ -22,6 +23,8 @@ from ..tasks import InOneLoop, finish, raise_failures
 from ..tracing import Trace, Tracer
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .wait import wait_for_cache_sync
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -245,19 +248,18 @@ class SharedInformerFactory(InOneLoop):
                     task.add_done_callback(self._note_end)
 
     async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
-        """Wait until all informers that the factory has started have synced; not for those that are run by hand.
+        """Wait until all informers that the factory has started have synced. Raises as the function of this name.
 
-        Raises:
-            InformerError: The factory was not started, and it has informers that nobody else runs.
-            Exception: As the function of this name.
+        Those of a factory that was never started are not waited for, as upstream; a warning names them. Nor are those
+        that somebody runs by hand.
         """
         if self._started:
             self.start()  # what was asked for in this very turn
         elif new := [each.name for each in self.informers if each.state.phase is Phase.NEW]:
-            raise InformerError(
-                f"{', '.join(new)}: the factory was not started, so they would never sync: "
-                "enter it (async with), or call start()"
-            )
+            logger.warning(
+                "%r was never started, so nothing waits for %s: enter it (async with), or call start()",
+                self, ", ".join(new),
+            )  # fmt: skip
         await wait_for_cache_sync(*self._tasks, timeout=timeout)
 
     def samples(self) -> Iterator[Sample]:

@@ -65,7 +65,7 @@ class Resyncs:
 
     async def run(self, queues: Sequence[Queue]) -> None:
         """Resync all queues whenever a handler's resync is due: asked once for all, and never put off by a list."""
-        while self._check_period > 0:
+        while True:
             await asyncio.sleep(self._check_period)
             if self._processor.should_resync():
                 for queue in queues:
