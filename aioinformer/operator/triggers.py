@@ -216,9 +216,9 @@ class Primary(InformerTrigger):
     def _passes(self, predicate: PredicateFunc, change: Change[Any]) -> bool:
         if super()._passes(predicate, change):
             return True
-        if not self._cleans_up or not change.is_update or not is_deleting(change.new):
+        if not self._cleans_up or change.new is None or not is_deleting(change.new):
             return False
-        return not is_deleting(change.old) or is_made_anew(change)
+        return change.old is None or not is_deleting(change.old) or is_made_anew(change)
 
 
 class Owns(InformerTrigger):

@@ -212,6 +212,19 @@ async def test_no_predicate_holds_back_a_mark_for_deletion(world: Simulation) ->
 
 
 @simulated
+async def test_no_predicate_holds_back_what_was_marked_for_deletion_while_we_were_away(
+    world: Simulation,
+) -> None:
+    create(world, "a", metadata={"finalizers": [OURS]})
+    world.server.delete("v1", "configmaps", "a")
+    caretaker = Caretaker()
+    async with caring(world, caretaker, predicate=LabelsMatch("app=web")) as (controller, _):
+        await quiet(controller)
+        assert finalizers(world, "a") is None
+        assert caretaker.calls == [("cleanup", "a")]
+
+
+@simulated
 async def test_a_reconciler_sees_what_it_wrote(world: Simulation) -> None:
     """However late its events are: the next reconcile begins no sooner than the cache has the last one's write."""
     written: list[int] = []
