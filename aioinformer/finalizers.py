@@ -53,7 +53,9 @@ def finalizers_of(obj: Any) -> list[str]:
     if isinstance(metadata, Mapping):
         return list(metadata.get("finalizers") or [])
     if metadata is None or not hasattr(metadata, "finalizers"):
-        raise ConfigError(f"{type(obj).__name__}.metadata has no finalizers")
+        raise ConfigError(
+            f"{type(obj).__name__}.metadata has no finalizers: give it `finalizers: list[str] = []`"
+        )
     return list(metadata.finalizers or [])
 
 

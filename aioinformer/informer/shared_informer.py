@@ -130,7 +130,7 @@ class SharedIndexInformer(Running, Generic[T]):
                 f"{object_type.__name__} has not"
             )
         self._queue: QueueName = queue
-        self._object_type = object_type
+        self.object_type = object_type
         self._key_func = key_func
         self._mutation_detector = mutation_detector
         check_options(options)
@@ -498,7 +498,7 @@ class SharedIndexInformer(Running, Generic[T]):
             queue,
             list_watch,
             distributor.once_there_is_room(process),
-            self._object_type,
+            self.object_type,
             watch_error_handler=self._watch_error_handler,
             reflector_options=options,
             process_batch=distributor.once_there_is_room(distributor.handle_batch),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ..errors import ConfigError, InvalidResultError, shortened
 from ..finalizers import contains_finalizer
 from ..handlers import callable_name
-from .metadata import is_deleting
+from .metadata import DELETION_TIMESTAMP, FINALIZERS, is_deleting, require_fields
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request, Result
 
@@ -62,6 +62,9 @@ def make_step(
         raise ConfigError(
             f"{name}: the finalizer {finalizer} has to be written: give a CachedResource in place of the informer"
         )
+    require_fields(
+        written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
+    )
     return Finalizing(reconcile, written, finalizer, cleanup), True
 
 

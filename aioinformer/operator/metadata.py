@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import inspect
+
+from ..decoders import class_of
 from ..errors import ConfigError, shortened
-from ..keys import metadata_field
+from ..keys import metadata_field, uid_of
 from ..objects import KubeObject
+
+
+class MetadataField(NamedTuple):
+    """A field of the metadata.
+
+    Attributes:
+        name: What it is called on the wire.
+        attribute: What it is called in Python.
+        declared: What a Struct may say of it.
+    """
+
+    name: str
+    attribute: str
+    declared: str
+
+
+NAME = MetadataField("name", "name", "str")
+LABELS = MetadataField("labels", "labels", "dict[str, str] = {}")
+ANNOTATIONS = MetadataField("annotations", "annotations", "dict[str, str] = {}")
+FINALIZERS = MetadataField("finalizers", "finalizers", "list[str] = []")
+GENERATION = MetadataField("generation", "generation", "int = 0")
+DELETION_TIMESTAMP = MetadataField("deletionTimestamp", "deletion_timestamp", "str | None = None")
+OWNER_REFERENCES = MetadataField("ownerReferences", "owner_references", "list[dict[str, Any]] = []")
+
+_OF_OWNERS = (
+    MetadataField("apiVersion", "api_version", "str"),
+    MetadataField("kind", "kind", "str"),
+    MetadataField("name", "name", "str"),
+    MetadataField("controller", "controller", "bool = False"),
+)
+"""What is read of each owner reference."""
 
 
 class Owner(NamedTuple):
@@ -20,29 +55,76 @@ class Owner(NamedTuple):
     controller: bool
 
 
-def read_metadata(obj: Any, attribute: str, field: str) -> Any:
-    """One field of an object's metadata; None where there is none.
+def require_fields(object_type: Any, fields: Iterable[MetadataField], reader: str) -> None:
+    """Find out that objects of a type forget metadata that somebody reads, who would take them for never set.
 
     Args:
-        obj: The object.
-        attribute: What the field is called in Python: ``"deletion_timestamp"``.
-        field: What it is called on the wire: ``"deletionTimestamp"``.
+        object_type: A Struct may; all other types have everything.
+        fields: What is read of the metadata; of owner references, also what is read of each.
+        reader: Who reads it.
+
+    Raises:
+        ConfigError: It lacks one, which the message names.
     """
+    kind = class_of(object_type)
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return
+    metadata = _inner(inspect.type_info(object_type), "metadata")
+    where = f"{kind.__name__}.metadata"
+    _require(metadata, fields, where, reader)
+    if OWNER_REFERENCES in fields and isinstance(
+        references := _inner(metadata, OWNER_REFERENCES.name), inspect.CollectionType
+    ):
+        _require(references.item_type, _OF_OWNERS, f"{where}.{OWNER_REFERENCES.attribute}", reader)
+
+
+def _require(kind: inspect.Type | None, fields: Iterable[MetadataField], where: str, reader: str) -> None:
+    known = _known(kind)
+    if known is None:
+        return
+    for field in fields:
+        if field.name not in known or known[field.name].name not in (field.attribute, field.name):
+            raise ConfigError(
+                f"{where} lacks {field.name}, which {reader} reads: give it `{field.attribute}: {field.declared}`"
+            )
+
+
+def _known(kind: inspect.Type | None) -> dict[str, inspect.Field] | None:
+    """The fields of a type that forgets all others, by their names on the wire; None of one that may be anything."""
+    for each in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
+        if isinstance(each, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
+            return {field.encode_name: field for field in each.fields}
+    return None
+
+
+def _inner(kind: inspect.Type | None, name: str) -> inspect.Type | None:
+    """What a field of a type is, but for None."""
+    known = _known(kind)
+    if known is None or name not in known:
+        return None
+    inner = known[name].type
+    if not isinstance(inner, inspect.UnionType):
+        return inner
+    return next((each for each in inner.types if not isinstance(each, inspect.NoneType)), None)
+
+
+def read_metadata(obj: Any, field: MetadataField) -> Any:
+    """One field of an object's metadata; None where there is none."""
     return (
-        getattr(obj.metadata, attribute)
+        getattr(obj.metadata, field.attribute)
         if isinstance(obj, KubeObject)
-        else metadata_field(obj, attribute, field)
+        else metadata_field(obj, field.attribute, field.name)
     )
 
 
 def is_deleting(obj: Any) -> bool:
     """Whether an object is marked for deletion."""
-    return read_metadata(obj, "deletion_timestamp", "deletionTimestamp") is not None
+    return read_metadata(obj, DELETION_TIMESTAMP) is not None
 
 
 def owners_of(obj: Any) -> list[Owner]:
     """The owners that an object refers to."""
-    references = read_metadata(obj, "owner_references", "ownerReferences") or ()
+    references = read_metadata(obj, OWNER_REFERENCES) or ()
     return [
         Owner(
             _read(each, "api_version", "apiVersion") or "",
@@ -68,7 +150,7 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
         ConfigError: The owner does not say who it is.
     """
     api_version, kind = type_of(owner)
-    name, uid = read_metadata(owner, "name", "name"), read_metadata(owner, "uid", "uid")
+    name, uid = read_metadata(owner, NAME), uid_of(owner)
     if not (api_version and kind and name and uid):
         raise ConfigError(f"an owner has apiVersion, kind, name and uid, which {shortened(owner)} lacks")
     return {

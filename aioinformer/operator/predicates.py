@@ -12,7 +12,17 @@ from ..errors import ConfigError
 from ..handlers import callable_name, require_arguments, require_plain
 from ..keys import labels_of, same_version, uid_of
 from ..labels import LabelSelector
-from .metadata import is_deleting, read_metadata, read_path
+from .metadata import (
+    ANNOTATIONS,
+    DELETION_TIMESTAMP,
+    FINALIZERS,
+    GENERATION,
+    LABELS,
+    MetadataField,
+    is_deleting,
+    read_metadata,
+    read_path,
+)
 
 T = TypeVar("T")
 
@@ -61,7 +71,13 @@ PredicateFunc = Callable[[Change[Any]], bool]
 
 
 class Predicate(ABC):
-    """Whether a change is worth a reconcile. Combine them with ``&``, ``|`` and ``~``, also with functions."""
+    """Whether a change is worth a reconcile. Combine them with ``&``, ``|`` and ``~``, also with functions.
+
+    Attributes:
+        reads: What of the metadata it reads, which a Struct has to have.
+    """
+
+    reads: tuple[MetadataField, ...] = ()
 
     @abstractmethod
     def __call__(self, change: Change[Any]) -> bool:
@@ -69,14 +85,16 @@ class Predicate(ABC):
 
     def __and__(self, other: PredicateFunc) -> Predicate:
         require_predicate("&", other)
-        return When(lambda change: self(change) and other(change), f"({self!r} & {_name(other)})")
+        both = When(lambda change: self(change) and other(change), f"({self!r} & {_name(other)})")
+        return both._reading(self, other)
 
     def __or__(self, other: PredicateFunc) -> Predicate:
         require_predicate("|", other)
-        return When(lambda change: self(change) or other(change), f"({self!r} | {_name(other)})")
+        either = When(lambda change: self(change) or other(change), f"({self!r} | {_name(other)})")
+        return either._reading(self, other)
 
     def __invert__(self) -> Predicate:
-        return When(lambda change: not self(change), f"~{self!r}")
+        return When(lambda change: not self(change), f"~{self!r}")._reading(self)
 
     def __rand__(self, other: PredicateFunc) -> Predicate:
         return When(other) & self
@@ -103,12 +121,17 @@ class When(Predicate):
         require_predicate("function", function)
         self._function = function
         self._name = name or callable_name(function)
+        self._reading(function)
 
     def __call__(self, change: Change[Any]) -> bool:
         return self._function(change)
 
     def __repr__(self) -> str:
         return self._name
+
+    def _reading(self, *parts: PredicateFunc) -> When:
+        self.reads = tuple(field for part in parts for field in reads_of(part))
+        return self
 
 
 class _Changed(Predicate):
@@ -134,13 +157,17 @@ class GenerationChanged(_Changed):
     passes always.
     """
 
+    reads = (GENERATION,)
+
     def _differs(self, old: Any, new: Any) -> bool:
-        generation = read_metadata(new, "generation", "generation")
-        return not generation or generation != read_metadata(old, "generation", "generation")
+        generation = read_metadata(new, GENERATION)
+        return not generation or generation != read_metadata(old, GENERATION)
 
 
 class LabelsChanged(_Changed):
     """Updates of the labels. What is new, gone or synced passes always."""
+
+    reads = (LABELS,)
 
     def _differs(self, old: Any, new: Any) -> bool:
         return labels_of(old) != labels_of(new)
@@ -149,15 +176,19 @@ class LabelsChanged(_Changed):
 class AnnotationsChanged(_Changed):
     """Updates of the annotations. What is new, gone or synced passes always."""
 
+    reads = (ANNOTATIONS,)
+
     def _differs(self, old: Any, new: Any) -> bool:
-        return _metadata_differs(old, new, "annotations", "annotations")
+        return _metadata_differs(old, new, ANNOTATIONS)
 
 
 class FinalizersChanged(_Changed):
     """Updates of the finalizers. What is new, gone or synced passes always."""
 
+    reads = (FINALIZERS,)
+
     def _differs(self, old: Any, new: Any) -> bool:
-        return _metadata_differs(old, new, "finalizers", "finalizers")
+        return _metadata_differs(old, new, FINALIZERS)
 
 
 class FieldsChanged(_Changed):
@@ -186,6 +217,8 @@ class FieldsChanged(_Changed):
 class Deleting(Predicate):
     """Objects that are marked for deletion, or gone."""
 
+    reads = (DELETION_TIMESTAMP,)
+
     def __call__(self, change: Change[Any]) -> bool:
         return change.new is None or is_deleting(change.new)
 
@@ -199,6 +232,8 @@ class LabelsMatch(Predicate):
     Raises:
         SelectorError: It cannot be parsed.
     """
+
+    reads = (LABELS,)
 
     def __init__(self, selector: str) -> None:
         self._selector = LabelSelector.parse(selector)
@@ -227,8 +262,13 @@ def require_predicate(name: str, predicate: object) -> None:
     require_arguments(name, predicate, ("change",))
 
 
-def _metadata_differs(old: Any, new: Any, attribute: str, field: str) -> bool:
-    before, after = read_metadata(old, attribute, field), read_metadata(new, attribute, field)
+def reads_of(predicate: PredicateFunc | None) -> tuple[MetadataField, ...]:
+    """What of the metadata a predicate is known to read."""
+    return predicate.reads if isinstance(predicate, Predicate) else ()
+
+
+def _metadata_differs(old: Any, new: Any, field: MetadataField) -> bool:
+    before, after = read_metadata(old, field), read_metadata(new, field)
     return (before or None) != (after or None)
 
 

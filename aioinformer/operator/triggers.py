@@ -17,8 +17,8 @@ from ..informer import Registration, SharedIndexInformer
 from ..keys import key_and_version, namespace_of
 from ..tasks import is_cancelled
 from ..workqueue import WorkQueue
-from .metadata import is_deleting, owners_of, type_of
-from .predicates import Change, PredicateFunc, is_made_anew, require_predicate
+from .metadata import OWNER_REFERENCES, is_deleting, owners_of, require_fields, type_of
+from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
 from .protocols import WrittenResource
 from .requests import Request
 
@@ -124,6 +124,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         super().__init__(name)
         if predicate is not None:
             require_predicate("predicate", predicate)
+            require_fields(informer.object_type, reads_of(predicate), f"the predicate {predicate!r}")
         self.informer = informer
         self._predicate = predicate
         self.reconciled: SharedIndexInformer[Any] | None = None
@@ -241,6 +242,7 @@ class Owns(InformerTrigger):
     ) -> None:
         informer = informer_of(owned)
         super().__init__(f"{informer.name}, owned", informer, predicate)
+        require_fields(informer.object_type, (OWNER_REFERENCES,), "Owns")
         self._controller_only = controller_only
 
     def enqueue(self, change: Change[Any], priority: int) -> None:

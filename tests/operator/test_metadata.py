@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
 import pytest
 
-from aioinformer import ConfigError, KubeObject
-from aioinformer.operator import owner_reference
+from aioinformer import Client, ConfigError, KubeObject
+from aioinformer.operator import (
+    AnnotationsChanged,
+    Change,
+    Controller,
+    Deleting,
+    FinalizersChanged,
+    GenerationChanged,
+    LabelsChanged,
+    LabelsMatch,
+    Manager,
+    Owns,
+    Request,
+    Watch,
+    When,
+    owner_reference,
+)
 from aioinformer.operator.metadata import Owner, is_deleting, owners_of, type_of
 
 FIELDS: dict[str, Any] = {
@@ -28,6 +44,7 @@ FIELDS: dict[str, Any] = {
 class Meta(msgspec.Struct, rename="camel"):
     name: str
     uid: str = ""
+    resource_version: str = ""
     deletion_timestamp: str | None = None
     owner_references: list[dict[str, Any]] = []
 
@@ -66,3 +83,117 @@ def test_what_says_little(kind: Any) -> None:
     assert not is_deleting(obj)
     with pytest.raises(ConfigError, match="an owner has apiVersion, kind, name and uid"):
         owner_reference(obj)
+
+
+# -- what a Struct forgets ---------------------------------------------------------------------------------
+
+
+class Scant(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str = ""
+    finalizers: list[str] = []
+
+
+class ScantOwner(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    name: str
+
+
+class Misnamed(Scant, rename={"stamp": "deletionTimestamp", "resource_version": "resourceVersion"}):
+    stamp: str | None = None
+
+
+class Bare(TypedDict):
+    name: str
+    resourceVersion: str
+
+
+class OfScantOwners(Scant, rename="camel"):
+    owner_references: list[ScantOwner] | None = None
+
+
+M = TypeVar("M")
+
+
+class Thing(msgspec.Struct, Generic[M]):
+    metadata: M
+
+
+async def reconcile(request: Request[Any]) -> None:
+    return None
+
+
+def anything(change: Change[Any]) -> bool:
+    return True
+
+
+def with_predicate(predicate: Any) -> Callable[[Manager, type[Any]], object]:
+    return lambda manager, kind: Owns(manager.for_resource("v1", "configmaps", kind), predicate)
+
+
+def watching(manager: Manager, kind: type[Any]) -> object:
+    maps = manager.for_resource("v1", "configmaps", kind)
+    return Watch(maps, lambda obj: None, LabelsChanged())
+
+
+def owning(manager: Manager, kind: type[Any]) -> object:
+    primary = manager.for_resource("v1", "configmaps")
+    return Controller("x", reconcile, primary, owns=[manager.for_resource("v1", "secrets", kind)])
+
+
+def filtering(manager: Manager, kind: type[Any]) -> object:
+    maps = manager.for_resource("v1", "configmaps", kind)
+    return Controller("x", reconcile, maps, predicate=GenerationChanged())
+
+
+def cleaning(manager: Manager, kind: type[Any]) -> object:
+    maps = manager.resource("v1", "configmaps", kind)
+    return Controller("x", reconcile, maps, finalizer="example.com/a", cleanup=reconcile)
+
+
+@pytest.mark.parametrize("metadata", [Scant, Scant | None, Bare], ids=["Struct", "optional", "TypedDict"])
+@pytest.mark.parametrize(
+    ("use", "lacks"),
+    [
+        (filtering, r"lacks generation, which the predicate GenerationChanged\(\) reads"),
+        (
+            cleaning,
+            "lacks deletionTimestamp, which the finalizer example.com/a of x reads: give it `deletion_ti",
+        ),
+        (owning, "lacks ownerReferences, which Owns reads: give it `owner_references: list"),
+        (watching, r"lacks labels, which the predicate LabelsChanged\(\) reads"),
+        (with_predicate(LabelsMatch("a=b")), "lacks labels"),
+        (with_predicate(AnnotationsChanged()), "lacks annotations"),
+        (with_predicate(~Deleting()), "lacks deletionTimestamp"),
+        (with_predicate(anything & GenerationChanged()), "lacks generation"),
+        (with_predicate(LabelsChanged() | anything), "lacks labels"),
+        (with_predicate(When(LabelsChanged())), "lacks labels"),
+    ],
+)
+def test_what_a_struct_forgets_is_found_out_before_it_is_missed(use: Any, lacks: str, metadata: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"Thing\.metadata {lacks}"):
+        use(Manager(Client.from_url("http://127.0.0.1:1")), Thing[metadata])
+
+
+@pytest.mark.parametrize(
+    ("use", "metadata", "lacks"),
+    [
+        (cleaning, Misnamed, "lacks deletionTimestamp"),
+        (with_predicate(FinalizersChanged()), Bare, "lacks finalizers"),
+        (owning, OfScantOwners, "owner_references lacks controller, which Owns reads"),
+    ],
+)
+def test_so_is_what_is_there_by_another_name_or_in_part(use: Any, metadata: Any, lacks: str) -> None:
+    with pytest.raises(ConfigError, match=lacks):
+        use(Manager(Client.from_url("http://127.0.0.1:1")), Thing[metadata])
+
+
+@pytest.mark.parametrize("metadata", [Meta, Meta | None, dict[str, Any], msgspec.Raw])
+def test_what_it_does_not_forget_and_what_is_not_read_is_not_asked_for(metadata: Any) -> None:
+    manager = Manager(Client.from_url("http://127.0.0.1:1"))
+    filter_of = with_predicate(~Deleting() & anything)
+    assert filter_of(manager, Thing[metadata])
+    assert owning(manager, Thing[metadata])
+    assert filtering(manager, KubeObject)
+    assert cleaning(manager, dict)
