@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ..alarm import Alarm
@@ -22,7 +22,7 @@ class Run:
         started: Loop time when it began.
         due: Loop time by which it has to have ended.
         is_overdue: Whether it was cancelled for taking too long.
-        is_stuck: Whether it has not ended for all that.
+        is_stuck: Whether it was cancelled, for this or another reason, and has not ended for all that.
     """
 
     __slots__ = ("due", "is_overdue", "is_stuck", "key", "started", "task")
@@ -104,7 +104,14 @@ class Runs:
     @property
     def stuck(self) -> list[Run]:
         """Those that were cancelled and go on."""
-        return [run for run in tuple(self._overdue.values()) if run.is_stuck]
+        return [run for run in (*self._overdue.values(), *self._running.values()) if run.is_stuck]
+
+    def give_up(self, tasks: Collection[asyncio.Task[None]]) -> list[Run]:
+        """Tasks were cancelled for another reason, and go on: their reconciles."""
+        given_up = [run for run in (*self._overdue.values(), *self._running.values()) if run.task in tasks]
+        for run in given_up:
+            run.is_stuck = True
+        return given_up
 
     def close(self) -> None:
         """Watch no more."""

@@ -69,7 +69,6 @@ class Workers:
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
-        self._left_behind: set[asyncio.Task[None]] = set()
         self._slow = SlowCalls(f"{name}: a reconcile", logger)
         self._news = asyncio.Event()
         self._is_stopping = False
@@ -132,9 +131,10 @@ class Workers:
         while running := [worker for worker in workers if not worker.done()]:
             left = end - asyncio.get_running_loop().time()
             if left <= 0:
-                keys = ", ".join(str(run) for run in self.runs.state)
+                keys = ", ".join(run.key for run in self.runs.give_up(running))
                 logger.error("%s: left behind, since they ignore being cancelled: %s", self._name, keys)
-                self._left_behind.update(running)
+                for worker in running:
+                    worker.cancel()  # once more: wait_for may have swallowed the first
                 self._tasks.difference_update(running)
                 break
             try:
@@ -153,7 +153,6 @@ class Workers:
         self._tasks.discard(worker)
         is_told = self._is_stopping or worker in self._ending
         self._ending.discard(worker)
-        self._left_behind.discard(worker)
         if worker.cancelled() and not is_told:
             self.failure = StoppedError(f"{self._name}: a worker was cancelled by somebody else")
         elif not worker.cancelled() and (failure := worker.exception()) is not None:
@@ -176,14 +175,11 @@ class Workers:
         loop = asyncio.get_running_loop()
         turn = Turn()
         while not self._is_stopping:
-            if not len(queue):
-                idle.add(task)
-                try:
-                    key = await queue.get()
-                finally:
-                    idle.discard(task)
-            else:
+            idle.add(task)
+            try:
                 key = await queue.get()
+            finally:
+                idle.discard(task)
             run = Run(key, task, loop.time())
             self.runs.begin(run)
             try:

@@ -127,7 +127,7 @@ async def test_one_that_goes_on_after_the_leadership_is_replaced_by_nobody(world
     reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
     manager = Manager(world.client, leader_election=elector(world.client))
     maps = manager.for_resource("v1", "configmaps")
-    controller = manager.add(Controller("tests", reconciler, maps, timeout=60))
+    controller = manager.add(Controller("tests", reconciler, maps, timeout=3600))
     async with manager:
         await asyncio.sleep(5)
         world.server.faults.fail(503, times=None, resource="leases")
@@ -135,6 +135,7 @@ async def test_one_that_goes_on_after_the_leadership_is_replaced_by_nobody(world
         create(world, "b")
         await asyncio.sleep(60)
         assert controller.state.stuck
+        assert "tests is stuck at default/a" in str(manager.healthy())
         assert reconciler.keys == ["default/a"], "nobody leads"
         assert (controller.state.working, controller.state.workers) == (False, 0)
         world.server.faults.clear()
@@ -145,6 +146,24 @@ async def test_one_that_goes_on_after_the_leadership_is_replaced_by_nobody(world
         await asyncio.sleep(5)
         assert controller.state.stuck == ()
         assert controller.state.workers == 1
+        assert manager.healthy()
+
+
+@simulated
+async def test_one_that_has_missed_its_end_is_told_again(world: Simulation) -> None:
+    async def act(request: Request[KubeObject]) -> None:
+        with suppress(asyncio.CancelledError):  # as asyncio.wait_for of Python 3.11 does at times
+            await asyncio.sleep(3600)
+        await asyncio.sleep(3600)
+
+    create(world, "a")
+    manager, controller = managed(world.client, Reconciler(act), leader_election=elector(world.client))
+    async with manager:
+        await asyncio.sleep(5)
+        world.server.faults.fail(503, times=None, resource="leases")
+        await asyncio.sleep(30)
+        assert controller.state.running == ()
+        assert manager.healthy()
 
 
 @simulated
