@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 
 from ..errors import (
     AioInformerError,
+    ApiError,
     InvalidResultError,
     ReconcileTimeout,
     StoppedError,
@@ -219,19 +220,8 @@ class Workers:
                     self.failing.discard(key)
             else:
                 self._heed(key, result)
-        except TerminalError as error:
-            self._queue.forget(key)
-            self._note_failure(key, error)
-            self.counts.terminal += 1
-            logger.error("%s: %s failed and is not tried again before it changes: %s", self._name, key, error)
-        except VersionTimeout as error:
-            self._note_failure(key, error)
-            self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
-            logger.warning(
-                "%s: %s waits for the cache; again in %g s: %s", self._name, key, CACHE_DELAY, error
-            )
         except Exception as error:
-            self._retry(key, error)
+            self._fail(key, error)
         except asyncio.CancelledError as error:
             if run.task in self._ending:
                 self.counts.interrupted += 1
@@ -278,17 +268,48 @@ class Workers:
             self._queue.forget(key)
             self.counts.success += 1
 
+    def _fail(self, key: str, raised: Exception) -> None:
+        """Find out whether, and when, to try again; a group of errors is what all in it are."""
+        causes = list(_leaves(raised))
+        error = causes[0] if len(causes) == 1 else raised
+        if all(isinstance(cause, TerminalError) for cause in causes):
+            self._queue.forget(key)
+            self._note_failure(key, error)
+            self.counts.terminal += 1
+            logger.error(
+                "%s: %s failed and is not tried again before it changes: %s", self._name, key, said(error)
+            )
+        elif all(isinstance(cause, VersionTimeout) for cause in causes):
+            self._note_failure(key, error)
+            self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
+            logger.warning(
+                "%s: %s waits for the cache; again in %g s: %s", self._name, key, CACHE_DELAY, said(error)
+            )
+        else:
+            asked = [cause.retry_after or 0.0 for cause in causes if isinstance(cause, ApiError)]
+            self._retry(key, error, max(asked, default=0.0))
+
     def _note_failure(self, key: str, error: BaseException) -> None:
         self.counts.error += 1
         self.last_error, self.last_error_key = error, key
         self.failing.add(key)
 
-    def _retry(self, key: str, error: BaseException) -> None:
-        """Try again later, the later the more often it has failed in a row."""
-        delay = self._queue.add_rate_limited(key, self._queue.priority_of(key))
+    def _retry(self, key: str, error: BaseException, asked: float = 0.0) -> None:
+        """Try again later, the later the more often it has failed in a row; not before the server asks for it."""
+        delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=asked)
         self._note_failure(key, error)
-        logger.error(
+        logger.log(
+            logging.WARNING if asked else logging.ERROR,
             "%s: %s failed, %d times in a row; again in %.3g s: %s",
             self._name, key, self._queue.num_requeues(key), delay, said(error),
             exc_info=None if isinstance(error, AioInformerError) else error,
         )  # fmt: skip
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """What is in a group of errors, and in the groups in it; or the error itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error

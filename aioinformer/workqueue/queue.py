@@ -168,13 +168,18 @@ class WorkQueue(Generic[T]):
         if self._metrics is not None:
             self._metrics.retried(item)
 
-    def add_rate_limited(self, item: T, priority: int = 0) -> float:
+    def add_rate_limited(self, item: T, priority: int = 0, *, at_least: float = 0.0) -> float:
         """Add an item when the rate limiter allows it.
+
+        Args:
+            item: What to work on.
+            priority: As for ``add``.
+            at_least: Seconds that it waits in any case, such as a server has asked for.
 
         Returns:
             Seconds until then.
         """
-        delay = self._rate_limiter.when(item)
+        delay = max(self._rate_limiter.when(item), at_least)
         self.add_after(item, delay, priority)
         return delay
 

@@ -1,16 +1,22 @@
-"""operator/workers.py: a reconcile that holds the event loop is named. All else is in test_controller.py."""
+"""operator/workers.py: reconciles that hold the event loop, servers that ask to wait, groups of errors. All else is in
+test_controller.py."""
 
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
-from aioinformer import WorkQueue, slow_calls
+from aioinformer import KubeObject, TooManyRequestsError, VersionTimeout, WorkQueue, slow_calls
+from aioinformer.errors import TerminalError
+from aioinformer.operator import Controller, Manager, Request, When
 from aioinformer.operator import workers as workers_module
 from aioinformer.operator.workers import Workers
+from aioinformer.testing import Simulation
 
 from ..steps import running, until
+from .worlds import Reconciler, create, operating, quiet, simulated
 
 
 @pytest.fixture
@@ -62,3 +68,64 @@ async def test_those_that_wait_hold_nobody_up(caplog: pytest.LogCaptureFixture, 
     async with running(workers.run()):
         await until(lambda: workers.counts.total == 10)
     assert caplog.messages == []
+
+
+@simulated
+async def test_a_server_that_asks_to_wait_is_waited_for(world: Simulation) -> None:
+    create(world, "a")
+    times: list[float] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        times.append(world.now)
+        await maps.patch(request.key, {"data": {"tries": str(len(times))}})
+
+    manager = Manager(world.client)
+    maps = manager.resource("v1", "configmaps")
+    manager.add(Controller("tests", act, maps, predicate=When(lambda change: change.old is None)))
+    world.server.faults.fail(429, retry_after=5, times=3, resource="configmaps", verb="patch")
+    async with manager:
+        await asyncio.sleep(60)
+    assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([5.0] * 3, abs=0.1)
+    logged = [str(entry) for entry in world.history if "times in a row" in str(entry)]
+    assert len(logged) == 3
+    assert all(" WARNING " in entry and "in a row; again in 5 s: " in entry for entry in logged)
+
+
+@simulated
+async def test_a_server_that_asks_for_less_than_the_back_off_changes_nothing(world: Simulation) -> None:
+    create(world, "a")
+    times: list[float] = []
+
+    def act(request: Request[KubeObject]) -> None:
+        times.append(world.now)
+        if len(times) < 8:
+            raise TooManyRequestsError(429, "TooManyRequests", "", {"retryAfterSeconds": 0.001})
+
+    async with operating(world, Reconciler(act)) as controller:
+        await quiet(controller, 10)
+        assert len(times) == 8
+        assert times[-1] - times[0] < 1
+
+
+@simulated
+async def test_a_group_of_errors_is_what_all_in_it_are(world: Simulation) -> None:
+    create(world, "a")
+    behind = VersionTimeout("configmaps", "9", "7", "default/a", 10.0, "watching")
+    busy = TooManyRequestsError(429, "TooManyRequests", "", {"retryAfterSeconds": 7})
+    raised: list[list[Exception]] = [
+        [behind, behind],
+        [busy, ValueError("other")],
+        [ValueError("other"), TerminalError("no use")],
+        [ExceptionGroup("inner", [TerminalError("no use")])],
+    ]
+    times: list[float] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        times.append(world.now)
+        raise ExceptionGroup("several", raised.pop(0))
+
+    async with operating(world, Reconciler(act)) as controller:
+        await quiet(controller, 3600)
+        state = controller.state
+    assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([1, 7, 0.01], abs=0.1)
+    assert (state.failed, state.terminal, repr(state.last_error)) == (4, 1, "TerminalError('no use')")
