@@ -46,11 +46,15 @@ class QueueMetrics(Generic[T]):
     def got(self, item: T) -> None:
         """An item was handed out."""
         now = self._got_at[item] = self._clock()
-        self.queue_duration.observe(now - self._added_at.pop(item))
+        if (
+            added_at := self._added_at.pop(item, None)
+        ) is not None:  # somebody's added may have raised before this
+            self.queue_duration.observe(now - added_at)
 
     def done(self, item: T) -> None:
         """The work on an item has ended."""
-        self.work_duration.observe(self._clock() - self._got_at.pop(item))
+        if (got_at := self._got_at.pop(item, None)) is not None:
+            self.work_duration.observe(self._clock() - got_at)
 
     def retried(self, item: T) -> None:
         """An item was added with a delay."""

@@ -59,7 +59,8 @@ class WorkQueue(Generic[T]):
     """Items to be worked on: each once, however often it was added, and never by two workers at once.
 
     ``get`` hands an item out, ``done`` says that its work has ended. An item that is added while it is worked on
-    comes again after that. Plain methods change the queue at once; the coroutines wait.
+    comes again after that. Plain methods change the queue at once; the coroutines wait. All of it is for one event
+    loop: from other threads it is ``loop.call_soon_threadsafe(queue.add, item)``, or nobody is woken.
 
     Args:
         rate_limiter: Says how long ``add_rate_limited`` waits; None for client-go's default.
@@ -207,12 +208,17 @@ class WorkQueue(Generic[T]):
         """
         while not self._queued:
             if self._shutting_down:
-                raise QueueShutDownError(f"work queue {self.name} is shut down")
+                raise QueueShutDownError(f"work queue {self.name!r} is shut down")
             await self._wait_for_news()
         item, priority = self._buckets.pop()
         self._processing[item] = priority
         if self._metrics is not None:
-            self._metrics.got(item)
+            try:
+                self._metrics.got(item)
+            except BaseException:  # nobody has it
+                self._again.setdefault(item, priority)
+                self._take_back(item)
+                raise
         return item
 
     def done(self, item: T) -> None:
@@ -221,18 +227,20 @@ class WorkQueue(Generic[T]):
         Raises:
             WorkQueueError: It was not handed out.
         """
-        try:
-            del self._processing[item]
-        except KeyError:
-            raise WorkQueueError(f"{shortened(item)} is not being worked on in {self!r}") from None
+        if item not in self._processing:
+            raise WorkQueueError(f"{shortened(item)} is not being worked on in {self!r}")
+        self._take_back(item)
+        if self._metrics is not None:
+            self._metrics.done(item)
+
+    def _take_back(self, item: T) -> None:
+        del self._processing[item]
         if self._again and (priority := self._again.pop(item, None)) is not None:
             self._buckets.push(item, priority)
             if self._getters:
                 self._wake_one()
         elif self._drained and self._is_empty():
             self._wake_drained()
-        if self._metrics is not None:
-            self._metrics.done(item)
 
     def priority_of(self, item: T) -> int:
         """The priority with which an item was handed out.

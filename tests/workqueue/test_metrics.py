@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import WorkQueue
+from aioinformer import QueueShutDownError, WorkQueue
 from aioinformer.workqueue import QueueMetrics
 
 from ..virtual_time import virtual_time
@@ -126,6 +126,45 @@ async def test_what_they_raise_loses_no_item() -> None:
     with pytest.raises(OSError, match="statsd"):
         queue.add_after("b", 5.0)
     assert queue.state.delayed == 1
+
+
+async def test_what_got_raises_hands_nothing_out() -> None:
+    class Getting(QueueMetrics[str]):
+        def got(self, item: str) -> None:
+            super().got(item)
+            if self.adds < 3:
+                queue.add(item, 1)  # as if it were being worked on
+                raise OSError("statsd")
+
+    queue: WorkQueue[str] = WorkQueue(metrics=Getting())
+    queue.add("a")
+    waiting = [asyncio.create_task(queue.get()) for _ in range(3)]
+    ended, _ = await asyncio.wait(waiting, timeout=10)
+    assert [repr(task.exception()) for task in waiting[:2]] == ["OSError('statsd')"] * 2
+    assert (len(ended), waiting[2].result(), queue.items_processing) == (3, "a", ["a"])
+    queue.done("a")
+    queue.shut_down()
+    with pytest.raises(QueueShutDownError, match="work queue '' is shut down"):
+        await queue.get()
+
+
+async def test_what_was_not_noted_is_missed_by_nobody() -> None:
+    class Forgetful(QueueMetrics[str]):
+        def added(self, item: str) -> None:
+            raise OSError("statsd")
+
+        def got(self, item: str) -> None:
+            if item == "a":
+                super().got(item)
+
+    metrics = Forgetful()
+    queue: WorkQueue[str] = WorkQueue(metrics=metrics)
+    for item in "ab":
+        with pytest.raises(OSError, match="statsd"):
+            queue.add(item)
+        assert await queue.get() == item
+        queue.done(item)
+    assert (metrics.queue_duration.count, metrics.work_duration.count) == (0, 1)
 
 
 @virtual_time
