@@ -161,6 +161,27 @@ class Running(InOneLoop, ABC):
     """
 
     _task: asyncio.Task[None] | None = None
+    _has_begun = False
+
+    def require_not_started(self) -> None:
+        """Find out that it was started before, by ``async with`` or by ``run()``.
+
+        Raises:
+            AlreadyStartedError: It was, by another task than this one.
+        """
+        if self._has_begun or self._task not in (None, asyncio.current_task()):
+            raise AlreadyStartedError(f"{self!r} was started before")
+
+    def note_begin(self) -> None:
+        """``run()`` begins, which does so once.
+
+        Raises:
+            AlreadyStartedError: It was started before.
+            WrongEventLoopError: It is another loop's.
+        """
+        self.require_not_started()
+        self.require_own_loop()
+        self._has_begun = True
 
     @abstractmethod
     async def run(self) -> None:
@@ -172,9 +193,8 @@ class Running(InOneLoop, ABC):
         Raises:
             AlreadyStartedError: It was started before.
         """
-        if self._task is not None:
-            raise AlreadyStartedError(f"{self!r} was started before")
         self.require_own_loop()
+        self.require_not_started()
         self._task = asyncio.create_task(self.run(), name=repr(self))
         self._task.add_done_callback(_log_failure)
         return self._task

@@ -95,7 +95,7 @@ class Manager(Running):
         self._stalled_after = stalled_after
         self._controllers: list[Controller[Any]] = []
         self._names: dict[SharedIndexInformer[Any], str] = {}
-        self._has_begun = self._is_working = self._is_stopping = self._has_ended = False
+        self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: Exception | None = None
 
@@ -233,10 +233,7 @@ class Manager(Running):
             BaseException: Something has failed that no reconciler is to blame for; of several, a
                 BaseExceptionGroup.
         """
-        if self._has_begun or self._task not in (None, asyncio.current_task()):
-            raise AlreadyStartedError(f"{self!r} was started before")
-        self._has_begun = True
-        self.require_own_loop()
+        self.note_begin()
         try:
             async with AsyncExitStack() as stack:
                 for controller in self._controllers:

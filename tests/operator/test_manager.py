@@ -28,6 +28,7 @@ from aioinformer import (
 )
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result
+from aioinformer.tasks import finish
 from aioinformer.testing import APIServer, Simulation
 
 from ..steps import until
@@ -108,6 +109,21 @@ class TestLifecycle:
                 manager.add(Controller("late", Reconciler(), manager.for_resource("v1", "secrets")))
         with pytest.raises(AlreadyStartedError):
             manager.begin()
+
+    @staticmethod
+    @simulated
+    async def test_a_second_start_leaves_the_first_alone(world: Simulation) -> None:
+        manager, _ = managed(world.client, reconciler := Reconciler())
+        running = asyncio.create_task(manager.run())
+        await asyncio.sleep(5)
+        with pytest.raises(AlreadyStartedError):
+            async with manager:
+                pass
+        create(world, "a")
+        await asyncio.sleep(5)
+        assert reconciler.keys == ["default/a"]
+        assert (bool(manager.healthy()), manager.state.ended) == (True, False)
+        await finish(running)
 
     @staticmethod
     @simulated
