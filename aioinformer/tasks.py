@@ -18,14 +18,29 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-async def finish(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks and wait until all have ended, also if the waiter is cancelled meanwhile."""
-    interrupted: asyncio.CancelledError | None = None
+async def finish(*tasks: asyncio.Task[Any], grace: float | None = None) -> None:
+    """Cancel tasks and ``wait_ended``."""
     for task in tasks:
         task.cancel()
+    await wait_ended(*tasks, grace=grace)
+
+
+async def wait_ended(*tasks: asyncio.Task[Any], grace: float | None = None) -> None:
+    """Wait until tasks have ended, also if the waiter is cancelled meanwhile.
+
+    Args:
+        *tasks: Which ones.
+        grace: Seconds after which those that go on are left behind; None for never.
+    """
+    interrupted: asyncio.CancelledError | None = None
+    now = asyncio.get_running_loop().time
+    end = None if grace is None else now() + grace
     while running := [task for task in tasks if not task.done()]:
+        left = None if end is None else end - now()
+        if left is not None and left <= 0:
+            break
         try:
-            await asyncio.wait(running)
+            await asyncio.wait(running, timeout=left)
         except asyncio.CancelledError as error:
             interrupted = error
     if interrupted is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
@@ -11,12 +12,13 @@ from ..checks import require_count, require_list, require_seconds, require_text
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError
 from ..informer import SharedIndexInformer
 from ..metrics import Sample
-from ..tasks import finish
+from ..tasks import wait_ended
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
 from .predicates import PredicateFunc
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request
+from .runs import CANCEL_GRACE
 from .sources import Source, SourceTrigger
 from .state import ControllerState
 from .triggers import (
@@ -29,6 +31,8 @@ from .triggers import (
     informer_of,
 )
 from .workers import Workers
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -115,6 +119,7 @@ class Controller(Generic[T]):
         self._sources = [SourceTrigger(source) for source in require_list(f"{name}: sources", sources)]
         self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout)
         self._is_feeding = False
+        self._feeding: list[asyncio.Task[None]] = []
 
     def __repr__(self) -> str:
         return f"<Controller {self.name}>"
@@ -174,21 +179,27 @@ class Controller(Generic[T]):
         if self._is_feeding or self._queue.is_shutting_down:
             raise AlreadyStartedError(f"{self!r} was started before")
         self._is_feeding = True
-        tasks: list[asyncio.Task[None]] = []
         try:
             for trigger in self._triggers:
                 trigger.start()
-            tasks += [
-                asyncio.create_task(source.run(self._queue), name=f"{self!r} {source.name}")
-                for source in self._sources
-            ]
+            for source in self._sources:
+                task = asyncio.create_task(source.run(self._queue), name=source.name)
+                task.add_done_callback(self._note_end)
+                self._feeding.append(task)
             yield
         finally:
-            for trigger in self._triggers:
-                trigger.stop()
             self._queue.shut_down()
             self._workers.runs.close()
-            await finish(*tasks)
+            for task in self._feeding:
+                task.cancel()
+            self._feeding += [
+                asyncio.create_task(trigger.stop(), name=trigger.name) for trigger in self._triggers
+            ]
+            try:
+                await wait_ended(*self._feeding, grace=CANCEL_GRACE)
+            finally:
+                if hanging := [task.get_name() for task in self._feeding if not task.done()]:
+                    logger.error("%r: left behind, since they do not end: %s", self, ", ".join(hanging))
 
     async def work(self) -> None:
         """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.
@@ -209,6 +220,10 @@ class Controller(Generic[T]):
         Cancellation: they are cancelled at once.
         """
         await self._workers.stop(grace_period)
+
+    def _note_end(self, source: asyncio.Task[None]) -> None:
+        if not source.cancelled() and (failure := source.exception()) is not None:
+            self._workers.fail(failure)
 
     def _reconcile(self, key: str) -> object:
         """Do what is to be done for the object of a key: a Result, None, or what is awaited for one."""

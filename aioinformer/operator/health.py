@@ -65,4 +65,4 @@ def worn_out(controller: ControllerState) -> Iterator[str]:
     for run in controller.stuck:
         yield f"{controller.name} is stuck at {run}"
     if controller.worker_error is not None:
-        yield f"{controller.name}: a worker has died: {controller.worker_error!r}"
+        yield f"{controller.name}: a worker or source has died: {controller.worker_error!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Request
 from .triggers import Trigger, checked
+
+logger = logging.getLogger(__name__)
 
 RESTART_DELAY = 1.0
 """Seconds before a source that failed is begun anew; doubled each time, up to LONGEST_RESTART_DELAY."""
@@ -84,6 +87,10 @@ class SourceTrigger(Trigger):
                 raise
             self.note_failure("iterating", error)
             return False
+        except BaseException as error:
+            self.note_failure("iterating", error)
+            raise
+        logger.info("%s has ended: no more requests come of it", self.name)
         return True
 
     def _take(self, request: object) -> None:

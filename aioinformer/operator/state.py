@@ -83,7 +83,7 @@ class ControllerState:
         failing: Keys that failed when they were reconciled last.
         last_error: What was raised last.
         last_error_key: By the reconcile of which key.
-        worker_error: What a worker has died of, which ends the manager; None as long as none has.
+        worker_error: What a worker, or a source, has died of, which ends the manager; None as long as none has.
         triggers: What makes it reconcile.
     """
 

@@ -147,11 +147,11 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         """Begin to listen."""
         self._registration = self.informer.add_event_handler(self)
 
-    def stop(self) -> None:
-        """Listen no more."""
-        if self._registration is not None:
-            self.informer.remove_event_handler(self._registration)
-            self._registration = None
+    async def stop(self) -> None:
+        """Listen no more; a call that is running is cancelled."""
+        registration, self._registration = self._registration, None
+        if registration is not None:
+            await self.informer.shut_down_event_handler(registration, cancel=True)
 
     @property
     def is_running(self) -> bool:

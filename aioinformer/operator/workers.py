@@ -20,6 +20,7 @@ from ..errors import (
     shortened,
 )
 from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
+from ..tasks import finish
 from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Result
@@ -50,7 +51,7 @@ class Workers:
         failing: Keys that failed when they were reconciled last.
         last_error: What a reconcile has raised last.
         last_error_key: Which one.
-        failure: What a worker has died of.
+        failure: What a worker, or a source, has died of.
         is_working: Whether they work.
         runs: The reconciles that are running.
     """
@@ -121,29 +122,24 @@ class Workers:
         finally:
             await self._end_all()
 
+    def fail(self, error: BaseException) -> None:
+        """Something has died that no reconciler is to blame for: ``run`` ends with it."""
+        self.failure = error
+        self._news.set()
+
     async def _end_all(self) -> None:
         """Cancel all workers, and wait until they have ended; but for those that ignore it, not for ever."""
         workers = list(self._tasks)
-        for worker in workers:
-            self._ending.add(worker)
-            worker.cancel()
-        interrupted: asyncio.CancelledError | None = None
-        end = asyncio.get_running_loop().time() + CANCEL_GRACE
-        while running := [worker for worker in workers if not worker.done()]:
-            left = end - asyncio.get_running_loop().time()
-            if left <= 0:
+        self._ending.update(workers)
+        try:
+            await finish(*workers, grace=CANCEL_GRACE)
+        finally:
+            if running := [worker for worker in workers if not worker.done()]:
                 keys = ", ".join(run.key for run in self.runs.give_up(running))
                 logger.error("%s: left behind, since they ignore being cancelled: %s", self._name, keys)
                 for worker in running:
                     worker.cancel()  # once more: wait_for may have swallowed the first
                 self._tasks.difference_update(running)
-                break
-            try:
-                await asyncio.wait(running, timeout=left)
-            except asyncio.CancelledError as error:
-                interrupted = error
-        if interrupted is not None:
-            raise interrupted
 
     def _start(self) -> None:
         worker = asyncio.create_task(self._work_on(), name=f"<Controller {self._name}> worker")
@@ -155,9 +151,9 @@ class Workers:
         is_told = self._is_stopping or worker in self._ending
         self._ending.discard(worker)
         if worker.cancelled() and not is_told:
-            self.failure = StoppedError(f"{self._name}: a worker was cancelled by somebody else")
+            self.fail(StoppedError(f"{self._name}: a worker was cancelled by somebody else"))
         elif not worker.cancelled() and (failure := worker.exception()) is not None:
-            self.failure = failure
+            self.fail(failure)
         self._news.set()
 
     def _replace(self, run: Run) -> None:

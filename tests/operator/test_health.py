@@ -141,7 +141,7 @@ async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
     manager.add(idle)
     running = await run_until_a_worker_dies(manager, idle)
     assert not running.done(), "the other one's reconcile takes its time to end"
-    assert "idle: a worker has died: StoppedError" in str(manager.healthy())
+    assert "idle: a worker or source has died: StoppedError" in str(manager.healthy())
     died = True
     with pytest.raises(StoppedError):
         await running

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from aioinformer import ConfigError, DeletedFinalStateUnknown, Delta, DeltaType, KubeObject
+from aioinformer import (
+    ConfigError,
+    DeletedFinalStateUnknown,
+    Delta,
+    DeltaType,
+    KubeObject,
+    SharedInformerFactory,
+)
 from aioinformer.operator import (
     LOW_PRIORITY,
     Change,
@@ -25,11 +29,8 @@ from aioinformer.operator import (
     TriggerState,
     Watch,
 )
-from aioinformer.operator.sources import SourceTrigger
 from aioinformer.testing import Simulation
-from aioinformer.workqueue import WorkQueue
 
-from ..virtual_time import virtual_time
 from .worlds import Reconciler, change, create, operating, quiet, simulated
 
 CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"}]}}
@@ -322,6 +323,28 @@ class TestWatch:
 
     @staticmethod
     @simulated
+    async def test_so_does_one_on_an_informer_of_ones_own(world: Simulation) -> None:
+        ended: list[str] = []
+
+        async def map_func(obj: KubeObject) -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.append(obj.name)
+
+        create(world, "a", "secrets")
+        manager = Manager(world.client)
+        async with SharedInformerFactory(world.client) as factory:
+            watch = Watch(factory.for_resource("v1", "secrets"), map_func)
+            manager.add(
+                Controller("tests", Reconciler(), manager.for_resource("v1", "configmaps"), watches=[watch])
+            )
+            async with manager:
+                await asyncio.sleep(5)
+            assert ended == ["a"]
+
+    @staticmethod
+    @simulated
     async def test_cancelled_at_the_old_state_the_new_one_is_not_mapped(world: Simulation) -> None:
         asked: list[str | None] = []
 
@@ -340,146 +363,6 @@ class TestWatch:
             await asyncio.sleep(5)
         assert asked == [None]
         gc.collect()  # a coroutine that was never awaited is a warning, and that an error
-
-
-async def fails_at_its_end() -> AsyncIterator[Request[Any]]:
-    try:
-        await asyncio.sleep(3600)
-        yield Request("default", "a")
-    finally:
-        raise ConnectionError("could not unsubscribe")
-
-
-async def makes_a_failure_of_it() -> AsyncIterator[Request[Any]]:
-    try:
-        await asyncio.sleep(3600)
-    except asyncio.CancelledError as error:
-        raise ConnectionError("closed") from error
-    yield Request("default", "a")
-
-
-async def swallows_it() -> AsyncIterator[Request[Any]]:
-    while True:
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(3600)
-        yield Request("default", "a")
-
-
-class TestSources:
-    @staticmethod
-    @simulated
-    async def test_requests_from_anywhere(world: Simulation) -> None:
-        async def ticks() -> AsyncIterator[Request[Any]]:
-            for number in range(3):
-                await asyncio.sleep(10)
-                yield Request("default", str(number))
-
-        reconciler = Reconciler()
-        async with operating(world, reconciler, sources=[ticks()]) as controller:
-            await quiet(controller, 25)
-            assert reconciler.keys == ["default/0", "default/1"]
-            assert trigger(controller, 1).running
-            await quiet(controller, 25)
-            state = trigger(controller, 1)
-            assert (state.seen, state.passed, state.failed, state.running) == (3, 3, 0, False)
-            assert str(state).endswith("ended")
-
-    @staticmethod
-    @simulated
-    async def test_one_that_fails_is_begun_anew_if_it_can_be(world: Simulation) -> None:
-        begun: list[float] = []
-
-        async def source() -> AsyncIterator[Request[Any]]:
-            begun.append(world.now)
-            yield Request("default", "a")
-            raise ConnectionError("lost")
-
-        reconciler = Reconciler()
-        async with operating(world, reconciler, sources=[source, source()]) as controller:
-            await asyncio.sleep(3600)
-            restarting, failed = trigger(controller, 1), trigger(controller, 2)
-            assert (failed.seen, failed.failed, failed.running) == (1, 1, False)
-            assert restarting.running
-            assert 60 < restarting.failed < 70, "once a minute in the end"
-            assert restarting.seen == restarting.failed
-
-    @staticmethod
-    @simulated
-    async def test_one_that_had_lived_is_begun_anew_at_once(world: Simulation) -> None:
-        begun: list[float] = []
-
-        async def source() -> AsyncIterator[Request[Any]]:
-            begun.append(world.now)
-            await asyncio.sleep(600 if len(begun) % 5 == 0 else 0)
-            if len(begun) == 3:
-                raise asyncio.CancelledError
-            if begun:
-                raise ConnectionError("lost")
-            yield Request("default", "a")
-
-        async with operating(world, Reconciler(), sources=[source]):
-            await asyncio.sleep(700)
-        pauses = [later - earlier for earlier, later in pairwise(begun)]
-        assert pauses[:6] == pytest.approx([1, 2, 4, 8, 601, 2], abs=0.01)
-
-    @staticmethod
-    @simulated
-    async def test_what_is_no_request_is_told_of(world: Simulation) -> None:
-        async def source() -> AsyncIterator[Any]:
-            yield "default/a"
-            yield Request("default", "b")
-
-        reconciler = Reconciler()
-        async with operating(world, reconciler, sources=[source]) as controller:
-            await quiet(controller)
-            assert reconciler.keys == ["default/b"]
-            state = trigger(controller, 1)
-            assert (state.seen, state.passed, state.failed) == (2, 1, 1)
-            assert "no Request" in str(state.last_error)
-
-    async def test_one_that_never_waits_leaves_others_their_turn(self) -> None:
-        many, told = 200_000, asyncio.Event()
-
-        async def source() -> AsyncIterator[Request[Any]]:
-            for _ in range(many):
-                if told.is_set():
-                    return
-                yield Request("default", "a")
-
-        trigger, queue = SourceTrigger(source), WorkQueue[str]()
-        asyncio.get_running_loop().call_soon(told.set)
-        await trigger.run(queue)
-        assert trigger.seen < many
-
-    @staticmethod
-    @simulated
-    async def test_they_are_closed_at_the_end(world: Simulation) -> None:
-        closed: list[str] = []
-
-        async def source() -> AsyncIterator[Request[Any]]:
-            try:
-                await asyncio.sleep(3600)
-                yield Request("default", "a")
-            finally:
-                closed.append("closed")
-
-        async with operating(world, Reconciler(), sources=[source]):
-            await asyncio.sleep(1)
-        assert closed == ["closed"]
-
-    @pytest.mark.parametrize("source", [fails_at_its_end, makes_a_failure_of_it, swallows_it])
-    @virtual_time
-    async def test_cancelled_none_is_begun_anew(
-        self, source: Callable[[], AsyncIterator[Request[Any]]]
-    ) -> None:
-        trigger = SourceTrigger(source)
-        running = asyncio.create_task(trigger.run(WorkQueue()))
-        await asyncio.sleep(1)
-        assert trigger.is_running
-        running.cancel()
-        await asyncio.wait({running}, timeout=600)
-        assert running.cancelled()
-        assert not trigger.is_running
 
 
 @simulated

@@ -1,0 +1,221 @@
+"""operator/sources.py: requests from anywhere, and what goes wrong with what gives them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from aioinformer.operator import Controller, Manager, Request, TriggerState
+from aioinformer.operator.sources import SourceTrigger
+from aioinformer.testing import Simulation
+from aioinformer.workqueue import WorkQueue
+
+from ..virtual_time import virtual_time
+from .worlds import Reconciler, operating, quiet, simulated
+
+
+def source_of(controller: Controller[Any], number: int = 0) -> TriggerState:
+    return controller.state.triggers[1 + number]
+
+
+async def fails_at_its_end() -> AsyncIterator[Request[Any]]:
+    try:
+        await asyncio.sleep(3600)
+        yield Request("default", "a")
+    finally:
+        raise ConnectionError("could not unsubscribe")
+
+
+async def makes_a_failure_of_it() -> AsyncIterator[Request[Any]]:
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError as error:
+        raise ConnectionError("closed") from error
+    yield Request("default", "a")
+
+
+async def swallows_it() -> AsyncIterator[Request[Any]]:
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
+        yield Request("default", "a")
+
+
+@simulated
+async def test_requests_from_anywhere(world: Simulation) -> None:
+    async def ticks() -> AsyncIterator[Request[Any]]:
+        for number in range(3):
+            await asyncio.sleep(10)
+            yield Request("default", str(number))
+
+    reconciler = Reconciler()
+    async with operating(world, reconciler, sources=[ticks()]) as controller:
+        await quiet(controller, 25)
+        assert reconciler.keys == ["default/0", "default/1"]
+        assert source_of(controller).running
+        await quiet(controller, 25)
+        state = source_of(controller)
+        assert (state.seen, state.passed, state.failed, state.running) == (3, 3, 0, False)
+        assert str(state).endswith("ended")
+
+
+@simulated
+async def test_one_that_fails_is_begun_anew_if_it_can_be(world: Simulation) -> None:
+    begun: list[float] = []
+
+    async def source() -> AsyncIterator[Request[Any]]:
+        begun.append(world.now)
+        yield Request("default", "a")
+        raise ConnectionError("lost")
+
+    reconciler = Reconciler()
+    async with operating(world, reconciler, sources=[source, source()]) as controller:
+        await asyncio.sleep(3600)
+        restarting, failed = source_of(controller), source_of(controller, 1)
+        assert (failed.seen, failed.failed, failed.running) == (1, 1, False)
+        assert restarting.running
+        assert 60 < restarting.failed < 70, "once a minute in the end"
+        assert restarting.seen == restarting.failed
+
+
+@simulated
+async def test_one_that_had_lived_is_begun_anew_at_once(world: Simulation) -> None:
+    begun: list[float] = []
+
+    async def source() -> AsyncIterator[Request[Any]]:
+        begun.append(world.now)
+        await asyncio.sleep(600 if len(begun) % 5 == 0 else 0)
+        if len(begun) == 3:
+            raise asyncio.CancelledError
+        if begun:
+            raise ConnectionError("lost")
+        yield Request("default", "a")
+
+    async with operating(world, Reconciler(), sources=[source]):
+        await asyncio.sleep(700)
+    pauses = [later - earlier for earlier, later in pairwise(begun)]
+    assert pauses[:6] == pytest.approx([1, 2, 4, 8, 601, 2], abs=0.01)
+
+
+@simulated
+async def test_what_is_no_request_is_told_of(world: Simulation) -> None:
+    async def source() -> AsyncIterator[Any]:
+        yield "default/a"
+        yield Request("default", "b")
+
+    reconciler = Reconciler()
+    async with operating(world, reconciler, sources=[source]) as controller:
+        await quiet(controller)
+        assert reconciler.keys == ["default/b"]
+        state = source_of(controller)
+        assert (state.seen, state.passed, state.failed) == (2, 1, 1)
+        assert "no Request" in str(state.last_error)
+
+
+async def test_one_that_never_waits_leaves_others_their_turn() -> None:
+    many, told = 200_000, asyncio.Event()
+
+    async def source() -> AsyncIterator[Request[Any]]:
+        for _ in range(many):
+            if told.is_set():
+                return
+            yield Request("default", "a")
+
+    trigger, queue = SourceTrigger(source), WorkQueue[str]()
+    asyncio.get_running_loop().call_soon(told.set)
+    await trigger.run(queue)
+    assert trigger.seen < many
+
+
+@simulated
+async def test_they_are_closed_at_the_end(world: Simulation) -> None:
+    closed: list[str] = []
+
+    async def source() -> AsyncIterator[Request[Any]]:
+        try:
+            await asyncio.sleep(3600)
+            yield Request("default", "a")
+        finally:
+            closed.append("closed")
+
+    async with operating(world, Reconciler(), sources=[source]):
+        await asyncio.sleep(1)
+    assert closed == ["closed"]
+
+
+@pytest.mark.parametrize("source", [fails_at_its_end, makes_a_failure_of_it, swallows_it])
+@virtual_time
+async def test_cancelled_none_is_begun_anew(source: Callable[[], AsyncIterator[Request[Any]]]) -> None:
+    trigger = SourceTrigger(source)
+    running = asyncio.create_task(trigger.run(WorkQueue()))
+    await asyncio.sleep(1)
+    assert trigger.is_running
+    running.cancel()
+    await asyncio.wait({running}, timeout=600)
+    assert running.cancelled()
+    assert not trigger.is_running
+
+
+async def test_one_that_ends_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    async def source() -> AsyncIterator[Request[Any]]:
+        yield Request("default", "a")
+
+    caplog.set_level("INFO")
+    await SourceTrigger(source).run(WorkQueue())
+    (record,) = caplog.records
+    assert record.levelname == "INFO"
+    assert record.message.endswith("source has ended: no more requests come of it")
+
+
+class Out(BaseException):
+    pass
+
+
+@simulated
+async def test_what_no_exception_is_ends_the_manager(world: Simulation) -> None:
+    """As from a reconciler, a predicate or a map function."""
+
+    async def source() -> AsyncIterator[Request[Any]]:
+        await asyncio.sleep(10)
+        if world.now:
+            raise Out("of memory")
+        yield Request("default", "a")
+
+    manager = Manager(world.client)
+    maps = manager.for_resource("v1", "configmaps")
+    controller = manager.add(Controller("tests", Reconciler(), maps, sources=[source]))
+    running = asyncio.create_task(manager.run())
+    await asyncio.sleep(5)
+    assert manager.healthy()
+    with pytest.raises(Out):
+        await running
+    assert (source_of(controller).failed, source_of(controller).running) == (1, False)
+
+
+@simulated
+async def test_one_that_does_not_end_is_left_behind(world: Simulation) -> None:
+    ended: list[float] = []
+
+    async def source() -> AsyncIterator[Request[Any]]:
+        try:
+            await asyncio.sleep(3600)
+            yield Request("default", "a")
+        finally:
+            await asyncio.sleep(60)  # its peer is silent
+            ended.append(world.now)
+
+    async with operating(world, Reconciler(), sources=[source]):
+        await asyncio.sleep(5)
+        began = world.now
+    assert world.now - began == pytest.approx(10, abs=0.1)
+    logged = [str(entry) for entry in world.history if "left behind" in str(entry)]
+    assert len(logged) == 1
+    assert " ERROR " in logged[0]
+    assert "since they do not end: source " in logged[0]
+    await asyncio.sleep(60)
+    assert len(ended) == 1
