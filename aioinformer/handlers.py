@@ -128,15 +128,25 @@ def require_handler(handler: object) -> None:
     """Find out at registration, not at the first event, that something is no handler.
 
     Raises:
-        ConfigError: It lacks a method, has one that takes other arguments or is a generator, or is a class.
+        ConfigError: It lacks a method, has one that takes other arguments or is a generator, has nothing but the
+            methods of ResourceEventHandler itself, or is a class.
     """
     if isinstance(handler, type):
         raise ConfigError(f"{handler.__qualname__} is a class; register an instance of it")
-    missing = [name for name in ARGUMENTS if not callable(getattr(handler, name, None))]
+    methods = {name: getattr(handler, name, None) for name in ARGUMENTS}
+    missing = [name for name, method in methods.items() if not callable(method)]
     if missing:
-        raise ConfigError(f"{handler!r} is no event handler: it has no {', '.join(missing)}")
-    for name in ARGUMENTS:
-        require_callback(name, getattr(handler, name))
+        raise ConfigError(
+            f"{handler!r} is no event handler: it has no {', '.join(missing)}; use "
+            "ResourceEventHandlerFuncs(on_add=...), or subclass ResourceEventHandler"
+        )
+    if all(
+        getattr(method, "__func__", None) is getattr(ResourceEventHandler, name)
+        for name, method in methods.items()
+    ):
+        raise ConfigError(f"{handler_name(handler)} does nothing: it overrides none of {', '.join(ARGUMENTS)}")
+    for name, method in methods.items():
+        require_callback(name, method)
 
 
 def require_callback(name: str, function: object) -> None:
@@ -146,7 +156,16 @@ def require_callback(name: str, function: object) -> None:
         ConfigError: It cannot, or it is a generator, which a call does not run.
     """
     require_arguments(name, function, ARGUMENTS[name])
-    if _is(inspect.isgeneratorfunction, function) or _is(inspect.isasyncgenfunction, function):
+    require_not_iterated(name, function)
+
+
+def require_not_iterated(name: str, function: object) -> None:
+    """Find out that a function is a generator, which a call does not run.
+
+    Raises:
+        ConfigError: It is.
+    """
+    if is_of_kind(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
         raise ConfigError(
             f"{name} is called, not iterated over: {callable_name(function)} has a yield in it and would never run"
         )
@@ -180,7 +199,7 @@ def require_plain(name: str, function: object, *, may_yield: bool = False) -> No
         ConfigError: It is.
     """
     kinds = _ASYNC if may_yield else (*_ASYNC, inspect.isgeneratorfunction)
-    if any(_is(kind, function) for kind in kinds):
+    if is_of_kind(function, *kinds):
         without = "async" if may_yield else "async or yield"
         raise ConfigError(f"{name} must be a plain function, without {without}: {callable_name(function)}")
 
@@ -188,9 +207,9 @@ def require_plain(name: str, function: object, *, may_yield: bool = False) -> No
 _ASYNC = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 
 
-def _is(kind: Callable[[Any], bool], function: Any) -> bool:
-    """Whether a function, or what is called of an object that can be, is of a kind."""
-    return kind(function) or kind(type(function).__call__)
+def is_of_kind(function: Any, *kinds: Callable[[Any], bool]) -> bool:
+    """Whether a function, or what is called of an object that can be, is of one of these kinds."""
+    return any(kind(function) or kind(type(function).__call__) for kind in kinds)
 
 
 def callable_name(function: object) -> str:

@@ -132,10 +132,9 @@ def heed_cancellation() -> None:
         raise asyncio.CancelledError
 
 
-async def settle(result: object) -> None:
-    """Await what a plain-or-async callable returned, if it was async."""
-    if inspect.isawaitable(result):
-        await result
+async def settle(result: object) -> object:
+    """What a plain-or-async callable returned, or what comes of awaiting that if it was async."""
+    return await result if inspect.isawaitable(result) else result
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

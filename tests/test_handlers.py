@@ -160,6 +160,25 @@ def test_what_cannot_be_called_is_found_out_where_it_is_written(
         ResourceEventHandlerFuncs(**{name: function})
 
 
+def test_what_is_no_handler_is_told_what_to_use() -> None:
+    function: Any = print
+    with pytest.raises(
+        ConfigError, match=r"no on_add, .*; use ResourceEventHandlerFuncs\(on_add=\.\.\.\), or sub"
+    ):
+        require_handler(function)
+
+
+def test_one_that_overrides_nothing_is_found_out() -> None:
+    class Misspelt(ResourceEventHandler[KubeObject]):
+        def on_added(self, obj: KubeObject) -> None: ...
+
+    misspelt: Any = Misspelt()
+    with pytest.raises(ConfigError, match="Misspelt does nothing: it overrides none of on_add, on_update, on_delete"):
+        require_handler(misspelt)
+    misspelt.on_add = lambda obj, is_in_initial_list: None
+    require_handler(misspelt)
+
+
 class TestGenerators:
     """A call of one runs nothing of it: they are refused, not forgotten."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +12,7 @@ from ..checks import require_count, require_list, require_seconds, require_text
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError
 from ..informer import SharedIndexInformer
 from ..metrics import Sample
-from ..tasks import wait_ended
+from ..tasks import settle, wait_ended
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
 from .predicates import PredicateFunc
@@ -239,5 +239,4 @@ class Controller(Generic[T]):
         except NotFoundError:
             obj = None
         namespace, _, name = key.rpartition("/")
-        result = self._step(Request(namespace, name, obj))
-        return await result if isinstance(result, Awaitable) else result
+        return await settle(self._step(Request(namespace, name, obj)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..checks import require_qualified_name
 from ..errors import ConfigError, InvalidResultError, shortened
 from ..finalizers import contains_finalizer
-from ..handlers import callable_name
+from ..handlers import require_arguments, require_not_iterated
+from ..tasks import settle
 from .metadata import DELETION_TIMESTAMP, FINALIZERS, is_deleting, require_fields
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request, Result
@@ -40,7 +41,8 @@ def make_step(
     """
     if isinstance(reconcile, Reconciler):
         finalizer = reconcile.finalizer if finalizer is None else finalizer
-        if cleanup is None and finalizer is not None:
+        is_own = getattr(reconcile.cleanup, "__func__", None) is not Reconciler.cleanup
+        if cleanup is None and (finalizer is not None or is_own):
             cleanup = reconcile.cleanup
         reconcile = reconcile.reconcile
     _require_reconcile(f"{name}: reconcile", reconcile)
@@ -58,6 +60,7 @@ def make_step(
         raise ConfigError(
             f"{name}: a finalizer is named as 'example.com/what-it-protects', not {finalizer!r}"
         )
+    require_qualified_name(f"{name}: finalizer", finalizer)
     if written is None:
         raise ConfigError(
             f"{name}: the finalizer {finalizer} has to be written: give a CachedResource in place of the informer"
@@ -91,7 +94,7 @@ class Finalizing:
         if is_deleting(obj):
             if not contains_finalizer(obj, self._finalizer):
                 return None
-            result = await _outcome(self._cleanup, request)
+            result = await settle(self._cleanup(request))
             if result is None or (isinstance(result, Result) and result.is_final):
                 await self._written.drop_finalizer(obj, self._finalizer)
                 return None
@@ -105,12 +108,7 @@ class Finalizing:
             if obj is None:  # it was deleted meanwhile, of which we are told
                 return None
             request = Request(request.namespace, request.name, obj)
-        return await _outcome(self._reconcile, request)
-
-
-async def _outcome(function: Callable[[Request[Any]], Any], request: Request[Any]) -> object:
-    result = function(request)
-    return await result if isinstance(result, Awaitable) else result
+        return await settle(self._reconcile(request))
 
 
 def _require_reconcile(what: str, function: object) -> None:
@@ -121,15 +119,5 @@ def _require_reconcile(what: str, function: object) -> None:
     """
     if isinstance(function, type):
         raise ConfigError(f"{what} must be a function, or a Reconciler: make one of {function.__name__}")
-    if not callable(function):
-        raise ConfigError(f"{what} must be a function of a Request, not {function!r}")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ConfigError(
-            f"{what} is awaited, not iterated over: {callable_name(function)} has a yield in it"
-        )
-    try:
-        inspect.signature(function).bind("request")
-    except ValueError:  # some builtins do not say
-        return
-    except TypeError as error:
-        raise ConfigError(f"{what} is called with (request): {callable_name(function)}: {error}") from error
+    require_arguments(what, function, ("request",))
+    require_not_iterated(what, function)

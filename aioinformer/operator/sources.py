@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 from ..errors import ConfigError
-from ..handlers import callable_name
+from ..handlers import callable_name, is_of_kind, require_arguments
 from ..tasks import is_cancelled
 from ..turns import Turn
 from ..workqueue import WorkQueue
@@ -37,6 +38,13 @@ class SourceTrigger(Trigger):
         is_iterable = isinstance(source, AsyncIterable)
         if not is_iterable and not callable(source):
             raise ConfigError(f"a source is an async iterable, or a function that gives one, not {source!r}")
+        if not is_iterable:
+            require_arguments("a source", source, ())
+            if is_of_kind(source, inspect.iscoroutinefunction, inspect.isgeneratorfunction):
+                raise ConfigError(
+                    f"a source is taken by `async for`: {callable_name(source)} has to be an async function with a "
+                    "yield, or a plain one that gives an async iterable"
+                )
         super().__init__(f"source {callable_name(source)}")
         self._source = source
         self._ended = False

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, shortened
-from ..handlers import ResourceEventHandler, callable_name, require_arguments
+from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
 from ..keys import key_and_version, namespace_of
 from ..tasks import is_cancelled
@@ -285,11 +285,9 @@ class Watch(InformerTrigger, Generic[T]):
     ) -> None:
         informer = informer_of(watched)
         super().__init__(f"{informer.name}, by {callable_name(map_func)}", informer, predicate)
-        if not callable(map_func) or inspect.isgeneratorfunction(type(map_func).__call__):
-            raise ConfigError(f"map_func must be a function of an object, not {map_func!r}")
-        if inspect.isasyncgenfunction(map_func):
-            raise ConfigError(f"map_func must return requests: {callable_name(map_func)} yields them")
         require_arguments("map_func", map_func, ("obj",))
+        if is_of_kind(map_func, inspect.isasyncgenfunction):
+            raise ConfigError(f"map_func must return requests: {callable_name(map_func)} yields them later")
         self._map_func = map_func
 
     def enqueue(self, change: Change[Any], priority: int) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -519,11 +519,25 @@ class NoReconciler(ReconcilerClass[KubeObject]):
         return None
 
 
+class CleansUp(NoReconciler):
+    async def cleanup(self, request: Request[KubeObject]) -> Result | None:
+        return None
+
+
+async def later() -> list[Request[Any]]:
+    return []
+
+
+class Ticks:
+    def __call__(self) -> Iterator[Request[Any]]:
+        yield Request("", "a")
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
         ((1, reconcile), {}, "name must be a string"),
-        (("x", None), {}, "must be a function of a Request"),
+        (("x", None), {}, r"x: reconcile must be a function of \(request\), not None"),
         (("x", generator), {}, "has a yield in it"),
         (("x", lambda: None), {}, "is called with"),
         (("x", NoReconciler), {}, "make one of NoReconciler"),
@@ -540,7 +554,15 @@ class NoReconciler(ReconcilerClass[KubeObject]):
         (("x", reconcile), {"cleanup": reconcile}, "cleanup needs a finalizer"),
         (("x", reconcile), {"finalizer": "a/b"}, "needs a cleanup"),
         (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "a finalizer is named as"),
+        *(
+            (("x", reconcile), {"finalizer": each, "cleanup": reconcile}, "x: finalizer must be a name")
+            for each in ("foo bar/x", "/", "example.com/", "/x", "a/b/c")
+        ),
         (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "give a CachedResource"),
+        (("x", CleansUp()), {}, "x: cleanup needs a finalizer"),
+        (("x", reconcile), {"sources": [reconcile]}, r"a source is called with \(\)"),
+        (("x", reconcile), {"sources": [later]}, "a source is taken by `async for`: later has to be"),
+        (("x", reconcile), {"sources": [Ticks()]}, "a source is taken by `async for`"),
     ],
 )
 def test_what_cannot_work_is_found_out_at_once(arguments: Any, options: Any, message: str) -> None:

@@ -414,5 +414,5 @@ def test_a_map_function_that_yields_later() -> None:
     async def map_func(obj: Any) -> Any:
         yield obj
 
-    with pytest.raises(ConfigError, match="yields them"):
+    with pytest.raises(ConfigError, match="yields them later"):
         Watch(informer(), map_func)
