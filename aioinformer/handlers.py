@@ -144,7 +144,9 @@ def require_handler(handler: object) -> None:
         getattr(method, "__func__", None) is getattr(ResourceEventHandler, name)
         for name, method in methods.items()
     ):
-        raise ConfigError(f"{handler_name(handler)} does nothing: it overrides none of {', '.join(ARGUMENTS)}")
+        raise ConfigError(
+            f"{handler_name(handler)} does nothing: it overrides none of {', '.join(ARGUMENTS)}"
+        )
     for name, method in methods.items():
         require_callback(name, method)
 

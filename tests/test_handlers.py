@@ -173,7 +173,9 @@ def test_one_that_overrides_nothing_is_found_out() -> None:
         def on_added(self, obj: KubeObject) -> None: ...
 
     misspelt: Any = Misspelt()
-    with pytest.raises(ConfigError, match="Misspelt does nothing: it overrides none of on_add, on_update, on_delete"):
+    with pytest.raises(
+        ConfigError, match="Misspelt does nothing: it overrides none of on_add, on_update, on_delete"
+    ):
         require_handler(misspelt)
     misspelt.on_add = lambda obj, is_in_initial_list: None
     require_handler(misspelt)

@@ -9,8 +9,8 @@ from ..informer import InformerState
 from ..reflector import Phase
 from .state import ControllerState
 
-STALLED_AFTER = 660.0
-"""Seconds without a byte after which a watch counts as stalled: a server ends each after ten minutes at most."""
+STALLED_SLACK = 60.0
+"""Seconds without a byte, beyond those after which the server was to end it, after which a watch counts as stalled."""
 
 
 @dataclass(frozen=True, slots=True)

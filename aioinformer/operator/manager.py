@@ -21,12 +21,13 @@ from ..listwatch import Client
 from ..metrics import Sample, apart, exposition
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
+from ..reflector.options import MIN_WATCH_TIMEOUT
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tasks import Running, finish, raise_failures
 from ..tracing import Trace
 from .controller import Controller
-from .health import STALLED_AFTER, Health, ailments, unfitness, worn_out
+from .health import STALLED_SLACK, Health, ailments, unfitness, worn_out
 from .protocols import LeaderElection, require_election
 from .state import ManagerState
 
@@ -52,7 +53,8 @@ class Manager(Running):
             filled, and changes are queued.
         grace_period: Seconds that running reconciles may take to end.
         stalled_after: Seconds without a byte from the server after which a watch counts as stalled, and a cache
-            whose server does not answer as out of date.
+            whose server does not answer as out of date; None for a minute more than twice ``min_watch_timeout``,
+            in which a server ends each watch: 660.
         default_resync_period: Seconds between resyncs of the informers; 0 for none.
         queue, detect_mutations, on_trace: As for SharedInformerFactory.
         **options: See ReflectorOptions; they hold for every informer.
@@ -68,7 +70,7 @@ class Manager(Running):
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
         grace_period: float = 30.0,
-        stalled_after: float = STALLED_AFTER,
+        stalled_after: float | None = None,
         default_resync_period: float = 0.0,
         queue: QueueName = "delta",
         detect_mutations: bool = False,
@@ -76,11 +78,11 @@ class Manager(Running):
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
-        require_seconds("stalled_after", stalled_after)
+        if stalled_after is not None:
+            require_seconds("stalled_after", stalled_after)
         if leader_election is not None:
             require_election(leader_election)
         self.client = Client.of(client)
-        self._owns_client = self.client is not client
         self._factory = SharedInformerFactory(
             self.client,
             namespace,
@@ -92,7 +94,11 @@ class Manager(Running):
         )
         self._election = leader_election
         self._grace_period = grace_period
-        self._stalled_after = stalled_after
+        self._stalled_after = (
+            2 * (options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT) + STALLED_SLACK
+            if stalled_after is None
+            else stalled_after
+        )
         self._controllers: list[Controller[Any]] = []
         self._names: dict[SharedIndexInformer[Any], str] = {}
         self._is_working = self._is_stopping = self._has_ended = False
@@ -244,8 +250,6 @@ class Manager(Running):
             raise
         finally:
             self._has_ended = True
-            if self._owns_client:
-                await self.client.close()
 
     async def run_until_signal(
         self, signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)

@@ -18,6 +18,10 @@ WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
 where a list refuses a version, or a server a WatchList, and something else is tried at once."""
 
 
+MIN_WATCH_TIMEOUT = 300.0
+"""Seconds: ``min_watch_timeout`` where nobody says."""
+
+
 class ReflectorOptions(TypedDict, total=False):
     """What can be set of a Reflector, also through an informer or a factory.
 

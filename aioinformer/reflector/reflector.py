@@ -35,7 +35,7 @@ from .initial import InitialEvents, Streaming, lacks_watch_list
 from .intake import Intake
 from .journal import Journal
 from .listing import Listed, ListVersions, Pager, refuses_version
-from .options import ReflectorOptions, check_options, require_list_watch
+from .options import MIN_WATCH_TIMEOUT, ReflectorOptions, check_options, require_list_watch
 from .retry import REFUSALS, Retry
 from .scope import codec_of_collection
 from .state import Phase, ReflectorState
@@ -109,7 +109,7 @@ class Reflector(Running, Generic[T]):
         self._should_resync = options.get("should_resync")
         self._watch_error_handler = options.get("watch_error_handler")
         self._random = options.get("random") or Random()
-        self._min_watch_timeout = options.get("min_watch_timeout") or 300.0
+        self._min_watch_timeout = options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT
         self._initial_events_timeout = options.get("initial_events_timeout") or 10.0
         use_watch_list = options.get("use_watch_list")
         self._streaming = Streaming(

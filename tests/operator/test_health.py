@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -50,16 +51,25 @@ async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
         await world.eventually(manager.healthy, every=1)
 
 
-@simulated
-async def test_a_quiet_collection_is_live(world: Simulation) -> None:
+async def stays_live(world: Simulation, **options: Any) -> None:
     world.server.faults.lose_bookmarks()
-    manager, controller = managed(world.client, Reconciler())
+    manager, controller = managed(world.client, Reconciler(), **options)
     async with manager:
         for _ in range(1000):
             await asyncio.sleep(10)
             assert manager.healthy()
             assert manager.ready()
         assert controller.informer.state.phase is Phase.WATCHING
+
+
+@simulated
+async def test_a_quiet_collection_is_live(world: Simulation) -> None:
+    await stays_live(world)
+
+
+@simulated
+async def test_so_is_one_whose_watches_are_long(world: Simulation) -> None:
+    await stays_live(world, min_watch_timeout=600.0)
 
 
 @simulated

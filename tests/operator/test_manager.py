@@ -22,6 +22,7 @@ from aioinformer import (
     ConfigError,
     KubeObject,
     ListWatch,
+    Resource,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     StoppedError,
@@ -406,6 +407,9 @@ async def test_an_api_client_is_taken_and_left_open(server: APIServer) -> None:
         async with manager:
             await until(lambda: reconciler.keys == ["default/a"])
         assert len((await CoreV1Api(api_client).list_config_map_for_all_namespaces()).items) == 1
+        assert len(await Resource(manager.client, "v1", "configmaps").list()) == 1, (
+            "so is what was made of it"
+        )
 
 
 async def test_a_signal_ends_it_in_good_order(server: APIServer) -> None:
