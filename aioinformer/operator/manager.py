@@ -232,7 +232,8 @@ class Manager(Running):
         """Run until cancelled.
 
         Cancellation: running reconciles may end within ``grace_period``; cancelled once more, they are cancelled at
-        once. What was begun has ended when this returns, but for reconciles that ignore being cancelled.
+        once. What was begun has ended when this returns, but for reconciles, sources and map functions that go on ten
+        seconds after they were cancelled.
 
         Raises:
             AlreadyStartedError: It was started before.
