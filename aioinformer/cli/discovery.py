@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 from ..errors import ApiError, ConfigError
 from ..listwatch import Client
 
+CORE = "/api/v1"
 
-class Resource(NamedTuple):
+
+class APIResource(NamedTuple):
     """A resource as the server offers it."""
 
     api_version: str
     plural: str
-    kind: str
     namespaced: bool
 
 
-async def find_resource(client: Client, name: str) -> Resource:
+async def find_resource(client: Client, name: str) -> APIResource:
     """The resource that a name means, as kubectl understands it.
 
     Args:
@@ -32,40 +33,51 @@ async def find_resource(client: Client, name: str) -> Resource:
     """
     word, _, group = name.lower().partition(".")
     paths = await _group_versions(client, group)
-    lists = await asyncio.gather(*(_resources(client, path, strict=bool(group)) for path in paths))
-    for path, resources in zip(paths, lists, strict=True):
-        for each in resources:
-            if word in _names(each):
+    lists = await asyncio.gather(*(_resources(client, path) for path in paths))
+    plurals: dict[str, str] = {}
+    failure = ""
+    for path, offered in zip(paths, lists, strict=True):
+        if isinstance(offered, ApiError):
+            if group or path == CORE:
+                raise offered
+            failure = failure or f" (unless it is where this failed: {offered})"
+            continue  # a group whose own server is down hides no other's
+        for each in offered:
+            names = _names(each)
+            if word in names:
                 api_version = path.removeprefix("/apis/").removeprefix("/api/")
-                return Resource(api_version, each["name"], each.get("kind", ""), bool(each.get("namespaced")))
-    plurals = {known: each["name"] for resources in lists for each in resources for known in _names(each)}
+                return APIResource(api_version, each["name"], bool(each.get("namespaced")))
+            plurals.update(dict.fromkeys(names, each["name"]))
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
     hint = "".join(f". Did you mean {each!r}?" for each in alike)
-    raise ConfigError(f"the server {client.server} has no resource {name!r}{hint}")
+    raise ConfigError(f"the server {client.server} has no resource {name!r}{hint}{failure}")
 
 
 async def _group_versions(client: Client, group: str) -> list[str]:
-    """Paths of the API versions in which to look: the core's first, then each group's preferred one."""
+    """Paths of the API versions in which to look: the core's first; of each group the preferred one first."""
     groups: list[dict[str, Any]] = (await client.get_json("/apis")).get("groups") or []
     if not group:
-        return ["/api/v1", *(f"/apis/{each['preferredVersion']['groupVersion']}" for each in groups)]
+        return [CORE, *(path for each in groups for path in _versions(each))]
     version, _, rest = group.partition(".")
     for each in groups:
         if each["name"] == group:
-            return [f"/apis/{each['preferredVersion']['groupVersion']}"]
+            return _versions(each)
         if each["name"] == rest and version in {offered["version"] for offered in each["versions"]}:
             return [f"/apis/{rest}/{version}"]
-    return ["/api/v1"] if group == "v1" else []
+    return [CORE] if group == "v1" else []
 
 
-async def _resources(client: Client, path: str, strict: bool) -> list[dict[str, Any]]:
-    """The resources of one version. A group whose own server is down hides no other group's."""
+def _versions(group: dict[str, Any]) -> list[str]:
+    offered = [group["preferredVersion"], *group["versions"]]
+    return list(dict.fromkeys(f"/apis/{each['groupVersion']}" for each in offered))
+
+
+async def _resources(client: Client, path: str) -> list[dict[str, Any]] | ApiError:
+    """The resources of one version that can be watched, or why they are not known."""
     try:
         offered: list[dict[str, Any]] = (await client.get_json(path)).get("resources") or []
-    except ApiError:
-        if strict:
-            raise
-        return []
+    except ApiError as error:
+        return error
     return [each for each in offered if "/" not in each["name"] and "watch" in each.get("verbs", ())]
 
 
