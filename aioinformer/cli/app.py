@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -19,7 +18,7 @@ from ..checks import require_namespace
 from ..errors import AioInformerError, ConfigError
 from ..listwatch import Client, health
 from ..listwatch.sources import check_url
-from .output import OutputError, print_anything, printing
+from .output import LogLines, OutputError, print_anything, printing, tell
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -53,7 +52,9 @@ def _root(
             print(__version__, flush=True)  # noqa: T201
             raise typer.Exit
     logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(levelname)s %(name)s: %(message)s",
+        handlers=[LogLines()],
     )
     if not verbose:
         # What it says at INFO is that the server is there again: the end of what a warning began.
@@ -207,5 +208,5 @@ def _failing() -> Iterator[None]:
 
 def _fail(reason: str) -> NoReturn:
     line = " ".join(reason.split())
-    print(f"aioinformer: {line}", file=sys.stderr)  # noqa: T201
+    tell(f"aioinformer: {line}")
     raise typer.Exit(1)

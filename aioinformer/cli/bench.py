@@ -20,7 +20,7 @@ from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..tracing import STAGES, StageTimes, Trace, Tracer
 from .load import SELECTOR, SENT
-from .output import Screen, printing
+from .output import Screen, printing, tell
 
 WARM_UP = 1.0
 PATIENCE = 30.0
@@ -113,7 +113,7 @@ async def run_benchmark(benchmark: Benchmark) -> None:
                 print(f"interrupted after {latencies.seconds:.1f} s")  # noqa: T201
                 _report(Screen(), benchmark, latencies, latencies.seconds)
             else:
-                print("interrupted before anything was measured", file=sys.stderr)  # noqa: T201
+                tell("interrupted before anything was measured")
         raise
     with printing():
         _report(Screen(), benchmark, latencies, benchmark.seconds)

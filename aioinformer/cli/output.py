@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import TextIOWrapper
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import msgspec
 from rich.console import Console
@@ -43,9 +44,33 @@ def printing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # What is buffered is written once more when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _lead_nowhere(sys.stdout)
         raise OutputError(error) from error
+
+
+def tell(line: str) -> None:
+    """Write a line to standard error. Where that is closed or full nobody reads it, and nothing else changes."""
+    if sys.stderr is None:
+        return
+    try:
+        print(line, file=sys.stderr)  # noqa: T201
+    except OSError:
+        _lead_nowhere(sys.stderr)
+
+
+def _lead_nowhere(stream: TextIO) -> None:
+    """Of a stream that cannot be written: what is buffered is written once more when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class LogLines(logging.Handler):
+    """Tells log records."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            tell(self.format(record))
+        except Exception:
+            self.handleError(record)
 
 
 def print_anything() -> None:
@@ -134,7 +159,7 @@ class Table:
 
     def synced(self, count: int, resource_version: str) -> None:
         noun = "object" if count == 1 else "objects"
-        print(f"synced: {count:,} {noun} at version {resource_version}", file=sys.stderr)  # noqa: T201
+        tell(f"synced: {count:,} {noun} at version {resource_version}")
 
     def _write(self, row: list[str]) -> None:
         cells = []

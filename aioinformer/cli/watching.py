@@ -6,8 +6,6 @@ import asyncio
 import logging
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ApiError, ConfigError
 from ..handlers import ResourceEventHandler
@@ -18,6 +16,7 @@ from ..reflector import Reflector
 from ..tasks import first_of
 from .discovery import find_resource
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
+from .progress import Progress
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +65,10 @@ async def watch_resource(client: Client, asked: Watching) -> None:
             ),
             KubeObject,
         )
-        view = _View(printer, informer)
+        progress = Progress(informer)
+        view = _View(printer, informer, progress)
         async with informer:
-            await first_of(_progress(informer), view.registration.wait_synced(), view.wait_ended())
+            await first_of(progress.show(), view.registration.wait_synced(), view.wait_ended())
             view.announce_synced()
             if not asked.until_synced:
                 await view.wait_ended()
@@ -77,9 +77,12 @@ async def watch_resource(client: Client, asked: Watching) -> None:
 class _View(ResourceEventHandler[KubeObject]):
     """Prints what it is told."""
 
-    def __init__(self, printer: Printer, informer: SharedIndexInformer[KubeObject]) -> None:
+    def __init__(
+        self, printer: Printer, informer: SharedIndexInformer[KubeObject], progress: Progress
+    ) -> None:
         self._printer = printer
         self._informer = informer
+        self._progress = progress
         self._synced = False
         self._initial = 0
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -122,6 +125,7 @@ class _View(ResourceEventHandler[KubeObject]):
         self._try(self._printer.event, kind, key, obj, initial)
 
     def _try(self, write: Any, *arguments: object) -> None:
+        self._progress.end()
         try:
             with printing():
                 write(*arguments)
@@ -131,16 +135,3 @@ class _View(ResourceEventHandler[KubeObject]):
     def _end(self, error: Exception) -> None:
         if not self._ended.done():
             self._ended.set_exception(error)
-
-
-async def _progress(informer: SharedIndexInformer[KubeObject]) -> None:
-    """A line on standard error while the first sync runs: live on a terminal, now and then elsewhere."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status("connecting") as status:
-            while True:
-                status.update(str(informer.state))
-                await asyncio.sleep(0.2)
-    while True:
-        await asyncio.sleep(5)
-        console.print(str(informer.state), highlight=False, soft_wrap=True)

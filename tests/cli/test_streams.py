@@ -1,0 +1,94 @@
+"""Where lines go: rows to standard output as they are, all else to standard error as far as that is there."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from aioinformer.testing import APIServer
+from tests.e2e.processes import Running, running
+
+from .terminals import on_terminal
+
+pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
+
+SPINNER = "[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]"
+MANY = 100
+
+
+@pytest.fixture
+def url(server: APIServer) -> str:
+    """Of a server with objects whose lines are wider than a terminal."""
+    for number in range(MANY):
+        name = f"{number}-{'x' * 100}"
+        server.create("v1", "configmaps", {"metadata": {"name": name}})
+    return server.url
+
+
+def in_shell(command: str, **environment: str) -> AbstractAsyncContextManager[Running]:
+    """Run it with its errors where a shell leads them."""
+    return running("bash", "-c", f"exec {sys.executable} -m aioinformer {command}", environment=environment)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "table"])
+async def test_on_a_terminal_rows_go_where_the_output_leads(url: str, tmp_path: Path, form: str) -> None:
+    output = tmp_path / "rows"
+    args = ("watch", "cm", "--server", url, "--until-synced", "-o", form)
+    async with on_terminal(*args, output=output) as program:
+        assert await program.end() == 0
+    rows = output.read_text().splitlines()
+    assert sum("ADDED" in row for row in rows) == MANY
+    assert len(rows) == MANY + 1
+    assert "ADDED" not in program.terminal.text
+    if form == "jsonl":
+        assert json.loads(rows[-1])["count"] == MANY
+
+
+async def test_on_a_terminal_the_state_is_there_until_rows_come_and_rows_are_not_cut(
+    server: APIServer, url: str
+) -> None:
+    frozen = server.faults.freeze(resource="configmaps")
+    async with on_terminal("watch", "cm", "--server", url, "--until-synced", "-o", "jsonl") as program:
+        await program.terminal.shows(f"{SPINNER} not synced, 0 objects")
+        frozen.remove()
+        await program.terminal.shows("SYNCED")
+        rows = await program.terminal.shows('{"type":"ADDED"')
+        assert await program.end() == 0
+    assert [json.loads(row)["type"] for row in rows.splitlines()] == ["ADDED"] * MANY + ["SYNCED"]
+
+
+async def test_a_state_is_shown_as_it_is(server: APIServer, url: str) -> None:
+    server.faults.fail(500, times=None, resource="configmaps", message="no [/healthz] at [fd00::1]:2379")
+    async with on_terminal("watch", "cm", "--server", url) as program:
+        await program.terminal.shows(rf"{SPINNER}[^⠋]*no \[/healthz\]\s+at\s+\[fd00::1\]:2379")
+        program.signal(signal.SIGTERM)
+        assert await program.end() == 0
+
+
+async def test_colors_that_are_forced_make_no_terminal(url: str) -> None:
+    async with in_shell(f"watch cm --server {url} --until-synced", FORCE_COLOR="1") as program:
+        code, output, errors = await program.end()
+    assert (code, output.count("ADDED")) == (0, MANY)
+    (line,) = errors.splitlines()
+    assert line.startswith(f"synced: {MANY} objects at version ")
+
+
+@pytest.mark.parametrize("errors", ["2>&-", "2>/dev/full"])
+async def test_errors_that_cannot_be_written_change_nothing_else(
+    server: APIServer, url: str, errors: str
+) -> None:
+    async with in_shell(f"-v watch cm --server {url} {errors}") as program:
+        header, *rows = [await program.output.next() for _ in range(1 + MANY)]
+        assert header.startswith("EVENT")
+        assert all(row.startswith("ADDED") for row in rows)
+        server.create("v1", "configmaps", {"metadata": {"name": "late"}})
+        assert (await program.output.next()).startswith("ADDED      late")
+        program.signal(signal.SIGTERM)
+        assert await program.end() == (0, "", "")
+    async with in_shell(f"watch absent --server {url} {errors}") as program:
+        assert await program.end() == (1, "", "")
