@@ -203,7 +203,7 @@ def _report(console: Screen, benchmark: Benchmark, latencies: _Latencies, second
     )
     console.print(_stages(latencies))
     for line in histogram(latencies.totals):
-        console.print(line, highlight=False, markup=False)
+        console.print(line, highlight=False)
 
 
 def _stages(latencies: _Latencies) -> Table:

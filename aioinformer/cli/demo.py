@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError
@@ -149,7 +150,10 @@ class _Show:
 
     def _picture(self) -> Group:
         return Group(
-            f"[bold]aioinformer demo[/bold]: pods of an embedded API server, {RATE:.0f} operations a second",
+            Text.assemble(
+                ("aioinformer demo", "bold"),
+                f": pods of an embedded API server, {RATE:.0f} operations a second",
+            ),
             f"watch it too: aioinformer watch pods --server {self._server.url}",
             f"{self._informer.state}",
             self._nodes(),
@@ -169,7 +173,7 @@ class _Show:
 
     def _print(self, line: str) -> None:
         with printing():
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._console.print(line, highlight=False, soft_wrap=True)
 
 
 async def _settle(informer: SharedIndexInformer[KubeObject], server: APIServer, news: _News) -> None:

@@ -53,7 +53,7 @@ def tell(line: str) -> None:
     if sys.stderr is None:
         return
     try:
-        print(line, file=sys.stderr)  # noqa: T201
+        print(*map(printable, line.splitlines()), sep="\n", file=sys.stderr)  # noqa: T201
     except OSError:
         _lead_nowhere(sys.stderr)
 
@@ -81,7 +81,10 @@ def print_anything() -> None:
 
 
 class Screen(Console):
-    """Standard output by rich, which would end the process where the reader has had enough."""
+    """Standard output by rich, with strings as they are. Rich would end the process where the reader has had enough."""
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, emoji=False)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -166,10 +169,18 @@ class Table:
         for column, cell in enumerate(row):
             if column == 1 and not self._namespaced:
                 continue
+            cell = printable(cell)
             self._widths[column] = max(self._widths[column], len(cell))
             cells.append(f"{cell:<{self._widths[column]}}")
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
         sys.stdout.flush()
+
+
+def printable(text: str) -> str:
+    """A text in one line that moves no cursor: what would is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def status_of(obj: KubeObject) -> str:
@@ -187,18 +198,19 @@ def status_of(obj: KubeObject) -> str:
         return str(status["phase"])
     if isinstance(spec, Mapping) and "replicas" in spec:
         return f"{status.get('readyReplicas', 0)}/{spec['replicas']}"
-    for condition in status.get("conditions") or ():
+    conditions = status.get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
         if isinstance(condition, Mapping) and condition.get("type") == "Ready":
             return "Ready" if condition.get("status") == "True" else "NotReady"
     return "-"
 
 
-def age_of(obj: KubeObject, now: datetime | None = None) -> str:
+def age_of(obj: KubeObject) -> str:
     """For how long an object has existed: ``"42s"``, ``"7m"``, ``"3h"``, ``"12d"``."""
     created = obj.metadata.creation_timestamp
     if created is None:
         return "-"
-    seconds = max(0, int(((now or datetime.now(UTC)) - created).total_seconds()))
+    seconds = max(0, int((datetime.now(UTC) - created).total_seconds()))
     for unit, size, limit in (("s", 1, 120), ("m", 60, 120 * 60), ("h", 3600, 48 * 3600)):
         if seconds < limit:
             return f"{seconds // size}{unit}"

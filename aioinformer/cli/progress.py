@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from ..informer import SharedIndexInformer
-from .output import tell
+from .output import printable, tell
 
 
 class Progress:
@@ -32,7 +32,7 @@ class Progress:
         if sys.stderr is not None and sys.stderr.isatty():
             with self._live:
                 while True:
-                    self._spinner.update(text=Text(str(self._informer.state)))
+                    self._spinner.update(text=Text(printable(str(self._informer.state))))
                     await asyncio.sleep(0.2)
         while True:
             await asyncio.sleep(5)
