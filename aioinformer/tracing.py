@@ -349,7 +349,7 @@ class StageTimes:
         """
         columns = self._columns()
         columns["total"] = tuple(sum(stages) for stages in self._stages)
-        return {name: _ranked(sorted(values), shares) for name, values in columns.items() if values}
+        return {name: ranked(sorted(values), shares) for name, values in columns.items() if values}
 
     def means(self) -> dict[str, float]:
         """The mean of each of STAGES in seconds: they add up to the mean of the whole."""
@@ -360,5 +360,6 @@ class StageTimes:
         return dict(zip(STAGES, zip(*self._stages, strict=True), strict=False))
 
 
-def _ranked(ordered: list[int], shares: tuple[float, ...]) -> tuple[float, ...]:
+def ranked(ordered: list[int], shares: tuple[float, ...]) -> tuple[float, ...]:
+    """Percentiles of nanoseconds in seconds, by nearest rank."""
     return tuple(ordered[min(len(ordered) - 1, int(share * len(ordered)))] / 1e9 for share in shares)

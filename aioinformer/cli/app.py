@@ -16,9 +16,9 @@ import typer
 from .. import __version__
 from ..checks import require_namespace
 from ..errors import AioInformerError, ConfigError
-from ..listwatch import Client, health
-from ..listwatch.sources import check_url
+from ..listwatch import health
 from .output import LogLines, OutputError, print_anything, printing, tell
+from .target import Target
 from .watching import Watching, watch_resource
 
 app = typer.Typer(
@@ -36,9 +36,20 @@ class Output(StrEnum):
     JSONL = "jsonl"
 
 
+class Form(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
 class Loop(StrEnum):
     ASYNCIO = "asyncio"
     UVLOOP = "uvloop"
+
+
+Kubeconfig = Annotated[
+    Path | None, typer.Option("--kubeconfig", help="Default: $KUBECONFIG, ~/.kube/config.")
+]
+Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -76,10 +87,8 @@ def watch(
     field_selector: Annotated[
         str | None, typer.Option("--field-selector", help="Such as status.phase=Running.")
     ] = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option("--kubeconfig", help="Default: $KUBECONFIG, ~/.kube/config.")
-    ] = None,
-    context: Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     server: Annotated[str | None, typer.Option("--server", help="A URL, without any configuration.")] = None,
     output: Annotated[Output, typer.Option("-o", "--output")] = Output.TABLE,
     full: Annotated[bool, typer.Option("--full", help="With -o jsonl: the object in each line.")] = False,
@@ -92,22 +101,16 @@ def watch(
         raise typer.BadParameter("a resource has a name")
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("-n and -A exclude each other")
-    if server is not None and (kubeconfig is not None or context is not None):
-        raise typer.BadParameter("--server goes without --kubeconfig and --context")
     if full and output is not Output.JSONL:
         raise typer.BadParameter("--full goes with -o jsonl")
     with _usage():
         if namespace:
             require_namespace("-n", namespace)
-        client = (
-            Client.from_url(server)
-            if server is not None
-            else Client.from_kubeconfig(context=context, path=None if kubeconfig is None else str(kubeconfig))
-        )
+    target = _target(server, kubeconfig, context)
     asked = Watching(
         resource, namespace, all_namespaces, label_selector, field_selector, output.value, full, until_synced
     )
-    _run(watch_resource(client, asked))
+    _run(watch_resource(target.client(), asked))
 
 
 @app.command()
@@ -132,29 +135,39 @@ def bench(
         str | None,
         typer.Option("--server", help="A URL, such as kubectl proxy's. ConfigMaps are made there."),
     ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     embedded: Annotated[
-        bool, typer.Option("--embedded", help="An embedded API server, as without --server.")
+        bool, typer.Option("--embedded", help="An embedded API server, as without any of the above.")
     ] = False,
     namespace: Annotated[str, typer.Option("-n", "--namespace", help="Where.")] = "default",
     objects: Annotated[int, typer.Option("--objects", min=1, max=100_000, help="How many.")] = 1000,
     rate: Annotated[float, typer.Option("--rate", min=1.0, max=100_000.0, help="Changes a second.")] = 300.0,
     seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="For how long.")] = 10.0,
     loop: Annotated[Loop, typer.Option("--loop", help="What the informer runs on.")] = Loop.ASYNCIO,
+    output: Annotated[Form, typer.Option("-o", "--output")] = Form.TABLE,
 ) -> None:
     """Measure how long changes take to reach a handler, and where on their way they are."""
-    if server is not None and embedded:
-        raise typer.BadParameter("--server and --embedded exclude each other")
+    elsewhere = any(each is not None for each in (server, kubeconfig, context))
+    if elsewhere and embedded:
+        raise typer.BadParameter("--embedded goes without --server, --kubeconfig and --context")
     with _usage():
         require_namespace("-n", namespace)
-        if server is not None:
-            check_url(server)
+    target = _target(server, kubeconfig, context) if elsewhere else None
     try:
         from .bench import Benchmark, run_benchmark
     except ModuleNotFoundError as error:
         _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
     loop_factory = _loop_factory(loop)
-    benchmark = Benchmark(server or "embedded", namespace, objects, rate, seconds, loop.value)
+    benchmark = Benchmark(target, namespace, objects, rate, seconds, loop.value, output is Form.JSON)
     _run(run_benchmark(benchmark), loop_factory)
+
+
+def _target(server: str | None, kubeconfig: Path | None, context: str | None) -> Target:
+    if server is not None and (kubeconfig is not None or context is not None):
+        raise typer.BadParameter("--server goes without --kubeconfig and --context")
+    with _usage():
+        return Target(server, None if kubeconfig is None else str(kubeconfig), context)
 
 
 @contextmanager

@@ -5,59 +5,72 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from math import log2
-from typing import NamedTuple
+from statistics import fmean
+from typing import Any, NamedTuple
 
-from rich.table import Table
+import msgspec
 
-from ..errors import AioInformerError
+from ..errors import AioInformerError, ApiError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
-from ..listwatch import Client, ListWatch
+from ..listwatch import ListWatch
 from ..objects import KubeObject
-from ..tracing import STAGES, StageTimes, Trace, Tracer
+from ..reflector import Reflector
+from ..tasks import first_of
+from ..tracing import STAGES, StageTimes, Trace, Tracer, ranked
 from .load import SELECTOR, SENT
-from .output import Screen, printing, tell
+from .output import printing, tell
+from .report import Report, print_json, print_table
+from .target import Target
 
 WARM_UP = 1.0
 PATIENCE = 30.0
 """Seconds after the last change in which all are to have arrived."""
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-WIDTH = 50
 
 
 class Benchmark(NamedTuple):
     """What is to be measured.
 
     Attributes:
-        server: A URL, or "embedded".
+        target: Where; None for an embedded server.
         namespace: Where objects are made.
         objects: How many.
         rate: Changes a second.
         seconds: For how long.
         loop: The loop's name, for the report.
+        as_json: Whether the report is a document, no table.
     """
 
-    server: str
+    target: Target | None
     namespace: str
     objects: int
     rate: float
     seconds: float
     loop: str
+    as_json: bool
 
 
 class _Latencies(ResourceEventHandler[KubeObject]):
-    """The handler, and the tracer's hook: both know a part of each change."""
+    """The handler, and the tracer's hook: both know a part of each change.
+
+    Attributes:
+        stages: Of the changes that have arrived.
+        received: Nanoseconds from each change at the server to its arrival here.
+        totals: Nanoseconds from each change at the server to the end of the handler.
+        seconds: For how long changes have been measured.
+        lost: Changes will not arrive, because newer ones have come instead.
+    """
 
     def __init__(self) -> None:
         self.stages = StageTimes(traces=10_000_000)
         self.received: list[int] = []
         self.totals: list[int] = []
         self.seconds = 0.0
+        self.lost = asyncio.Event()
         self._begun: int | None = None
         self._sent: dict[tuple[str, str], int] = {}
         self._arrived = asyncio.Event()
@@ -65,6 +78,10 @@ class _Latencies(ResourceEventHandler[KubeObject]):
 
     def on_update(self, old: KubeObject, new: KubeObject) -> None:
         self._sent[new.key, new.resource_version] = int(new.metadata.annotations[SENT])
+
+    def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
+        if isinstance(error, ApiError) and error.is_expired:
+            self.lost.set()
 
     def traced(self, trace: Trace) -> None:
         sent = self._sent.pop((trace.key, trace.resource_version), None)
@@ -99,7 +116,7 @@ class _Latencies(ResourceEventHandler[KubeObject]):
 
 
 async def run_benchmark(benchmark: Benchmark) -> None:
-    """Measure, and print percentiles, the share of each stage and a histogram.
+    """Measure, and print a report.
 
     Raises:
         AioInformerError: The server could not be used, or changes did not arrive.
@@ -108,38 +125,58 @@ async def run_benchmark(benchmark: Benchmark) -> None:
     try:
         await _measure(benchmark, latencies)
     except asyncio.CancelledError:
-        with printing():
-            if latencies.seconds:
-                print(f"interrupted after {latencies.seconds:.1f} s")  # noqa: T201
-                _report(Screen(), benchmark, latencies, latencies.seconds)
-            else:
-                tell("interrupted before anything was measured")
+        if latencies.seconds:
+            _print(benchmark, latencies, interrupted=True)
+        else:
+            tell("interrupted before anything was measured")
         raise
+    _print(benchmark, latencies, interrupted=False)
+
+
+def _print(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> None:
+    report = _report(benchmark, latencies, interrupted)
     with printing():
-        _report(Screen(), benchmark, latencies, benchmark.seconds)
+        if benchmark.as_json:
+            print_json(report)
+        else:
+            print_table(report, latencies.totals)
 
 
 async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
-    async with _load(benchmark) as load, Client.from_url(load.url) as client:
+    async with _load(benchmark) as load, (benchmark.target or Target(load.url)).client() as client:
         informer = SharedIndexInformer(
             ListWatch.for_resource(client, "v1", "configmaps", benchmark.namespace, SELECTOR),
             KubeObject,
             tracer=Tracer(latencies.traced),
+            watch_error_handler=latencies.on_error,
         )
         registration = informer.add_event_handler(latencies)
-        async with informer:
-            await registration.wait_synced(PATIENCE)
 
-            async def change(seconds: float) -> None:
-                changes = await load.change(benchmark.rate, seconds)
-                if not await latencies.have_arrived(changes):
-                    raise AioInformerError(
-                        f"of {changes} changes {len(latencies.totals)} have arrived: {informer.state}"
-                    )
+        async def change(seconds: float) -> float:
+            begin = time.monotonic()
+            changes = await load.change(benchmark.rate, seconds)
+            taken = time.monotonic() - begin
+            if not await latencies.have_arrived(changes):
+                raise AioInformerError(
+                    f"of {changes:,} changes {len(latencies.totals):,} have arrived: {informer.state}"
+                )
+            return max(seconds, taken)
 
+        async def measure() -> None:
             await change(WARM_UP)
             latencies.begin()
-            await change(benchmark.seconds)
+            latencies.seconds = await change(benchmark.seconds)
+
+        async def notice_losses() -> None:
+            await latencies.lost.wait()
+            raise AioInformerError(
+                f"{benchmark.rate:,.0f} changes a second are more than this machine or the server's history can "
+                "take: the informer fell behind, and has to list again; give a lower --rate"
+            )
+
+        async with informer:
+            await registration.wait_synced(PATIENCE)
+            await first_of(measure(), notice_losses())
 
 
 class _Load:
@@ -174,7 +211,7 @@ class _Load:
 async def _load(benchmark: Benchmark) -> AsyncIterator[_Load]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "aioinformer.cli.load"),
-        *(benchmark.server, benchmark.namespace, str(benchmark.objects)),
+        *(msgspec.json.encode(benchmark.target), benchmark.namespace, str(benchmark.objects)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -194,52 +231,30 @@ async def _load(benchmark: Benchmark) -> AsyncIterator[_Load]:
             await process.wait()
 
 
-def _report(console: Screen, benchmark: Benchmark, latencies: _Latencies, seconds: float) -> None:
+def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> Report:
     changes = len(latencies.totals)
-    console.print(
-        f"{changes:,} changes of {benchmark.objects:,} objects, {changes / seconds:,.0f} a second, "
-        f"{benchmark.loop}; from the change at the server to the end of the handler",
-        highlight=False,
+    whole = fmean(latencies.totals) / 1e9
+    percentiles = {
+        "received": _percentiles(latencies.received),
+        **latencies.stages.percentiles(*SHARES.values()),
+        "endToEnd": _percentiles(latencies.totals),
+    }
+    means = {"received": fmean(latencies.received) / 1e9, **latencies.stages.means()}
+    return Report(
+        loop=benchmark.loop,
+        objects=benchmark.objects,
+        rate=benchmark.rate,
+        duration_seconds=latencies.seconds,
+        interrupted=interrupted,
+        changes=changes,
+        changes_per_second=changes / latencies.seconds,
+        latency_seconds={
+            stage: dict(zip(SHARES, percentiles[stage], strict=True))
+            for stage in ("received", *STAGES, "endToEnd")
+        },
+        shares={stage: mean / whole for stage, mean in means.items()},
     )
-    console.print(_stages(latencies))
-    for line in histogram(latencies.totals):
-        console.print(line, highlight=False)
 
 
-def _stages(latencies: _Latencies) -> Table:
-    table = Table("stage", *SHARES, "share", title="microseconds", title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    times = {"received": _ranked(latencies.received)} | latencies.stages.percentiles(*SHARES.values())
-    means = {"received": _mean(latencies.received)} | latencies.stages.means()
-    whole = _mean(latencies.totals)
-    for stage in ("received", *STAGES):
-        table.add_row(stage, *_microseconds(times[stage]), f"{means[stage] / whole:.0%}")
-    table.add_section()
-    table.add_row("end to end", *_microseconds(_ranked(latencies.totals)), "100%")
-    return table
-
-
-def _ranked(nanoseconds: list[int]) -> tuple[float, ...]:
-    ordered = sorted(nanoseconds)
-    last = len(ordered) - 1
-    return tuple(ordered[min(last, int(share * len(ordered)))] / 1e9 for share in SHARES.values())
-
-
-def _mean(nanoseconds: list[int]) -> float:
-    return sum(nanoseconds) / len(nanoseconds) / 1e9
-
-
-def _microseconds(seconds: tuple[float, ...]) -> list[str]:
-    return [f"{each * 1e6:,.0f}" for each in seconds]
-
-
-def histogram(totals: list[int]) -> list[str]:
-    """Lines of text, each for latencies from one value to 1.4 times it."""
-    counts = Counter(int(2 * log2(max(1, total / 1000))) for total in totals)
-    most = max(counts.values())
-    lines = []
-    for bucket in range(min(counts), max(counts) + 1):
-        bar = "█" * round(WIDTH * counts[bucket] / most) or ("▏" if counts[bucket] else "")
-        lines.append(f"{2 ** (bucket / 2):>12,.0f} µs  {bar} {counts[bucket] or ''}".rstrip())
-    return lines
+def _percentiles(nanoseconds: list[int]) -> tuple[float, ...]:
+    return ranked(sorted(nanoseconds), tuple(SHARES.values()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -11,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from aioinformer.cli.bench import histogram
 from aioinformer.cli.load import configmap
+from aioinformer.cli.report import histogram
 from aioinformer.testing import APIServer
 from aioinformer.tracing import STAGES
 
+from .api import CONFIGMAPS
+from .clusters import EmbeddedCluster
 from .processes import PATIENCE, Ended, Running, running
 
 pytestmark = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
@@ -47,6 +50,52 @@ async def test_at_a_server_it_leaves_nothing_behind() -> None:
         assert ended.code == 0, ended.errors
         assert "50 changes of 30 objects" in ended.output
         assert server.count("patch", "configmaps") == 100, "the warm-up's, too"
+        assert server.snapshot("v1", "configmaps") == {}
+
+
+async def test_at_a_kubeconfig_s_context_it_makes_a_document(secure: EmbeddedCluster) -> None:
+    to = ("--kubeconfig", str(secure.kubeconfig), "-n", secure.namespace)
+    ended = await bench(*to, "--objects", "20", "--rate", "50", "--seconds", "2", "-o", "json")
+    assert (ended.code, ended.errors) == (0, "")
+    (line,) = ended.output.splitlines()
+    report = json.loads(line)
+    assert (report["loop"], report["objects"], report["rate"]) == ("asyncio", 20, 50.0)
+    assert (report["interrupted"], report["changes"]) == (False, 100)
+    assert report["durationSeconds"] * report["changesPerSecond"] == pytest.approx(100)
+    assert sum(report["shares"].values()) == pytest.approx(1)
+    assert [*report["latencySeconds"]] == ["received", *STAGES, "endToEnd"]
+    for percentiles in report["latencySeconds"].values():
+        assert [*percentiles] == ["p50", "p90", "p99", "p99.9", "max"]
+        assert sorted(percentiles.values()) == [*percentiles.values()]
+    assert await secure.list(CONFIGMAPS) == {}
+
+
+async def test_a_context_that_is_not_there(secure: EmbeddedCluster) -> None:
+    ended = await bench("--kubeconfig", str(secure.kubeconfig), "--context", "absent")
+    assert (ended.code, ended.output) == (1, "")
+    (line,) = ended.errors.splitlines()
+    assert line.startswith("aioinformer: ")
+    assert "absent" in line
+
+
+async def test_a_rate_that_cannot_be_had_is_said() -> None:
+    ended = await bench("--objects", "10", "--rate", "100000", "--seconds", "1")
+    assert " a second of the 100,000 asked for, asyncio" in ended.output
+    assert (ended.code, ended.errors) == (0, "")
+
+
+async def test_changes_that_are_lost_end_it_with_what_to_do() -> None:
+    async with APIServer() as server:
+        args = ("--server", server.url, "--objects", "10", "--rate", "50", "--seconds", "60")
+        async with started(*args) as program:
+            await requests(server, "patch", 60)
+            server.faults.expire_history()
+            server.faults.drop_watches("configmaps")
+            ended = await program.end()
+        assert (ended.code, ended.output) == (1, "")
+        (line,) = ended.errors.splitlines()
+        assert line.startswith("aioinformer: 50 changes a second are more than this machine or the server's")
+        assert line.endswith("give a lower --rate")
         assert server.snapshot("v1", "configmaps") == {}
 
 

@@ -1,0 +1,90 @@
+"""What ``aioinformer bench`` has measured: a document for programs, a table and a histogram for people."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from math import log2
+
+import msgspec
+from rich.table import Table
+
+from .output import Screen
+
+WIDTH = 50
+
+
+class Report(msgspec.Struct, frozen=True, rename="camel"):
+    """How long changes have taken.
+
+    Attributes:
+        loop: What the informer ran on.
+        objects: How many there were.
+        rate: Changes a second that were asked for.
+        duration_seconds: For how long changes were made.
+        interrupted: Whether that was shorter than it should have been.
+        changes: How many have arrived.
+        changes_per_second: How many were made.
+        latency_seconds: Percentiles of each stage, and those of all together, "endToEnd".
+        shares: Each stage's share of the time, together 1.
+    """
+
+    loop: str
+    objects: int
+    rate: float
+    duration_seconds: float
+    interrupted: bool
+    changes: int
+    changes_per_second: float
+    latency_seconds: dict[str, dict[str, float]]
+    shares: dict[str, float]
+
+
+def print_json(report: Report) -> None:
+    """Print one document on one line."""
+    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    sys.stdout.flush()
+
+
+def print_table(report: Report, nanoseconds: list[int]) -> None:
+    """Print percentiles, the share of each stage, and a histogram of the latencies."""
+    screen = Screen()
+    if report.interrupted:
+        screen.print(f"interrupted after {report.duration_seconds:.1f} s", highlight=False)
+    is_slower = report.changes_per_second < 0.95 * report.rate
+    asked = f" of the {report.rate:,.0f} asked for" if is_slower else ""
+    screen.print(
+        f"{report.changes:,} changes of {report.objects:,} objects, {report.changes_per_second:,.0f} a second"
+        f"{asked}, {report.loop}; from the change at the server to the end of the handler",
+        highlight=False,
+    )
+    screen.print(_stages(report))
+    for line in histogram(nanoseconds):
+        screen.print(line, highlight=False)
+
+
+def _stages(report: Report) -> Table:
+    end_to_end = report.latency_seconds["endToEnd"]
+    table = Table("stage", *end_to_end, "share", title="microseconds", title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for stage, share in report.shares.items():
+        table.add_row(stage, *_microseconds(report.latency_seconds[stage]), f"{share:.0%}")
+    table.add_section()
+    table.add_row("end to end", *_microseconds(end_to_end), "100%")
+    return table
+
+
+def _microseconds(percentiles: dict[str, float]) -> list[str]:
+    return [f"{seconds * 1e6:,.0f}" for seconds in percentiles.values()]
+
+
+def histogram(nanoseconds: list[int]) -> list[str]:
+    """Lines of text, each for latencies from one value to 1.4 times it."""
+    counts = Counter(int(2 * log2(max(1, each / 1000))) for each in nanoseconds)
+    most = max(counts.values())
+    lines = []
+    for bucket in range(min(counts), max(counts) + 1):
+        bar = "█" * round(WIDTH * counts[bucket] / most) or ("▏" if counts[bucket] else "")
+        lines.append(f"{2 ** (bucket / 2):>12,.0f} µs  {bar} {counts[bucket] or ''}".rstrip())
+    return lines

@@ -1,0 +1,35 @@
+"""Which API server a command is for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..listwatch import Client
+from ..listwatch.sources import check_url
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A server by its URL, or else that of a kubeconfig's context.
+
+    Attributes:
+        server: The URL.
+        kubeconfig: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
+        context: Its context; None for the current one.
+
+    Raises:
+        ConfigError: The server is no URL.
+    """
+
+    server: str | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.server is not None:
+            check_url(self.server)
+
+    def client(self) -> Client:
+        """A client of it, to be opened."""
+        if self.server is not None:
+            return Client.from_url(self.server)
+        return Client.from_kubeconfig(self.context, self.kubeconfig)
