@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line; without its extra say how to get it."""
+    if sys.stderr is None:  # closed before this process began; print would take standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
     try:
         from .app import app
     except ModuleNotFoundError as error:

@@ -43,11 +43,12 @@ async def find_resource(client: Client, name: str) -> APIResource:
             failure = failure or f" (unless it is where this failed: {offered})"
             continue  # a group whose own server is down hides no other's
         for each in offered:
+            plural: str = each["name"]
             names = _names(each)
             if word in names:
                 api_version = path.removeprefix("/apis/").removeprefix("/api/")
-                return APIResource(api_version, each["name"], bool(each.get("namespaced")))
-            plurals.update(dict.fromkeys(names, each["name"]))
+                return APIResource(api_version, plural, bool(each.get("namespaced")))
+            plurals |= dict.fromkeys(names, plural)
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
     hint = "".join(f". Did you mean {each!r}?" for each in alike)
     raise ConfigError(f"the server {client.server} has no resource {name!r}{hint}{failure}")

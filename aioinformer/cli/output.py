@@ -49,9 +49,7 @@ def printing() -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """Write a line to standard error. Where that is closed or full nobody reads it, and nothing else changes."""
-    if sys.stderr is None:
-        return
+    """Write a line to standard error. Where that is full nobody reads it, and nothing else changes."""
     try:
         print(*map(printable, line.splitlines()), sep="\n", file=sys.stderr)  # noqa: T201
     except OSError:

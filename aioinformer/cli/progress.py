@@ -29,7 +29,7 @@ class Progress:
 
     async def show(self) -> None:
         """Show it until cancelled."""
-        if sys.stderr is not None and sys.stderr.isatty():
+        if sys.stderr.isatty():
             with self._live:
                 while True:
                     self._spinner.update(text=Text(printable(str(self._informer.state))))

@@ -56,7 +56,7 @@ async def test_on_a_terminal_the_state_is_there_until_rows_come_and_rows_are_not
     async with on_terminal("watch", "cm", "--server", url, "--until-synced", "-o", "jsonl") as program:
         await program.terminal.shows(f"{SPINNER} not synced, 0 objects")
         frozen.remove()
-        await program.terminal.shows("SYNCED")
+        await program.terminal.shows(r"SYNCED.*\n")
         rows = await program.terminal.shows('{"type":"ADDED"')
         assert await program.end() == 0
     assert [json.loads(row)["type"] for row in rows.splitlines()] == ["ADDED"] * MANY + ["SYNCED"]
@@ -92,3 +92,8 @@ async def test_errors_that_cannot_be_written_change_nothing_else(
         assert await program.end() == (0, "", "")
     async with in_shell(f"watch absent --server {url} {errors}") as program:
         assert await program.end() == (1, "", "")
+
+
+async def test_bad_usage_where_errors_are_closed() -> None:
+    async with in_shell("absent 2>&-") as program:
+        assert await program.end() == (2, "", "")
