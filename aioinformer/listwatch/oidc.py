@@ -6,6 +6,7 @@ The libraries would send client secret and refresh token over TLS that they do n
 from __future__ import annotations
 
 import base64
+import os
 import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,6 @@ def _trust(config: Mapping[str, Any], directory: str) -> ssl.SSLContext:
     try:
         if data:
             return ssl.create_default_context(cadata=base64.b64decode(data).decode())
-        return ssl.create_default_context(cafile=f"{directory}/{path}" if path else None)
+        return ssl.create_default_context(cafile=os.path.join(directory, path) if path else None)
     except (OSError, ValueError) as error:
         raise ConfigError(f"OIDC: the authority's certificate cannot be used: {error}") from error

@@ -90,6 +90,29 @@ async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: 
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
+@pytest.mark.parametrize("is_absolute", [True, False])
+async def test_the_providers_authority_in_a_file(library: str, tmp_path: Path, is_absolute: bool) -> None:
+    authority, file = Authority(), tmp_path / "provider.pem"
+    file.write_bytes(authority.pem)
+
+    async def identity_provider(request: Any) -> Any:
+        if request.path == "/.well-known/openid-configuration":
+            return endpoints_of(provider.url)
+        return json_of(json.dumps({"id_token": "new"}))
+
+    async with (
+        serving(identity_provider, authority.server_context()) as provider,
+        guarded("new") as (server, _),
+    ):
+        user = refreshable(provider.url, authority)
+        config = user["auth-provider"]["config"]
+        del config["idp-certificate-authority-data"]
+        config["idp-certificate-authority"] = str(file) if is_absolute else file.name
+        path = write_kubeconfig(tmp_path / "config", server.url, user)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+
+
 async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
     library: str, tmp_path: Path
 ) -> None:
