@@ -57,14 +57,28 @@ async def run_exec_plugin(
         raise ConfigError("the exec section of the user needs command and apiVersion")
     if os.path.dirname(command) and not os.path.isabs(command):
         command = os.path.join(directory, command)
-    interactive = config.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    mode, has_terminal = config.get("interactiveMode"), sys.stdin is not None and sys.stdin.isatty()
+    if mode == "Always" and not has_terminal:
+        raise ConfigError(f"exec plugin {command} asks people, and standard input is no terminal")
+    interactive = has_terminal and mode != "Never"
     environment = {
         **os.environ,
-        **{str(entry["name"]): str(entry["value"]) for entry in config.get("env") or ()},
+        **_variables(config),
         "KUBERNETES_EXEC_INFO": _exec_info(config, api_version, cluster, interactive),
     }
     output = await _output([command, *map(str, config.get("args") or ())], environment, interactive, config)
     return _credential(output, command, api_version)
+
+
+def _variables(config: Mapping[str, Any]) -> dict[str, str]:
+    """What the section adds to the environment. Without a value a variable is empty, as for client-go."""
+    variables = {}
+    for entry in config.get("env") or ():
+        if not isinstance(entry, dict) or not entry.get("name"):
+            raise ConfigError("each entry in env of the user's exec section needs a name, and has a value")
+        value = entry.get("value")
+        variables[str(entry["name"])] = "" if value is None else str(value)
+    return variables
 
 
 async def _output(

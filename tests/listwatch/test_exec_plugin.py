@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -147,6 +149,38 @@ async def test_a_plugin_that_is_not_installed(library: str, tmp_path: Path) -> N
     path = write_kubeconfig(tmp_path / "config", "http://x", {"exec": {"command": "x"}})
     with pytest.raises(ConfigError, match=r"needs command and apiVersion"):
         await Client.from_kubeconfig(path=path, library=library).open()
+
+
+@pytest.mark.parametrize("entry", [{"value": "a"}, "A=1"])
+async def test_what_is_no_variable(tmp_path: Path, entry: Any) -> None:
+    config = Plugin(tmp_path).user(env=[entry])["exec"]
+    with pytest.raises(ConfigError, match=r"each entry in env of the user's exec section needs a name"):
+        await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+
+
+async def test_variables_of_a_plugin(tmp_path: Path) -> None:
+    """Without a value they are empty, as for client-go, and not ``"None"``."""
+    config = {
+        "command": "sh",
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "args": ["-c", f'printf \'<%s>\' "$A" "$B" "$C" >{tmp_path}/said; exit 1'],
+        "env": [{"name": "A", "value": None}, {"name": "B"}, {"name": "C", "value": 1}],
+    }
+    with pytest.raises(ConfigError, match="failed with code 1"):
+        await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+    assert (tmp_path / "said").read_text() == "<><><1>"
+
+
+async def test_a_plugin_that_asks_people_where_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with pytest.raises(ConfigError, match=r"plugin asks people, and standard input is no terminal"):
+        await exec_plugin.run_exec_plugin(plugin.user(interactiveMode="Always")["exec"], str(tmp_path), {})
+    assert not plugin.runs
+    await exec_plugin.run_exec_plugin(plugin.user(interactiveMode="IfAvailable")["exec"], str(tmp_path), {})
 
 
 async def test_a_plugin_that_hangs_is_ended_with_its_children(
