@@ -49,9 +49,12 @@ class KubeConfig:
     _server: str = field(default="", init=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
-        paths = os.fspath(self.path or os.environ.get("KUBECONFIG") or Path("~/.kube/config"))
+        if self.path:
+            paths = [os.fspath(self.path)]
+        else:
+            paths = (os.environ.get("KUBECONFIG") or "~/.kube/config").split(os.pathsep)
         module = library.module("config.kube_config")
-        what = f"kubeconfig {paths}"
+        what = f"kubeconfig {os.pathsep.join(paths)}"
         try:
             merged = await to_thread(_read, module, paths, self.context)
             what += f", context {self.context}" if self.context else ", current context"
@@ -273,9 +276,9 @@ def _if_path(context: str | None) -> str:
     return f"; {given!r} looks like a path: from_kubeconfig(path={given!r})"
 
 
-def _read(module: Any, paths: str, context: str | None) -> Any:
+def _read(module: Any, paths: list[str], context: str | None) -> Any:
     """The files, merged as kubectl does: of each name, and of what is the current context, the first one. Blocks."""
-    named = [os.path.expanduser(path) for path in paths.split(os.pathsep) if path]
+    named = [os.path.expanduser(path) for path in paths if path]
     files = {path: module.yaml.safe_load(Path(path).read_text()) for path in named if os.path.exists(path)}
     if not files:
         raise ConfigError(f"no such file{_if_path(context)}")

@@ -63,6 +63,12 @@ async def test_contexts_and_files_of_the_environment(
         await Client.from_kubeconfig("prod", library=library).open()
 
 
+async def test_a_path_that_is_given_is_one_whatever_is_in_it(library: str, tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path / f"12{os.pathsep}30", "http://x:1", {"token": "t"})
+    async with Client.from_kubeconfig(path=path, library=library) as client:
+        assert client.server == "http://x:1"
+
+
 async def test_a_client_stays_with_the_context_that_it_began_with(library: str, tmp_path: Path) -> None:
     """Whoever makes another one the current one, or leads it elsewhere, moves no program that runs."""
     path, plugin = tmp_path / "config", Plugin(tmp_path)
