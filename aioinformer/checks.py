@@ -38,6 +38,16 @@ def require_count(name: str, value: object) -> None:
         raise ConfigError(f"{name} must be a whole number, 0 or more, not {value!r}")
 
 
+def require_flag(name: str, value: object) -> None:
+    """See that what is on or off is either.
+
+    Raises:
+        ConfigError: It is neither true nor false; a text is true whatever it says.
+    """
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} must be true or false, not {value!r}")
+
+
 def require_text(name: str, value: object) -> None:
     """See that a text is one.
 

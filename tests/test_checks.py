@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from aioinformer import ConfigError, ListOptions
-from aioinformer.checks import require_callable, require_count, require_list, require_seconds, require_text
+from aioinformer.checks import (
+    require_callable,
+    require_count,
+    require_flag,
+    require_list,
+    require_seconds,
+    require_text,
+)
 from aioinformer.versions import NONE, number_of, require_version
 
 
@@ -32,6 +39,14 @@ def test_what_is_no_count(value: Any) -> None:
     require_count("page_size", 500)
     with pytest.raises(ConfigError, match=r"^page_size must be a whole number, 0 or more, not "):
         require_count("page_size", value)
+
+
+@pytest.mark.parametrize("value", ["false", "true", 0, 1, None])
+def test_what_is_no_flag(value: Any) -> None:
+    require_flag("insecure", True)
+    require_flag("insecure", False)
+    with pytest.raises(ConfigError, match=r"^insecure must be true or false, not "):
+        require_flag("insecure", value)
 
 
 def test_several_things_are_a_list() -> None:

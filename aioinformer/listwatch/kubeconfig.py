@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..checks import require_flag
 from ..errors import ConfigError
 from ..tasks import with_grace
 from .exec_plugin import ExecCredential, run_exec_plugin
@@ -103,7 +104,11 @@ class KubeConfig:
         """Give the user's section what it only points at; when that expires, if it says so."""
         user, directory = dict(sections.user), sections.directory
         expires = math.inf
-        provider = user.get("auth-provider") or {}
+        provider, plugin = _mapping(user, "auth-provider"), _mapping(user, "exec")
+        if provider and (name := provider.get("name")) not in ("oidc", "gcp"):
+            raise ConfigError(
+                f"auth-provider {name!r} is none that Kubernetes still knows: use an exec plugin"
+            )
         if user.get("as-groups") or user.get("as-user-extra"):
             raise ConfigError("as-groups and as-user-extra of the user are not supported")
         if user.get("as"):
@@ -113,11 +118,11 @@ class KubeConfig:
                 raise ConfigError("the user has as-uid, and no as whose it is")
             access.headers["Impersonate-Uid"] = str(user["as-uid"])
         if provider.get("name") == "oidc":
-            config = provider.get("config") or {}
+            config = _mapping(provider, "config")
             await with_grace(REFRESH_GRACE, _refresh(config, sections, yaml, wall))
             user = {"token": config["id-token"]}
-        elif user.get("exec") and not provider:
-            plugin = user.pop("exec")
+        elif plugin and not provider:
+            del user["exec"]
             cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
             credential = await run_exec_plugin(plugin, directory, cluster)
             expires = timestamp(credential.expires)
@@ -151,6 +156,8 @@ class _Sections:
         self.cluster = self._section("clusters", self._cluster_name, "cluster")
         if not self.cluster.get("server"):
             raise ConfigError(f"the cluster of context {self.name!r} has no server")
+        insecure = "insecure-skip-tls-verify"
+        require_flag(f"{insecure} of cluster {self._cluster_name!r}", self.cluster.get(insecure) or False)
         self.user_name = fields.get("user") or ""
         self.user = self._section("users", self.user_name, "user")
 
@@ -210,11 +217,22 @@ class _Sections:
 
     def _section(self, kind: str, name: str | None, key: str) -> Mapping[str, Any]:
         node = self._node(kind, name)
-        section = node.value.get(key) if node is not None else None
-        return section if isinstance(section, dict) else {}
+        if node is None and name:
+            raise ConfigError(
+                f"context {self.name!r} names the {key} {name!r}, which is not among the {kind}"
+            )
+        return _mapping(node.value, key) if node is not None else {}
 
     def _node(self, kind: str, name: str | None) -> Any:
         return self._merged[kind].get_with_name(name, safe=True) if name else None
+
+
+def _mapping(section: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A section within a section; an empty one where there is none."""
+    found = section.get(name) or {}
+    if not isinstance(found, dict):
+        raise ConfigError(f"{name} must be a section of its own, not a {type(found).__name__}")
+    return found
 
 
 async def _refresh(config: dict[str, Any], sections: _Sections, yaml: Any, wall: Wall) -> None:

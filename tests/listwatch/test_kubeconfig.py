@@ -188,12 +188,46 @@ async def test_a_path_that_is_given_for_a_context(
         ({"server": ""}, "has no server"),
         ({"server": "localhost:8080"}, "URL"),
         ({"server": "http://x", "proxy-url": "socks5://localhost:1080"}, "proxy"),
+        (
+            {"server": "https://x", "insecure-skip-tls-verify": "false"},
+            "'c' must be true or false, not 'false'",
+        ),
     ],
 )
 async def test_a_cluster_that_cannot_be_reached(
     library: str, tmp_path: Path, cluster: Any, message: str
 ) -> None:
     path = write_kubeconfig(tmp_path / "config", user={"token": "t"}, **cluster)
+    with pytest.raises(ConfigError, match=message):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+@pytest.mark.parametrize(("kind", "key"), [("clusters", "cluster"), ("users", "user")])
+async def test_a_context_of_what_is_not_there(library: str, tmp_path: Path, kind: str, key: str) -> None:
+    """Nobody is anonymous by a slip of the pen."""
+    path = write_kubeconfig(tmp_path / "config", "http://x", {"token": "t"})
+    config = json.loads(path.read_text())
+    config["contexts"][0]["context"][key] = "typo"
+    path.write_text(json.dumps(config))
+    complaint = f"context 'main' names the {key} 'typo', which is not among the {kind}"
+    with pytest.raises(ConfigError, match=complaint):
+        await Client.from_kubeconfig(path=path, library=library).open()
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        ({"auth-provider": {"name": "azure"}}, "auth-provider 'azure' is none that .*: use an exec plugin"),
+        ({"auth-provider": "oidc"}, "auth-provider must be a section of its own, not a str"),
+        (
+            {"auth-provider": {"name": "oidc", "config": ["x"]}},
+            "config must be a section of its own, not a list",
+        ),
+        ({"exec": "aws"}, "exec must be a section of its own, not a str"),
+    ],
+)
+async def test_a_user_who_cannot_be_anybody(library: str, tmp_path: Path, user: Any, message: str) -> None:
+    path = write_kubeconfig(tmp_path / "config", "http://x", user)
     with pytest.raises(ConfigError, match=message):
         await Client.from_kubeconfig(path=path, library=library).open()
 
