@@ -168,7 +168,7 @@ class LibraryTransport:
         sessions = opened.sessions
         sessions.hold()
         try:
-            async with _answer_within(READ_TIMEOUT if streaming else None):
+            async with _answer_within(READ_TIMEOUT if streaming else read_timeout):
                 response = await sessions.ask(
                     path,
                     list(query),

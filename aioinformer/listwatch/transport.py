@@ -9,7 +9,7 @@ CONNECT_TIMEOUT = 10.0
 """Seconds in which a connection, with its TLS handshake, has to stand."""
 
 READ_TIMEOUT = 60.0
-"""Seconds of silence after which a call has failed, and in which a stream has to begin."""
+"""Seconds in which an answer has to begin, and of silence after which a call has failed."""
 
 JSON = "application/json"
 """The media type that is asked for where nothing else is said."""
@@ -82,7 +82,7 @@ class Transport(Protocol):
         Args:
             path: From the root of the server: ``"/api/v1/pods"``.
             query: Names and values, not yet quoted.
-            timeout: Seconds that the server may stay silent.
+            timeout: Seconds in which an answer has to begin, and that the server may then fall silent.
 
         Raises:
             ApiError: The server answered with anything but 2xx.
