@@ -9,7 +9,7 @@ import os
 import ssl
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,9 @@ import trustme
 from aiohttp import web
 
 from aioinformer import Client
+from aioinformer.listwatch.libraries import library_named
+from aioinformer.listwatch.library_transport import LibraryTransport
+from aioinformer.listwatch.sources import Source
 
 from .streams import EVENT, POD_LIST, FakeServer, begin, json_of, serving
 
@@ -111,6 +114,11 @@ class Plugin:
         """The user's section of a kubeconfig."""
         section = {"apiVersion": "client.authentication.k8s.io/v1", "command": f"./{self._script.name}"}
         return {"exec": {**section, **more}}
+
+
+def on_clock(source: Source, library: str, wall: Callable[[], float]) -> Client:
+    """A client by a wall clock that is the test's."""
+    return Client(LibraryTransport(source, library_named(library), wall=wall))
 
 
 async def renewed(client: Client) -> None:

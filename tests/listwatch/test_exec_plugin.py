@@ -18,9 +18,10 @@ from aioinformer import (
     ConfigError,
 )
 from aioinformer.listwatch import exec_plugin
+from aioinformer.listwatch.kubeconfig import KubeConfig
 
 from ..steps import until
-from .clusters import Authority, Plugin, client_name, guarded, renewed, write_kubeconfig
+from .clusters import Authority, Plugin, client_name, guarded, on_clock, renewed, write_kubeconfig
 from .streams import begin, json_of, serving
 
 
@@ -73,9 +74,7 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
     plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
     async with guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             await client.get("/api")
             wall += 18.9 * 60
             await client.get("/api")
@@ -103,9 +102,7 @@ async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_pat
     plugin.gives(token="one", expirationTimestamp=(now + timedelta(minutes=20)).isoformat())
     async with guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             wall += 20.1 * 60
             plugin.says("fail")
             await client.get("/api")  # but if there are no others: the server's clock may be behind
@@ -250,9 +247,7 @@ async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_pa
     issue("ada")
     async with serving(name, authority.server_context(wants_client=True)) as server:
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user(), ca=authority.pem)
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             assert await client.get_json("/whoami") == "ada"
             stream = await client.stream("/watch")
             wall += 599

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from aioinformer import Client, ConfigError, TransportError
+from aioinformer.listwatch.sources import InCluster
 
-from .clusters import Authority, guarded, renewed
+from .clusters import Authority, guarded, on_clock, renewed
 from .streams import FakeServer
 
 
@@ -39,9 +40,7 @@ async def test_the_service_account_of_a_pod(
     wall = 1_000_000.0
     async with guarded("one", authority.server_context()) as (server, guard):
         service_at(server, monkeypatch)
-        client = Client.in_cluster(library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(InCluster(), library, lambda: wall) as client:
             assert (client.server, client.namespace) == (server.url, "team-b")
             await client.get("/api")
             (account / "token").write_text("two\n")
@@ -68,9 +67,7 @@ async def test_an_authority_that_was_replaced(
     tls = old.server_context()
     async with guarded("one", tls) as (server, _):
         service_at(server, monkeypatch)
-        client = Client.in_cluster(library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(InCluster(), library, lambda: wall) as client:
             new.certify(tls)
             with pytest.raises(TransportError, match=r"certificate cannot be verified"):
                 await client.get("/api")

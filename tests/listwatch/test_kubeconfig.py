@@ -24,12 +24,13 @@ from aioinformer import (
     ListWatch,
     TransportError,
 )
+from aioinformer.listwatch.kubeconfig import KubeConfig
 from aioinformer.listwatch.libraries import Library, library_named
 from aioinformer.listwatch.library_transport import LibraryTransport
 from aioinformer.listwatch.sources import Access, Wall
 
 from ..steps import until
-from .clusters import Authority, Plugin, client_name, guarded, jwt, renewed, write_kubeconfig
+from .clusters import Authority, Plugin, client_name, guarded, jwt, on_clock, renewed, write_kubeconfig
 from .streams import POD_LIST, FakeServer, json_of, serving
 
 
@@ -332,8 +333,7 @@ async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_
     token.write_text("one")
     async with guarded("two") as (server, _):
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
+        client = on_clock(KubeConfig(path=path), library, lambda: wall)
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(1))
         busy = asyncio.ensure_future(asyncio.to_thread(over.wait))
@@ -351,9 +351,7 @@ async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp
     plugin.gives(token=jwt(wall + 600))
     async with guarded(jwt(wall + 600)) as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             await client.get("/api")
             wall += 550
             plugin.gives(token=jwt(wall + 600))
@@ -374,9 +372,7 @@ async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path:
     token.write_text("one")
     async with guarded("one") as (server, guard):
         path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             await client.get("/api")
             token.write_text("two")
             path.unlink()  # nothing but the token is read
@@ -488,9 +484,7 @@ async def test_client_certificates_are_read_again_after_a_minute(library: str, t
     async with serving(name, tls) as server:
         user = {"client-certificate": "client.crt", "client-key": "client.key"}
         path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             with pytest.raises(TransportError):
                 await client.get("/whoami")
             issue(authority, "ada")

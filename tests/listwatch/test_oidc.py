@@ -15,9 +15,10 @@ from aioinformer import (
     Client,
     ConfigError,
 )
+from aioinformer.listwatch.kubeconfig import KubeConfig
 
 from ..steps import turns
-from .clusters import Authority, guarded, jwt, renewed, write_kubeconfig
+from .clusters import Authority, guarded, jwt, on_clock, renewed, write_kubeconfig
 from .streams import json_of, serving
 
 
@@ -71,9 +72,7 @@ async def test_oidc_has_id_tokens_anew(library: str, tmp_path: Path, in_header: 
             await Client.from_kubeconfig(path=path, library=library).open()
         config["idp-certificate-authority-data"] = base64.b64encode(authority.pem).decode()
         write_kubeconfig(path, server.url, user)
-        client = Client.from_kubeconfig(path=path, library=library)
-        client.transport._wall = lambda: wall  # type: ignore[attr-defined]
-        async with client:
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
             await client.get("/api")
             assert "refresh-1" in path.read_text()
             wall += 545
