@@ -7,10 +7,11 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..failures import is_unverified, ours, say_more
@@ -69,6 +70,7 @@ class LibraryTransport:
         self._keep_connections = keep_connections
         self._wall = wall
         self._opened: _Opened | None = None
+        self._sessions: WeakSet[Sessions] = WeakSet()  # those that were retired, too: their streams hold them
         self._closed = False
         self._loading: asyncio.Task[_Opened | ConfigError] | None = None
         self._waiting = 0
@@ -98,12 +100,11 @@ class LibraryTransport:
     async def close(self) -> None:
         """Close every connection. Requests under way fail, later ones raise ConfigError. Idempotent."""
         self._closed = True
-        opened, self._opened = self._opened, None
-        try:
+        self._opened = None
+        async with AsyncExitStack() as closing:
+            for sessions in self._sessions:
+                closing.push_async_callback(sessions.close)
             await self._end_loading()
-        finally:
-            if opened is not None:
-                await opened.sessions.close()
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The whole body of an answer; see ``Transport.get``."""
@@ -298,6 +299,7 @@ class LibraryTransport:
         else:
             ssl_context = self._library.ssl_context(access.api_client)
         sessions = Sessions(self._library, access.api_client, ssl_context, proxy, keep=self._keep_connections)
+        self._sessions.add(sessions)
         if stale is not None:
             await stale.sessions.retire()
         return _Opened(access, identity, sessions, access.renew_at, access.expires)

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import importlib
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 
 from aioinformer import Client, ConfigError, TransportError
 from aioinformer.listwatch.sources import InCluster
 
 from .clusters import Authority, guarded, on_clock, renewed
-from .streams import FakeServer
+from .streams import EVENT, FakeServer, begin, serving
 
 
 @pytest.fixture
@@ -88,6 +91,40 @@ async def test_an_authority_that_was_replaced(
             old.certify(tls)
             await client.get("/api")
             assert len(server.requests) == 3
+
+
+async def test_closing_ends_what_began_before_the_authority_was_replaced(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, over, wall = Authority(), asyncio.Event(), 1_000_000.0
+    (account / "ca.crt").write_bytes(authority.pem)
+    (account / "token").write_text("one")
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        answer = await begin(request)
+        await answer.write(EVENT)
+        if request.path == "/watch":
+            await over.wait()
+        return answer
+
+    async with serving(answer, authority.server_context()) as server:
+        service_at(server, monkeypatch)
+        async with on_clock(InCluster(), library, lambda: wall) as client:
+            stream: Any = await client.stream("/watch")
+            assert await anext(stream) == EVENT
+            (account / "ca.crt").write_bytes(authority.pem + Authority().pem)
+            wall += 61
+            await client.get("/api")
+            await renewed(client)
+            transport: Any = client.transport
+            assert transport._opened.sessions is not stream._sessions
+        try:
+            with pytest.raises(TransportError, match="broke off"):
+                async with asyncio.timeout(5):
+                    await anext(stream)
+        finally:
+            await stream.aclose()
+            over.set()
 
 
 async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
