@@ -7,10 +7,10 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
@@ -270,11 +270,11 @@ class LibraryTransport:
         if stale is None:
             await to_thread(self._library.load)
         elif stale.access.token_file is not None and self._wall() >= stale.renew_at:
-            # The minute is over: only the token file can have changed.
-            token = await to_thread(read_token, stale.access.token_file)
-            stale.access.set_token(token)
-            renew_at = self._wall() + TOKEN_FILE_PERIOD
-            return _Opened(stale.access, stale.identity, stale.sessions, renew_at, stale.access.expires)
+            # The minute is over: only the token file can have changed, unless it is not there any more.
+            with suppress(ConfigError):
+                stale.access.set_token(await to_thread(read_token, stale.access.token_file))
+                renew_at = self._wall() + TOKEN_FILE_PERIOD
+                return _Opened(stale.access, stale.identity, stale.sessions, renew_at, stale.access.expires)
         access = await self._source.load(self._library, self._wall)
         try:
             return await self._open(access, stale)
@@ -288,11 +288,12 @@ class LibraryTransport:
         configuration = access.configuration
         check_url(configuration.host)
         proxy = proxy_for(configuration.host, configuration.proxy)
-        identity = b"" if access.api_client else await to_thread(_identity, configuration)
+        identity = b"" if access.api_client else await to_thread(_identity, access)
         if stale is not None and stale.identity == identity:
             # The same server by the same certificates: only the token is another.
-            stale.access.configuration.api_key = configuration.api_key
-            return _Opened(stale.access, identity, stale.sessions, access.renew_at, access.expires)
+            access.configuration, access.api_client = stale.access.configuration, stale.access.api_client
+            access.configuration.api_key = configuration.api_key
+            return _Opened(access, identity, stale.sessions, access.renew_at, access.expires)
         if access.api_client is None:
             access.api_client, ssl_context = await self._library.api_client(configuration)
             access.api_client.default_headers.update(access.headers)
@@ -323,9 +324,10 @@ def _answer_within(seconds: float | None) -> AbstractAsyncContextManager[None]:
     return within(seconds, lambda: TransportError(f"no answer within {seconds:g} seconds"))
 
 
-def _identity(configuration: Any) -> bytes:
-    """What tells two servers, or two ways of showing who we are to them by TLS, apart. Blocks."""
-    digest = hashlib.sha256()
+def _identity(access: Access) -> bytes:
+    """What tells two servers, or two ways of showing who we are to them but by token, apart. Blocks."""
+    configuration = access.configuration
+    digest = hashlib.sha256(repr(access.headers).encode())
     names = ("host", "verify_ssl", "tls_server_name", "proxy", "ssl_ca_cert")
     digest.update(repr([getattr(configuration, name, None) for name in names]).encode())
     for name in ("ssl_ca_cert", "cert_file", "key_file"):

@@ -387,6 +387,35 @@ async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path:
     assert server.tokens == ["Bearer one", "Bearer one", "Bearer two", "Bearer two"]
 
 
+async def test_a_user_who_is_changed_while_a_client_runs(library: str, tmp_path: Path) -> None:
+    """Another token file and whom to act as are taken with what is read anew, also where the old file is gone."""
+    wall, path = 1_000_000.0, tmp_path / "config"
+    async with guarded("one") as (server, guard):
+
+        def change(token: str, name: str) -> None:
+            guard.token = token
+            (tmp_path / token).write_text(token)
+            write_kubeconfig(path, server.url, {"tokenFile": token, "as": name})
+
+        change("one", "ada")
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
+            await client.get("/api")
+            change("two", "grace")
+            await client.get("/api")
+            wall += 61
+            await client.get("/api")
+            await renewed(client)
+            await client.get("/api")
+            (tmp_path / "two").unlink()
+            change("three", "joan")
+            wall += 61
+            await client.get("/api")
+    tokens = ["one", "one", "two", "two", "two", "two", "three"]
+    assert server.tokens == [f"Bearer {token}" for token in tokens]
+    names = ["ada", "ada", "grace", "grace", "grace", "grace", "joan"]
+    assert [request.headers["Impersonate-User"] for request in server.requests] == names
+
+
 class Slow:
     """Credentials that take their time, once they are to."""
 
