@@ -79,6 +79,13 @@ def network_error(error: Any) -> AioInformerError | None:
         return TransportError(f"timed out: {_text(error)}")
     if isinstance(error, _class("aiohttp", "ClientConnectorError")):
         return TransportError(f"cannot connect: {_text(error.os_error)}")
+    if isinstance(error, _class("aiohttp", "RedirectClientError")):
+        return TransportError(f"the server redirects to what cannot be asked: {_text(error)}")
+    if isinstance(error, _class("aiohttp", "TooManyRedirects")):
+        last = _shortened(str(error.history[-1].url))
+        return TransportError(f"the server redirects again and again, at last from {last}")
+    if isinstance(error, _class("aiohttp", "ClientHttpProxyError")):
+        return TransportError(f"the proxy does not connect: {error.status} {_text(error)}")
     if isinstance(error, _class("aiohttp", "ClientResponseError")):
         return TransportError(f"the answer is not HTTP as it should be: {_text(error)}")
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):

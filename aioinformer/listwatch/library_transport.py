@@ -179,8 +179,10 @@ class LibraryTransport:
                     change=change,
                 )
         except BaseException as error:
+            from aiohttp import RedirectClientError  # it is loaded by now
+
             await sessions.release()
-            if isinstance(error, ValueError) and not isinstance(error, OSError):
+            if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
                 raise ConfigError(f"the request cannot be made: {error}") from error
             if isinstance(error, Exception):
                 found = ours(error, str(opened.access.configuration.host))

@@ -233,6 +233,38 @@ async def test_a_line_of_megabytes(library: str) -> None:
         await stream.aclose()
 
 
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        ("http://portal:99999/", "the server redirects to what cannot be asked: http://portal:99999/"),
+        ("ftp://a/b", "the server redirects to what cannot be asked: ftp://a/b"),
+        ("/api", "the server redirects again and again, at last from http://127.*/api$"),
+    ],
+)
+async def test_redirects_that_lead_nowhere(library: str, location: str, message: str) -> None:
+    """They are the server's, or those of a portal before it: another time they may be gone."""
+
+    async def redirect(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=302, headers={"Location": location})
+
+    async with serving(redirect) as server, Client.from_url(server.url, library=library) as client:
+        for ask in (client.get, client.stream):
+            with pytest.raises(TransportError, match=rf"^{server.url}: {message}"):
+                await ask("/api")
+
+
+async def test_a_proxy_that_refuses(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=407)
+
+    async with serving(refuse) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        async with Client.from_url("https://api.example.com", library=library) as client:
+            said = r"the proxy does not connect: 407 Proxy Authentication Required$"
+            with pytest.raises(TransportError, match=said):
+                await client.get("/api")
+
+
 async def test_silence_is_an_idle_timeout(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     over = asyncio.Event()
 
