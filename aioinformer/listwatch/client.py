@@ -109,7 +109,7 @@ class Client:
 
     @property
     def server(self) -> str:
-        """The URL of the API server, known once opened; ``""`` before."""
+        """The URL of the API server, without credentials, known once opened; ``""`` before."""
         return self._transport.server
 
     @property

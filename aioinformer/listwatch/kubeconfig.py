@@ -26,6 +26,7 @@ from .sources import (
     read_token,
     renewal_time,
     timestamp,
+    without_credentials,
 )
 
 REFRESH_GRACE = 5.0
@@ -71,8 +72,8 @@ class KubeConfig:
         check_url(server)
         if self._server and server != self._server:
             raise ConfigError(
-                f"the server is {server} now, which nothing is sent to by a client that began with {self._server}: "
-                "make another one"
+                f"the server is {without_credentials(server)} now, which nothing is sent to by a client that began "
+                f"with {without_credentials(self._server)}: make another one"
             )
         access = Access(library.configuration(), namespace=sections.namespace)
         try:

@@ -18,7 +18,7 @@ from ..failures import is_unverified, ours, say_more
 from ..tasks import finish, within
 from .libraries import Library, to_thread
 from .response import ResponseStream, error_of
-from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
+from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token, without_credentials
 from .transport import JSON, READ_TIMEOUT, Change, Query
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ class _Opened:
     renew_at: float
     expires: float
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+
+    @property
+    def server(self) -> str:
+        """Its URL, for messages."""
+        return without_credentials(str(self.access.configuration.host))
 
     def credentials(self) -> object:
         """What is shown; None for a wrapped ApiClient, whose own hook gives that with each request."""
@@ -77,7 +82,7 @@ class LibraryTransport:
 
     @property
     def server(self) -> str:
-        return str(self._opened.access.configuration.host) if self._opened else ""
+        return self._opened.server if self._opened else ""
 
     @property
     def namespace(self) -> str:
@@ -185,7 +190,7 @@ class LibraryTransport:
             if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
                 raise ConfigError(f"the request cannot be made: {error}") from error
             if isinstance(error, Exception):
-                found = ours(error, str(opened.access.configuration.host))
+                found = ours(error, opened.server)
                 if found is not None and found is not error:
                     raise found from error
             raise

@@ -7,6 +7,7 @@ import os
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
+from .sources import without_credentials
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -25,7 +26,8 @@ def proxy_for(url: str, configured: str | None = None) -> str | None:
     """
     proxy = configured or _of_environment(url)
     if proxy and not proxy.startswith(("http://", "https://")):
-        raise ConfigError(f"the proxy {proxy} cannot be used: only http and https proxies can")
+        said = without_credentials(proxy)
+        raise ConfigError(f"the proxy {said} cannot be used: only http and https proxies can")
     return proxy or None
 
 

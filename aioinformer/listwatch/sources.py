@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ TOKEN_FILE_PERIOD = 60.0
 
 _SHORTEST_PERIOD = 1.0
 _LONGEST_MARGIN = 60.0
+
+_CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
 
 Wall = Callable[[], float]
 
@@ -160,7 +163,14 @@ def check_url(url: str) -> None:
     except ValueError:
         usable = False
     if not usable:
-        raise ConfigError(f"an API server's URL is like 'https://host:6443', not {url!r}")
+        raise ConfigError(
+            f"an API server's URL is like 'https://host:6443', not {without_credentials(url)!r}"
+        )
+
+
+def without_credentials(url: str) -> str:
+    """A URL for messages: what may be a name and a password before an ``@`` is left out."""
+    return _CREDENTIALS.sub(r"\1", url)
 
 
 def read_token(path: str) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import subprocess
 import sys
 from pathlib import Path
@@ -469,6 +470,20 @@ async def test_sockets_notice_the_death_of_their_peer(library: str) -> None:
 def test_what_is_no_url_is_refused_at_once(url: str) -> None:
     with pytest.raises(ConfigError, match=r"URL"):
         Client.from_url(url)
+
+
+async def test_a_password_in_the_url_is_shown_to_the_server_alone(library: str) -> None:
+    async with serving(answer_pods) as server:
+        url = server.url.replace("//", "//ada:lovelace@")
+        async with Client.from_url(url, library=library) as client:
+            await client.get("/api")
+            assert (client.server, repr(client)) == (server.url, f"<Client {server.url}>")
+        assert server.tokens == ["Basic " + base64.b64encode(b"ada:lovelace").decode()]
+    async with Client.from_url(url, library=library) as client:
+        with pytest.raises(TransportError, match=rf"^{server.url}: cannot connect"):
+            await client.get("/api")
+    with pytest.raises(ConfigError, match="not 'ftp://x'"):
+        Client.from_url("ftp://ada:lovelace@x")
 
 
 def test_unknown_libraries_and_clients_are_refused() -> None:

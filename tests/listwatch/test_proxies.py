@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from aioinformer import ConfigError
 from aioinformer.listwatch.proxies import proxy_for
 
 API, SELF, V4, V6 = (
@@ -35,6 +36,14 @@ def test_how_a_proxy_is_written(monkeypatch: pytest.MonkeyPatch, proxy: str, use
     monkeypatch.setenv("HTTPS_PROXY", proxy)
     assert proxy_for(API) == used
     assert proxy_for("http://api.example.com") is None  # HTTP_PROXY is not set
+
+
+@pytest.mark.parametrize(
+    "proxy", ["socks5://user:secret@proxy:1080", "user:secret@proxy", "ftp://user:sec/ret@proxy"]
+)
+def test_what_is_no_http_proxy(proxy: str) -> None:
+    with pytest.raises(ConfigError, match=r"^the proxy (\w+://)?proxy(:1080)? cannot be used"):
+        proxy_for(API, proxy)
 
 
 def test_which_variable_counts(monkeypatch: pytest.MonkeyPatch) -> None:
