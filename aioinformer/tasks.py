@@ -85,17 +85,21 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
 
 
 async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await what should not be left half done: cancelled meanwhile, it goes on for so many seconds at most."""
+    """Await what should not be left half done: cancelled meanwhile, it goes on for so many seconds at most.
+
+    Whoever was cancelled does not hear of a failure then: it is logged.
+    """
     task = asyncio.ensure_future(coroutine)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait((task,), timeout=seconds)
+        try:
+            await asyncio.wait((task,), timeout=seconds)
+        finally:
+            await finish(task)
+            if not task.cancelled() and (failure := task.exception()) is not None:
+                logger.error("failed after its caller was cancelled: %s", failure, exc_info=failure)
         raise
-    finally:
-        await finish(task)
-        if not task.cancelled():
-            task.exception()  # who was cancelled does not hear of it
 
 
 @asynccontextmanager

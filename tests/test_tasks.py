@@ -200,7 +200,9 @@ class TestWithGrace:
             await with_grace(60, fail())
 
     @pytest.mark.parametrize("fails", [False, True])
-    async def test_cancelled_it_goes_on_to_its_end(self, fails: bool) -> None:
+    async def test_cancelled_it_goes_on_to_its_end(
+        self, fails: bool, caplog: pytest.LogCaptureFixture
+    ) -> None:
         begun, let_go, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
         async def work() -> None:
@@ -208,7 +210,7 @@ class TestWithGrace:
             await let_go.wait()
             ended.set()
             if fails:
-                raise ValueError("nobody hears of it")
+                raise ValueError("nobody but the log hears of it")
 
         task = asyncio.create_task(with_grace(60, work()))
         await begun.wait()
@@ -219,6 +221,7 @@ class TestWithGrace:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert ended.is_set()
+        assert ("failed after its caller was cancelled: nobody but the log" in caplog.text) == fails
 
     @pytest.mark.parametrize("again", [False, True])
     async def test_but_not_for_longer_than_that_or_than_a_second_cancellation(self, again: bool) -> None:
