@@ -190,9 +190,10 @@ def library_of(api_client: Any) -> Library:
         for library in _LIBRARIES.values():
             if base.__module__ == f"{library.package}.client.api_client":
                 return library
-    raise ConfigError(
-        f"expected a Client, or an ApiClient of {' or '.join(_LIBRARIES)}, got {type(api_client).__name__}"
-    )
+    given = f"{type(api_client).__module__}.{type(api_client).__qualname__}".removeprefix("builtins.")
+    if given == "kubernetes.client.api_client.ApiClient":
+        given += ", the synchronous one"
+    raise ConfigError(f"expected a Client, or an ApiClient of {' or '.join(_LIBRARIES)}, got {given}")
 
 
 async def in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

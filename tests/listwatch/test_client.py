@@ -491,10 +491,17 @@ def test_unknown_libraries_and_clients_are_refused() -> None:
         Client.in_cluster(library="requests")
     with pytest.raises(ConfigError, match=r"expected a Client, or an ApiClient"):
         Client.of(object())
-    with pytest.raises(ConfigError, match=r"got str"):
+    with pytest.raises(ConfigError, match=r"got str$"):
         Client.wrap("http://x")
     with pytest.raises(ConfigError, match=r"plural"):
         ListWatch.for_resource(Client.from_url("http://x"), "v1", "Pod")
+
+
+def test_the_synchronous_client_is_told_apart() -> None:
+    with pytest.raises(
+        ConfigError, match=r"got kubernetes\.client\.api_client\.ApiClient, the synchronous one$"
+    ):
+        Client.of(pytest.importorskip("kubernetes.client").ApiClient())
 
 
 async def test_a_transport_of_ones_own() -> None:
