@@ -15,7 +15,7 @@ LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 """What the names of namespaces and resources are, and the parts of most objects' names."""
 
 _SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
-_QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_SHORT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 def require_seconds(name: str, value: object) -> None:
@@ -88,13 +88,18 @@ def require_qualified_name(name: str, value: object) -> None:
     """
     require_text(name, value)
     domain, slash, short = str(value).rpartition("/")
-    if len(short) > 63 or not _QUALIFIED_NAME.fullmatch(short) or (slash and not is_subdomain(domain)):
+    if not is_short_name(short) or (slash and not is_subdomain(domain)):
         raise ConfigError(f"{name} must be a name like 'my-app' or 'example.com/my-app', not {value!r}")
 
 
 def is_subdomain(value: str) -> bool:
     """Whether a text is a name as in DNS, which most objects have."""
     return len(value) <= 253 and _SUBDOMAIN.fullmatch(value) is not None
+
+
+def is_short_name(value: str) -> bool:
+    """Whether a text may be behind the ``/`` of a qualified name; a label's value is such a one too, or empty."""
+    return len(value) <= 63 and _SHORT_NAME.fullmatch(value) is not None
 
 
 def require_callable(name: str, value: object) -> None:

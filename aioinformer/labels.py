@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .checks import is_short_name, is_subdomain
 from .errors import SelectorError
 
 
@@ -48,8 +49,6 @@ class Requirement:
 
 
 _TOKEN = re.compile(r"\s*(!=|==|[=!<>(),]|[^\s=!<>(),]+)")
-_NAME = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label has no more
 _INT64 = range(-(2**63), 2**63)
 _OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
@@ -157,14 +156,14 @@ class _LabelParser:
                 "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
                 "(e.g. 'example.com/MyName')"
             )
-        if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
+        if slash and not is_subdomain(prefix):
             raise SelectorError(
                 f'unable to parse requirement: <nil>: Invalid value: "{key}": prefix part a lowercase RFC 1123 '
                 "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
                 "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
                 "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
             )
-        if not name or len(name) > 63 or not _NAME.fullmatch(name):
+        if not is_short_name(name):
             raise SelectorError(
                 f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must consist of '
                 "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -174,7 +173,7 @@ class _LabelParser:
         return key
 
     def _value(self, key: str, value: str) -> str:
-        if value in _PUNCTUATION or len(value) > 63 or not _NAME.fullmatch(value):
+        if value and not is_short_name(value):
             raise SelectorError(
                 f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": a valid label must be '
                 "an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
