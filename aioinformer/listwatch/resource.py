@@ -87,7 +87,8 @@ class Resource:
                     within = f" with the subresource {subresource!r}" if subresource else ""
                     hint = (
                         f"check api_version {self.api_version!r}, plural {self.plural!r} and whether it lives in "
-                        f"namespaces, or create its CustomResourceDefinition{within}"
+                        "namespaces (if not: namespaced=False, or no namespace), or create its "
+                        f"CustomResourceDefinition{within}"
                     )
                 else:
                     hint = "resources are named by their plural, like 'pods'"

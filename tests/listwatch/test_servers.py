@@ -119,8 +119,8 @@ async def test_refusals(library: str, cluster: Cluster) -> None:
                     await ask(ListOptions())
                 assert caught.value.status == 404
                 assert str(caught.value).endswith(
-                    f"; check api_version {api_version!r}, plural {plural!r} and whether it lives in namespaces, "
-                    "or create its CustomResourceDefinition"
+                    f"; check api_version {api_version!r}, plural {plural!r} and whether it lives in namespaces "
+                    "(if not: namespaced=False, or no namespace), or create its CustomResourceDefinition"
                 )
         singular = ListWatch.for_resource(client, "v1", "pod")
         for ask in (singular.list, singular.watch):
