@@ -9,12 +9,13 @@ import asyncio
 import copy
 import importlib
 import math
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from ..errors import ClientClosedError, ConfigError
+from .transport import Query
 
 T = TypeVar("T")
 
@@ -85,12 +86,7 @@ class Library:
         return alike
 
     async def get(
-        self,
-        api_client: Any,
-        path: str,
-        query: Sequence[tuple[str, str]],
-        headers: dict[str, str],
-        timeout: Any,
+        self, api_client: Any, path: str, query: Query, headers: dict[str, str], timeout: Any
     ) -> Any:
         """Ask, authenticated; the ``aiohttp.ClientResponse``, its body not yet read.
 
@@ -111,12 +107,7 @@ class _KubernetesAsyncio(Library):
         return connector._ssl  # aiohttp has no other way to it
 
     async def get(
-        self,
-        api_client: Any,
-        path: str,
-        query: Sequence[tuple[str, str]],
-        headers: dict[str, str],
-        timeout: Any,
+        self, api_client: Any, path: str, query: Query, headers: dict[str, str], timeout: Any
     ) -> Any:
         response = await api_client.call_api(
             path,
@@ -145,12 +136,7 @@ class _KubernetesAio(Library):
         return alike
 
     async def get(
-        self,
-        api_client: Any,
-        path: str,
-        query: Sequence[tuple[str, str]],
-        headers: dict[str, str],
-        timeout: Any,
+        self, api_client: Any, path: str, query: Query, headers: dict[str, str], timeout: Any
     ) -> Any:
         method, url, headers, _, _ = await api_client.param_serialize(
             "GET",

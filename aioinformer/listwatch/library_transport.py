@@ -19,7 +19,7 @@ from ..tasks import finish, within
 from .libraries import Library, to_thread
 from .response import ResponseStream, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token, without_credentials
-from .transport import JSON, READ_TIMEOUT, Change, Query
+from .transport import JSON, READ_TIMEOUT, Change, HttpRequest, Query
 
 if TYPE_CHECKING:
     from .sessions import Sessions
@@ -113,33 +113,24 @@ class LibraryTransport:
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The whole body of an answer; see ``Transport.get``."""
-        return await _read(await self._ask(path, query, streaming=False, read_timeout=timeout))
+        return await _read(await self._ask(HttpRequest(path, query, timeout, timeout)))
 
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
         """Ask for a change; see ``Transport.send``."""
         async with _answer_within(timeout):
-            return await _read(
-                await self._ask(path, query, streaming=False, read_timeout=None, change=change)
-            )
+            return await _read(await self._ask(HttpRequest(path, query, None, None, change=change)))
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ResponseStream:
         """The body of an answer as it arrives; see ``Transport.stream``."""
-        return await self._ask(path, query, streaming=True, read_timeout=idle_timeout, accept=accept)
+        return await self._ask(
+            HttpRequest(path, query, READ_TIMEOUT, idle_timeout, is_stream=True, accept=accept)
+        )
 
-    async def _ask(
-        self,
-        path: str,
-        query: Query,
-        *,
-        streaming: bool,
-        read_timeout: float | None,
-        accept: str = JSON,
-        change: Change | None = None,
-    ) -> ResponseStream:
+    async def _ask(self, request: HttpRequest) -> ResponseStream:
         """The answer, if it is 2xx.
 
         A 401, or a certificate that cannot be verified, has the configuration read anew; if there are other credentials
@@ -148,7 +139,7 @@ class LibraryTransport:
         opened = await self._ready()
         shown = opened.credentials()
         try:
-            return await self._ask_once(opened, path, query, streaming, read_timeout, accept, change)
+            return await self._ask_once(opened, request)
         except (ApiError, TransportError) as refused:
             if not self._source.is_renewable or not _may_be_cured(refused):
                 raise
@@ -159,30 +150,14 @@ class LibraryTransport:
                 raise refused from error
             if shown is not None and shown == opened.credentials():
                 raise
-        return await self._ask_once(opened, path, query, streaming, read_timeout, accept, change)
+        return await self._ask_once(opened, request)
 
-    async def _ask_once(
-        self,
-        opened: _Opened,
-        path: str,
-        query: Query,
-        streaming: bool,
-        read_timeout: float | None,
-        accept: str,
-        change: Change | None,
-    ) -> ResponseStream:
+    async def _ask_once(self, opened: _Opened, request: HttpRequest) -> ResponseStream:
         sessions = opened.sessions
         sessions.hold()
         try:
-            async with _answer_within(READ_TIMEOUT if streaming else read_timeout):
-                response = await sessions.ask(
-                    path,
-                    list(query),
-                    streaming=streaming,
-                    read_timeout=read_timeout,
-                    accept=accept,
-                    change=change,
-                )
+            async with _answer_within(request.answer_timeout):
+                response = await sessions.ask(request)
         except BaseException as error:
             from aiohttp import RedirectClientError  # it is loaded by now
 

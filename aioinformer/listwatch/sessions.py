@@ -12,7 +12,7 @@ import aiohttp
 from ..errors import TransportError
 from .libraries import Library, user_agent
 from .sockets import Sockets
-from .transport import CONNECT_TIMEOUT, Change
+from .transport import CONNECT_TIMEOUT, Change, HttpRequest
 
 READ_BUFFER = 256 * 1024
 """Bytes that a connection reads ahead, twice over: what a chunk of a stream has at most."""
@@ -51,23 +51,16 @@ class Sessions:
         self._clients: dict[bool, Any] = {}
         self._sockets = Sockets()
 
-    async def ask(
-        self,
-        path: str,
-        query: list[tuple[str, str]],
-        *,
-        streaming: bool,
-        read_timeout: float | None,
-        accept: str,
-        change: Change | None,
-    ) -> aiohttp.ClientResponse:
+    async def ask(self, request: HttpRequest) -> aiohttp.ClientResponse:
         """Ask; the answer, its body not yet read. To be called while holding."""
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout)
-        headers = {"Accept": accept, "Accept-Encoding": "identity"}
-        client = self._client(streaming)
-        if change is not None:
-            client = self._library.over(_Sending(client.rest_client.pool_manager, change), client)
-        response = await self._library.get(client, path, query, headers, timeout)
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_TIMEOUT, sock_read=request.read_timeout
+        )
+        headers = {"Accept": request.accept, "Accept-Encoding": "identity"}
+        client = self._client(request.is_stream)
+        if request.change is not None:
+            client = self._library.over(_Sending(client.rest_client.pool_manager, request.change), client)
+        response = await self._library.get(client, request.path, request.query, headers, timeout)
         assert isinstance(response, aiohttp.ClientResponse)
         self._responses.add(response)
         return response

@@ -31,6 +31,28 @@ class Change(NamedTuple):
     content_type: str = JSON
 
 
+class HttpRequest(NamedTuple):
+    """What is asked of a server, and how long for.
+
+    Args:
+        path: From the root of the server.
+        query: Names and values, not yet quoted.
+        answer_timeout: Seconds in which the answer has to begin; None for any.
+        read_timeout: Seconds that its body may fall silent; None for any.
+        is_stream: Whether the answer goes on for as long as it likes.
+        accept: The media types that will do.
+        change: What is sent; None for a GET.
+    """
+
+    path: str
+    query: Query
+    answer_timeout: float | None
+    read_timeout: float | None
+    is_stream: bool = False
+    accept: str = JSON
+    change: Change | None = None
+
+
 class ByteStream(Protocol):
     """The body of one answer, in chunks as they arrive, of at most about a megabyte.
 
