@@ -137,7 +137,7 @@ def network_errors() -> Iterator[None]:
 def say_more(error: ApiError | TransportError, what: str) -> None:
     """Have an error say something more."""
     if isinstance(error, ApiError):
-        error.message = f"{error.message}; {what}"
+        error.message = f"{error.message}; {what}" if error.message else what
     else:
         error.args = (f"{error}; {what}",)
 

@@ -9,7 +9,7 @@ import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
 
 from aioinformer import AioInformerError, ApiError, DecodeError, TransportError
-from aioinformer.failures import api_error, asking, network_error
+from aioinformer.failures import api_error, asking, network_error, say_more
 
 
 def status(**fields: object) -> bytes:
@@ -128,6 +128,19 @@ def test_what_was_asked_is_said_once(error: Exception) -> None:
     once = pytest.raises(AioInformerError, match=r"^list pods, a further page: (refused|bad)$")
     with once, asking("list pods"), asking("list pods, a further page"):
         raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (ApiError(302), "302 Unknown: moved"),
+        (ApiError(404, "NotFound", "no page"), "404 NotFound: no page; moved"),
+        (TransportError("refused"), "refused; moved"),
+    ],
+)
+def test_an_error_says_more(error: ApiError | TransportError, says: str) -> None:
+    say_more(error, "moved")
+    assert str(error) == says
 
 
 def test_other_errors_pass() -> None:
