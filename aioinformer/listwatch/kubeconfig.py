@@ -135,6 +135,9 @@ class KubeConfig:
             access.token_file = os.path.join(directory, str(user["tokenFile"]))
             access.renew_at = wall() + TOKEN_FILE_PERIOD
             user["token"] = await to_thread(read_token, access.token_file)
+        for name in ("client-certificate", "client-key"):
+            if user.get(name):  # the library would look beside the file that the cluster is in
+                user[name] = os.path.join(directory, str(user[name]))
         sections.replace_user(user)
         return expires
 

@@ -495,6 +495,35 @@ async def test_client_certificates(library: str, tmp_path: Path) -> None:
                 assert await client.get_json("/whoami") == expected
 
 
+async def test_relative_paths_are_those_of_the_file_that_has_them(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for kubectl: the user's are not those of the cluster's file."""
+    authority = Authority()
+    certificate, key = authority.client("ada")
+
+    async def name(request: Any) -> Any:
+        return json_of(f'"{client_name(request)}"')
+
+    for folder, files in (
+        ("clusters", {"ca.crt": authority.pem}),
+        ("users", {"a.crt": certificate, "a.key": key}),
+    ):
+        (tmp_path / folder).mkdir()
+        for file, content in files.items():
+            (tmp_path / folder / file).write_bytes(content)
+    async with serving(name, authority.server_context(wants_client=True)) as server:
+        user = {"client-certificate": "a.crt", "client-key": "a.key"}
+        of_clusters, of_users = tmp_path / "clusters" / "config", tmp_path / "users" / "config"
+        cluster: dict[str, Any] = {"server": server.url, "certificate-authority": "ca.crt"}
+        config = json.loads(write_kubeconfig(of_clusters, user=user, **cluster).read_text())
+        of_users.write_text(json.dumps({"users": config.pop("users")}))
+        of_clusters.write_text(json.dumps(config))
+        monkeypatch.setenv("KUBECONFIG", f"{of_clusters}{os.pathsep}{of_users}")
+        async with Client.from_kubeconfig(library=library) as client:
+            assert await client.get_json("/whoami") == "ada"
+
+
 async def test_client_certificates_are_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
     """Where TLS refuses the old one there is no 401 that would have it read."""
     authority, stranger, wall = Authority(), Authority(), 1_000_000.0
