@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import os
 import ssl
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +14,14 @@ import pytest
 from aioinformer import (
     ApiError,
     Client,
-    ClientClosedError,
     ConfigError,
-    ListOptions,
     ListWatch,
     TransportError,
 )
 from aioinformer.listwatch.kubeconfig import KubeConfig
-from aioinformer.listwatch.libraries import Library, library_named
-from aioinformer.listwatch.library_transport import LibraryTransport
-from aioinformer.listwatch.sources import Access, Wall
 
-from ..steps import until
-from .clusters import Authority, Plugin, client_name, guarded, jwt, on_clock, renewed, write_kubeconfig
-from .streams import POD_LIST, FakeServer, json_of, serving
+from .clusters import Authority, Plugin, client_name, guarded, on_clock, renewed, write_kubeconfig
+from .streams import POD_LIST, json_of, serving
 
 
 async def test_a_context_with_a_token(library: str, tmp_path: Path) -> None:
@@ -236,222 +226,6 @@ async def test_a_user_who_cannot_be_anybody(library: str, tmp_path: Path, user: 
 async def test_a_token_that_no_header_can_carry(library: str) -> None:
     with pytest.raises(ConfigError, match=r"no header can carry"):
         await Client.from_url("http://x", token="a\nb", library=library).open()
-
-
-async def test_a_401_reads_the_token_file_again(library: str, tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("old\n")
-    path = write_kubeconfig(tmp_path / "config", "http://x", {"tokenFile": "token"})
-    async with guarded("old") as (server, guard):
-        write_kubeconfig(path, server.url, {"tokenFile": "token"})
-        async with Client.from_kubeconfig(path=path, library=library) as client:
-            pods = ListWatch.for_resource(client, "v1", "pods")
-            await pods.list()
-            guard.token = "new"
-            token.write_text("new\n")
-            stream: Any = await pods.watch(ListOptions())
-            assert len([event async for event in stream]) == 1
-            await stream.aclose()
-            await pods.list()
-    assert server.tokens == ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]
-
-
-async def test_a_second_401_is_an_api_error(library: str, tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("wrong")
-    async with guarded("right") as (server, _):
-        path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": "token"})
-        async with Client.from_kubeconfig(path=path, library=library) as client:
-            (tmp_path / "token").write_text("wrong again")
-            with pytest.raises(ApiError, match=r"get /api: 401 Unauthorized: Unauthorized"):
-                await client.get_json("/api")
-            assert server.tokens == ["Bearer wrong", "Bearer wrong again"]
-            with pytest.raises(ApiError, match=r"get /api: 401 Unauthorized: Unauthorized"):
-                await client.get_json("/api")
-            assert len(server.requests) == 3  # there is no other token to show
-            (tmp_path / "token").unlink()
-            with pytest.raises(ApiError, match=r"could not be renewed: kubeconfig .*token") as caught:
-                await client.get_json("/api")
-            assert caught.value.status == 401
-            assert isinstance(caught.value.__cause__, ConfigError)
-
-
-async def test_a_fixed_token_is_not_tried_twice(library: str) -> None:
-    async with (
-        guarded("right") as (server, _),
-        Client.from_url(server.url, "wrong", library=library) as client,
-    ):
-        with pytest.raises(ApiError, match=r"401"):
-            await client.get("/api")
-        assert len(server.requests) == 1
-
-
-async def test_many_requests_refused_at_once_renew_once(library: str, tmp_path: Path) -> None:
-    plugin = Plugin(tmp_path)
-    plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
-        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        async with Client.from_kubeconfig(path=path, library=library) as client:
-            await client.get("/api")
-            guard.token = "two"
-            plugin.gives(token="two")
-            await asyncio.gather(*(client.get("/api") for _ in range(50)))
-            assert len(plugin.runs) == 2
-            guard.token = "three"
-            plugin.says("fail")
-            results = await asyncio.gather(*(client.get("/api") for _ in range(50)), return_exceptions=True)
-            assert all(isinstance(result, ApiError) and result.status == 401 for result in results)
-            assert len(plugin.runs) == 3
-
-
-def was_asked(server: FakeServer, times: int) -> bool:
-    return len(server.requests) == times
-
-
-async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: str, tmp_path: Path) -> None:
-    """As the tries of an elector, or the probes of those who are refused."""
-    plugin = Plugin(tmp_path)
-    plugin.gives(token="one")
-    async with guarded("one") as (server, guard):
-        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        async with Client.from_kubeconfig(path=path, library=library) as client:
-            guard.token = "two"
-            plugin.says("wait")
-            for number in range(3):
-                asking = asyncio.ensure_future(client.get("/api"))
-                if number == 0:
-                    await plugin.hangs(asking)
-                await until(partial(was_asked, server, number + 1))
-                asking.cancel()
-                await asyncio.wait([asking])
-            plugin.gives(token="two")
-            await client.get("/api")
-            assert len(plugin.runs) == 2
-
-
-async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_path: Path) -> None:
-    wall, token, over = 1_000_000.0, tmp_path / "token", threading.Event()
-    token.write_text("one")
-    async with guarded("two") as (server, _):
-        path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
-        client = on_clock(KubeConfig(path=path), library, lambda: wall)
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(ThreadPoolExecutor(1))
-        busy = asyncio.ensure_future(asyncio.to_thread(over.wait))
-        try:
-            async with client:
-                token.write_text("two")
-                await client.get("/api")
-        finally:
-            over.set()
-            await busy
-
-
-async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp_path: Path) -> None:
-    plugin, wall = Plugin(tmp_path), 1_000_000.0
-    plugin.gives(token=jwt(wall + 600))
-    async with guarded(jwt(wall + 600)) as (server, guard):
-        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
-        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
-            await client.get("/api")
-            wall += 550
-            plugin.gives(token=jwt(wall + 600))
-            await client.get("/api")
-            await renewed(client)
-            guard.token = jwt(wall + 600)
-            await client.get("/api")
-            assert len(plugin.runs) == 2
-            wall += 601
-            guard.token = jwt(wall + 600)
-            plugin.gives(token=guard.token)
-            await client.get("/api")
-    assert len(server.requests) == 4
-
-
-async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
-    wall, token = 1_000_000.0, tmp_path / "token"
-    token.write_text("one")
-    async with guarded("one") as (server, guard):
-        path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": str(token)})
-        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
-            await client.get("/api")
-            token.write_text("two")
-            path.unlink()  # nothing but the token is read
-            wall += 61
-            await client.get("/api")
-            await renewed(client)
-            guard.token = "two"
-            await client.get("/api")
-            token.unlink()
-            wall += 61
-            await client.get("/api")
-    assert server.tokens == ["Bearer one", "Bearer one", "Bearer two", "Bearer two"]
-
-
-async def test_a_user_who_is_changed_while_a_client_runs(library: str, tmp_path: Path) -> None:
-    """Another token file and whom to act as are taken with what is read anew, also where the old file is gone."""
-    wall, path = 1_000_000.0, tmp_path / "config"
-    async with guarded("one") as (server, guard):
-
-        def change(token: str, name: str) -> None:
-            guard.token = token
-            (tmp_path / token).write_text(token)
-            write_kubeconfig(path, server.url, {"tokenFile": token, "as": name})
-
-        change("one", "ada")
-        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
-            await client.get("/api")
-            change("two", "grace")
-            await client.get("/api")
-            wall += 61
-            await client.get("/api")
-            await renewed(client)
-            await client.get("/api")
-            (tmp_path / "two").unlink()
-            change("three", "joan")
-            wall += 61
-            await client.get("/api")
-    tokens = ["one", "one", "two", "two", "two", "two", "three"]
-    assert server.tokens == [f"Bearer {token}" for token in tokens]
-    names = ["ada", "ada", "grace", "grace", "grace", "grace", "joan"]
-    assert [request.headers["Impersonate-User"] for request in server.requests] == names
-
-
-class Slow:
-    """Credentials that take their time, once they are to."""
-
-    is_renewable = True
-
-    def __init__(self, url: str) -> None:
-        self.given = asyncio.Event()
-        self.given.set()
-        self._url = url
-
-    async def load(self, library: Library, wall: Wall) -> Access:
-        await self.given.wait()
-        access = Access(library.configuration())
-        access.configuration.host = self._url
-        return access
-
-
-async def test_credentials_that_come_after_a_close_are_not_those_of_the_next_opening(library: str) -> None:
-    async with guarded("secret") as (server, _):
-        source = Slow(server.url)
-        transport = LibraryTransport(source, library_named(library))
-        client = Client(transport)
-        await client.open()
-        source.given.clear()
-        renewing = asyncio.create_task(transport._renew(transport._opened))
-        await asyncio.sleep(0)
-        await client.close()
-        opening = asyncio.create_task(client.open())
-        await asyncio.sleep(0)
-        source.given.set()
-        with pytest.raises(ClientClosedError):
-            await renewing
-        await opening
-        with pytest.raises(ApiError, match="401"):  # the server is asked
-            await client.get("/api")
-        await client.close()
 
 
 async def test_passwords_and_impersonation(library: str, tmp_path: Path) -> None:
