@@ -12,7 +12,7 @@ from ..errors import DecodeError
 from ..failures import asking, ours
 from ..protocols import Health, WatchStream
 from .lines import LONGEST_OBJECT
-from .resource import Resource, asked
+from .resource import Collection, asked
 
 ListFunc = Callable[[ListOptions], Awaitable[ListResult]]
 WatchFunc = Callable[
@@ -86,7 +86,7 @@ class ListWatch:
         from .client import Client  # what speaks HTTP is loaded for those who speak it
         from .resource_list_watch import ResourceListWatch
 
-        resource = Resource(
+        resource = Collection(
             api_version,
             plural,
             namespace or None,
@@ -103,7 +103,7 @@ class ListWatch:
         return self._watch_list_semantics
 
     @property
-    def resource(self) -> Resource | None:
+    def resource(self) -> Collection | None:
         """Which collection of an API server it is; None for functions."""
         return None
 

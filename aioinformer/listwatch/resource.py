@@ -18,7 +18,7 @@ _CORE_VERSION = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class Collection:
     """One collection of the API, in one namespace or in all.
 
     Attributes:

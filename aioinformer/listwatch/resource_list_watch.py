@@ -16,7 +16,7 @@ from .events import EventStream
 from .lines import LONGEST_OBJECT
 from .list_watch import ListWatch, NamedStream
 from .partial import ACCEPT_LIST, ACCEPT_WATCH, PartialStream, partial_list, reading_partial
-from .resource import Resource, asked, query_of
+from .resource import Collection, asked, query_of
 from .transport import JSON, READ_TIMEOUT
 
 SIGN_OF_LIFE = 1.0
@@ -26,7 +26,7 @@ SIGN_OF_LIFE = 1.0
 class ResourceListWatch(ListWatch):
     """One collection of an API server. Made by ``ListWatch.for_resource``."""
 
-    def __init__(self, client: Client, resource: Resource, longest_object: int = LONGEST_OBJECT) -> None:
+    def __init__(self, client: Client, resource: Collection, longest_object: int = LONGEST_OBJECT) -> None:
         # ListWatch's own is for functions. Given its own methods each would be a reference cycle, and outlive its use.
         self.description = str(resource)
         self.client = client
@@ -39,7 +39,7 @@ class ResourceListWatch(ListWatch):
         return True
 
     @property
-    def resource(self) -> Resource:
+    def resource(self) -> Collection:
         return self._resource
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ..errors import ConfigError, KeyFuncError
 from ..keys import meta_namespace_key_func, namespace_of, split_meta_namespace_key
-from ..listwatch.resource import Resource as Collection
+from ..listwatch.resource import Collection
 
 
 @dataclass(frozen=True, slots=True)

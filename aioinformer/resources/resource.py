@@ -10,7 +10,7 @@ from ..checks import require_seconds, require_text
 from ..codec import codec_for
 from ..errors import ConfigError
 from ..listwatch import Client
-from ..listwatch.resource import Resource as Collection
+from ..listwatch.resource import Collection
 from ..listwatch.resource_list_watch import ResourceListWatch
 from ..listwatch.transport import READ_TIMEOUT
 from ..objects import KubeObject

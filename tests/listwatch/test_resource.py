@@ -3,23 +3,23 @@ from __future__ import annotations
 import pytest
 
 from aioinformer import ConfigError, ListOptions
-from aioinformer.listwatch.resource import Resource, asked, query_of
+from aioinformer.listwatch.resource import Collection, asked, query_of
 
 
 @pytest.mark.parametrize(
     ("resource", "path", "name"),
     [
-        (Resource("v1", "pods"), "/api/v1/pods", "pods"),
-        (Resource("v1", "pods", "default"), "/api/v1/namespaces/default/pods", "pods in default"),
-        (Resource("apps/v1", "deployments"), "/apis/apps/v1/deployments", "deployments.apps"),
+        (Collection("v1", "pods"), "/api/v1/pods", "pods"),
+        (Collection("v1", "pods", "default"), "/api/v1/namespaces/default/pods", "pods in default"),
+        (Collection("apps/v1", "deployments"), "/apis/apps/v1/deployments", "deployments.apps"),
         (
-            Resource("example.com/v1alpha1", "caves", "a-1"),
+            Collection("example.com/v1alpha1", "caves", "a-1"),
             "/apis/example.com/v1alpha1/namespaces/a-1/caves",
             "caves.example.com in a-1",
         ),
     ],
 )
-def test_paths_and_names(resource: Resource, path: str, name: str) -> None:
+def test_paths_and_names(resource: Collection, path: str, name: str) -> None:
     assert resource.path == path
     assert str(resource) == name
 
@@ -33,31 +33,31 @@ def test_paths_and_names(resource: Resource, path: str, name: str) -> None:
 )
 def test_an_odd_version_is_refused(api_version: str) -> None:
     with pytest.raises(ConfigError, match=r"api_version must be 'v1'.*, like 'apps/v1', not ") as caught:
-        Resource(api_version, "pods")
+        Collection(api_version, "pods")
     assert str(caught.value).endswith(f"not {api_version!r}")
 
 
 @pytest.mark.parametrize("api_version", ["v1", "v2", "v1beta1", "apps/v1", "example.com/foo10", "x.io/a-b"])
 def test_versions(api_version: str) -> None:
-    assert Resource(api_version, "pods").path.endswith(f"/{api_version}/pods")
+    assert Collection(api_version, "pods").path.endswith(f"/{api_version}/pods")
 
 
 @pytest.mark.parametrize(("first", "second"), [("configmaps", "v1"), ("deployments", "apps/v1")])
 def test_what_is_given_in_the_other_order(first: str, second: str) -> None:
     with pytest.raises(ConfigError, match=f"not '{first}'; the api_version '{second}' comes first"):
-        Resource(first, second)
+        Collection(first, second)
 
 
 @pytest.mark.parametrize("plural", ["", "Pods", "pods/status", "pods?", "po ds", "-pods", "..", "pods\n"])
 def test_an_odd_plural_is_refused(plural: str) -> None:
     with pytest.raises(ConfigError, match=r"plural"):
-        Resource("v1", plural)
+        Collection("v1", plural)
 
 
 @pytest.mark.parametrize("namespace", ["a/b", "..", "A", "a b", "", "-"])
 def test_an_odd_namespace_is_refused(namespace: str) -> None:
     with pytest.raises(ConfigError, match=r"namespace"):
-        Resource("v1", "pods", namespace)
+        Collection("v1", "pods", namespace)
 
 
 def test_empty_options_send_nothing() -> None:
@@ -93,7 +93,7 @@ def test_every_option_is_sent_by_its_name() -> None:
 
 
 def test_selectors_of_the_resource_yield_to_those_of_the_options() -> None:
-    resource = Resource("v1", "pods", label_selector="app=web", field_selector="spec.nodeName=a")
+    resource = Collection("v1", "pods", label_selector="app=web", field_selector="spec.nodeName=a")
     own = resource.with_selectors(ListOptions(label_selector="app=db", limit=5))
     assert (own.label_selector, own.field_selector, own.limit) == ("app=db", "spec.nodeName=a", 5)
 
