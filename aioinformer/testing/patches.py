@@ -75,8 +75,16 @@ def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
 
 @cache
 def _json_patch_class() -> Any:
-    """JSON patches as the real server takes them: a test for null also holds where there is no such field."""
+    """JSON patches as the real server takes them: a field that is not there is null, and may be replaced."""
     import jsonpatch
+
+    class Replace(jsonpatch.ReplaceOperation):
+        def apply(self, obj: Any) -> Any:
+            parent, last = self.pointer.to_last(obj)
+            if isinstance(parent, dict) and last is not None:
+                parent[last] = self.operation["value"]
+                return obj
+            return super().apply(obj)
 
     class Test(jsonpatch.TestOperation):
         def apply(self, obj: Any) -> Any:
@@ -86,7 +94,7 @@ def _json_patch_class() -> Any:
             return super().apply(obj)
 
     class JsonPatch(jsonpatch.JsonPatch):
-        operations = MappingProxyType({**jsonpatch.JsonPatch.operations, "test": Test})
+        operations = MappingProxyType({**jsonpatch.JsonPatch.operations, "replace": Replace, "test": Test})
 
     return JsonPatch
 

@@ -36,11 +36,21 @@ def test_json_patch() -> None:
     assert POD["spec"]["containers"][0]["image"] == "app:1"
 
 
+def test_json_patch_replaces_what_is_not_there() -> None:
+    patch = [{"op": "replace", "path": "/metadata/labels", "value": {"b": "c"}}]
+    assert apply_patch(PODS, POD, patch, JSON_PATCH)["metadata"]["labels"] == {"b": "c"}
+    whole = [{"op": "replace", "path": "", "value": {"metadata": {}}}]
+    assert apply_patch(PODS, POD, whole, JSON_PATCH) == {"metadata": {}}
+
+
 @pytest.mark.parametrize(
     ("patch", "code"),
     [
         ([{"op": "test", "path": "/metadata/name", "value": "b"}], 422),
         ([{"op": "remove", "path": "/nope"}], 422),
+        ([{"op": "replace", "path": "/nope/below", "value": 1}], 422),
+        ([{"op": "replace", "path": "/spec/containers/2", "value": {}}], 422),
+        ([{"op": "replace", "path": "/spec"}], 422),
         ([{"op": "nonsense", "path": "/a"}], 422),
         ([{"path": "/a"}], 422),
         ({"op": "add"}, 400),
