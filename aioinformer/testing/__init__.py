@@ -22,7 +22,7 @@ from aioinformer.testing.errors import (
 )
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.requests import Request
-from aioinformer.testing.resources import FieldLabel, ResourceType
+from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
 from aioinformer.testing.server import APIServer
 from aioinformer.testing.simulation import TROUBLES, Simulation, SimulationError, simulate
 
@@ -38,6 +38,7 @@ __all__ = [
     "SimulationError",
     "TROUBLES",
     "FieldLabel",
+    "ScalePaths",
     "TestingError",
     "StatusError",
     "MatchingError",

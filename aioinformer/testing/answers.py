@@ -41,7 +41,7 @@ def show(
 ) -> web.Response:
     """An object, as the client wants to see it."""
     if request.subresource == "scale":
-        return as_json(scale_of(load(resource, stored)))
+        return as_json(scale_of(resource, load(resource, stored)), status)
     view = negotiate(http.headers.get("Accept", ""), resource, request.query.get("includeObject", ""))
     body = raw(resource, stored) if isinstance(view, PlainView) else view.one(stored)
     return web.Response(body=body, status=status, headers=JSON)

@@ -11,7 +11,7 @@ from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.controller import Controller
 from aioinformer.testing.deletion import CLEANUP
 from aioinformer.testing.objects import Object, load
-from aioinformer.testing.resources import FieldLabel, ResourceType
+from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +87,7 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
             singular=str(names.get("singular") or ""),
             categories=tuple(names.get("categories") or ()),
             subresources=tuple(sorted(version.get("subresources") or ())),
+            scale_paths=_scale_paths((version.get("subresources") or {}).get("scale") or {}),
             fields=tuple(_field(entry) for entry in version.get("selectableFields") or ()),
             columns=tuple(_column(entry) for entry in version.get("additionalPrinterColumns") or ()),
         )
@@ -96,6 +97,14 @@ def resource_types(definition: Object, *, every: bool = False) -> list[ResourceT
 
 def _field(entry: dict[str, Any]) -> FieldLabel:
     return FieldLabel(str(entry.get("jsonPath", "")).lstrip("."))
+
+
+def _scale_paths(entry: dict[str, Any]) -> ScalePaths:
+    return ScalePaths(
+        str(entry.get("specReplicasPath", ".spec.replicas")),
+        str(entry.get("statusReplicasPath", ".status.replicas")),
+        str(entry.get("labelSelectorPath", "")),
+    )
 
 
 def _column(entry: dict[str, Any]) -> tuple[str, str, str, int]:

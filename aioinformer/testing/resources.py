@@ -31,6 +31,20 @@ class FieldLabel(NamedTuple):
         return tuple((self.path or self.label).split("."))
 
 
+class ScalePaths(NamedTuple):
+    """Where an object has what its Scale shows.
+
+    Attributes:
+        replicas: How many are wanted.
+        status_replicas: How many there are.
+        selector: Which they are: a label selector as text, or a map of labels.
+    """
+
+    replicas: str = ".spec.replicas"
+    status_replicas: str = ".status.replicas"
+    selector: str = ".spec.selector.matchLabels"
+
+
 @dataclass(frozen=True)
 class ResourceType:
     """One resource in one version of its API group.
@@ -52,6 +66,7 @@ class ResourceType:
         generation: Whether metadata.generation counts the changes of the spec.
         create_on_update: Whether PUT creates what is not there.
         unconditional_update: Whether PUT works without a resourceVersion; a custom resource's does not.
+        scale_paths: Where the scale subresource finds what it shows.
         columns: Printer columns beyond the name for `kubectl get`: (title, JSON path, type, priority).
     """
 
@@ -69,6 +84,7 @@ class ResourceType:
     generation: bool = True
     create_on_update: bool = False
     unconditional_update: bool = False
+    scale_paths: ScalePaths = field(default=ScalePaths())
     columns: tuple[tuple[str, str, str, int], ...] = field(default=(), compare=False)
 
     @cached_property

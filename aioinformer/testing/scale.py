@@ -4,36 +4,108 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import cause, invalid
+from aioinformer.testing.errors import StatusError, bad_request, cause, invalid
+from aioinformer.testing.objects import metadata_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aioinformer.testing.objects import Object
+    from aioinformer.testing.resources import ResourceType
 
 
-def scale_of(obj: Object) -> Object:
-    """An object's Scale."""
-    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+def scale_of(resource: ResourceType, obj: Object) -> Object:
+    """An object's Scale.
+
+    Raises:
+        StatusError: 500 for a custom resource that does not say how many replicas it wants.
+    """
+    path = resource.scale_paths.replicas
+    if resource.custom and _find(obj, path) is None:
+        why = f'the spec replicas field "{path}" does not exist'
+        causes = [{"message": why}]
+        raise StatusError(500, message=f"Internal error occurred: {why}", details={"causes": causes})
+    return _scale(resource, obj)
+
+
+def rescaled(resource: ResourceType, obj: Object, change: Callable[[Object], Any]) -> Object:
+    """An object with the replicas of its Scale as `change` returns it.
+
+    Raises:
+        StatusError: 422 for a number that cannot be.
+    """
+    scale = change(_scale(resource, obj))
+    given = metadata_of(scale)
+    sent = {field: given.get(field) for field in ("name", "namespace", "resourceVersion")}
+    named = {field: value for field, value in sent.items() if value or field == "name"}
+    metadata = {**obj["metadata"], **named}
+    return _with_replicas(resource, {**obj, "metadata": metadata}, scale, obj["metadata"]["name"])
+
+
+def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
+    """What of an object is applied by applying its Scale.
+
+    Raises:
+        StatusError: 400 for what is no Scale, 422 for a number that cannot be, 500 for a custom resource.
+    """
+    kind, api_version = scale.get("kind"), scale.get("apiVersion")
+    if (api_version, kind) != ("autoscaling/v1", "Scale"):
+        version = api_version if "/" in str(api_version) else f"/{api_version}"
+        raise bad_request(f"invalid object type: {version}, Kind={kind}")
+    if resource.custom:  # which the real server cannot do
+        message = (
+            "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "
+            "Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+        )
+        raise StatusError(500, "", message)
+    applied: Object = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": scale.get("metadata"),
+    }
+    return _with_replicas(resource, applied, scale, name)
+
+
+def _scale(resource: ResourceType, obj: Object) -> Object:
+    paths, metadata = resource.scale_paths, obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    seen: dict[str, Any] = {"replicas": status.get("replicas", 0)}
-    selector = (spec.get("selector") or {}).get("matchLabels")
-    if selector:
-        seen["selector"] = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    seen: dict[str, Any] = {"replicas": _find(obj, paths.status_replicas) or 0}
+    if selector := _find(obj, paths.selector):
+        seen["selector"] = selector if isinstance(selector, str) else _show(selector)
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in kept if name in metadata},
-        "spec": {"replicas": spec.get("replicas", 0)},
+        "spec": {"replicas": _find(obj, paths.replicas) or 0},
         "status": seen,
     }
 
 
-def with_scale(obj: Object, scale: Any) -> Object:
-    """An object with the replicas of a Scale."""
-    replicas = ((scale.get("spec") or {}) if isinstance(scale, dict) else {}).get("replicas", 0)
+def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str) -> Object:
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
         why = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        causes = [cause("FieldValueInvalid", why, "spec.replicas")]
-        raise invalid("Scale", "autoscaling", obj["metadata"]["name"], causes)
-    version = (scale.get("metadata") or {}).get("resourceVersion")
-    metadata = {**obj["metadata"], "resourceVersion": version or obj["metadata"]["resourceVersion"]}
-    return {**obj, "metadata": metadata, "spec": {**(obj.get("spec") or {}), "replicas": replicas}}
+        raise invalid("Scale", "autoscaling", name, [cause("FieldValueInvalid", why, "spec.replicas")])
+    *parents, last = _steps(resource.scale_paths.replicas)
+    result = dict(obj)
+    place = result
+    for step in parents:
+        place[step] = dict(place.get(step) or {})
+        place = place[step]
+    place[last] = replicas
+    return result
+
+
+def _show(labels: dict[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+def _find(obj: Object, path: str) -> Any:
+    value: Any = obj
+    for step in _steps(path):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _steps(path: str) -> list[str]:
+    return path.removeprefix(".").split(".")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing import errors, protobuf
-from aioinformer.testing.answers import as_json, read_body, show, success
+from aioinformer.testing.answers import read_body, show, success
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection
 from aioinformer.testing.errors import StatusError
@@ -22,7 +22,7 @@ from aioinformer.testing.patches import (
     STRATEGIC_PATCH,
     apply_patch,
 )
-from aioinformer.testing.scale import scale_of, with_scale
+from aioinformer.testing.scale import applied_scale, rescaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ class Writer:
         body = await read_body(http)
         if request.subresource == "scale":
             scale = parse(body)
-            return self._scale(http, request, resource, lambda _: scale)
+            return self._rescale(http, request, resource, lambda _: scale)
         obj = _object_of(body, resource, http)
         stored, created = self._cluster.update(
             resource, request.namespace, request.name, obj, _options(http, request)
@@ -137,7 +137,7 @@ class Writer:
             return apply_patch(resource, obj, patch, content_type)
 
         if request.subresource == "scale":
-            return self._scale(http, request, resource, change)
+            return self._rescale(http, request, resource, change)
         stored = self._cluster.modify(
             resource, request.namespace, request.name, change, _options(http, request)
         )
@@ -155,6 +155,8 @@ class Writer:
         applied = parse_yaml(body)
         if not isinstance(applied, dict) or not applied.get("kind") or not applied.get("apiVersion"):
             raise errors.bad_request("an applied configuration names its apiVersion and kind")
+        if request.subresource == "scale":
+            applied = applied_scale(resource, applied, request.name)
         stored, created = self._cluster.apply(
             resource,
             request.namespace,
@@ -166,23 +168,22 @@ class Writer:
         self._changed()
         return show(http, request, resource, stored, 201 if created else 200)
 
-    def _scale(
+    def _rescale(
         self,
         http: web.BaseRequest,
         request: Request,
         resource: ResourceType,
         change: Callable[[Object], Any],
     ) -> web.Response:
-        options = _options(http, request)
         stored = self._cluster.modify(
             resource,
             request.namespace,
             request.name,
-            lambda obj: with_scale(obj, change(scale_of(obj))),
-            WriteOptions(dry_run=options.dry_run, field_manager=options.field_manager),
+            lambda obj: rescaled(resource, obj, change),
+            _options(http, request),
         )
         self._changed()
-        return as_json(scale_of(load(resource, stored)))
+        return show(http, request, resource, stored)
 
     async def delete(
         self, http: web.BaseRequest, request: Request, resource: ResourceType

@@ -112,12 +112,60 @@ async def test_status_and_scale(api: APIClient) -> None:
     assert scale.body["status"] == {"replicas": 2, "selector": "app=web"}
     scaled = await api.patch(f"{path}/scale", {"spec": {"replicas": 5}})
     assert (scaled.body["kind"], scaled.body["spec"]) == ("Scale", {"replicas": 5})
-    assert (await api.put(f"{path}/scale", {"spec": {"replicas": 6}})).body["spec"] == {"replicas": 6}
-    stale = {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 7}}
-    assert (await api.put(f"{path}/scale", stale)).status == 409
-    assert (await api.put(f"{path}/scale", {"spec": {"replicas": -1}})).status == 422
+    six = {"metadata": {"name": "web"}, "spec": {"replicas": 6}}
+    assert (await api.put(f"{path}/scale", six)).body["spec"] == {"replicas": 6}
+    for metadata, replicas, refusal in (
+        ({"name": "web", "resourceVersion": "1"}, 7, 409),
+        ({"name": "web", "namespace": "other"}, 7, 400),
+        ({"name": "other"}, 7, 400),
+        ({}, 7, 400),
+        ({"name": "web"}, -1, 422),
+    ):
+        refused = await api.put(f"{path}/scale", {"metadata": metadata, "spec": {"replicas": replicas}})
+        assert refused.status == refusal, refused.body
     read = await api.get(path)
     assert (read.body["spec"]["replicas"], read.body["metadata"]["generation"]) == (6, 3)
+
+
+async def test_a_custom_resource_is_scaled_where_its_definition_says(api: APIClient) -> None:
+    paths = {
+        "specReplicasPath": ".spec.crew.size",
+        "statusReplicasPath": ".status.size",
+        "labelSelectorPath": ".status.selector",
+    }
+    definition = {
+        "metadata": {"name": "ships.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "ships", "kind": "Ship"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}, "scale": paths},
+                }
+            ],
+        },
+    }
+    await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    ships = "/apis/example.com/v1/namespaces/default/ships"
+    ship = {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "a"}}
+    await api.post(ships, ship)
+    refused = await api.get(f"{ships}/a/scale")
+    assert (refused.status, refused.body["reason"]) == (500, "InternalError")
+    assert refused.body["message"].endswith('the spec replicas field ".spec.crew.size" does not exist')
+    await api.patch(f"{ships}/a/status", {"status": {"size": 1, "selector": "a=b"}})
+    scaled = await api.patch(f"{ships}/a/scale", {"spec": {"replicas": 5}})
+    assert scaled.body["spec"] == {"replicas": 5}
+    assert scaled.body["status"] == {"replicas": 1, "selector": "a=b"}
+    assert (await api.get(f"{ships}/a/scale")).raw == scaled.raw
+    applied = await api.patch(
+        f"{ships}/a/scale", scaled.body, "application/apply-patch+yaml", fieldManager="me"
+    )
+    assert (applied.status, "request to convert CR" in applied.body["message"]) == (500, True)
+    assert (await api.get(f"{ships}/a")).body["spec"] == {"crew": {"size": 5}}
 
 
 async def test_a_pod_that_is_deleted_is_returned(api: APIClient) -> None:

@@ -295,6 +295,27 @@ async def test_apply_over_http(api: APIClient, server: APIServer) -> None:
     assert server.get("v1", "configmaps", "a")["data"] == {"k": "e"}
 
 
+async def test_a_scale_is_applied(api: APIClient, server: APIServer) -> None:
+    server.create("apps/v1", "deployments", {"metadata": {"name": "web"}, "spec": {"paused": True}})
+    path = "/apis/apps/v1/namespaces/default/deployments/web"
+    scale: Object = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}}
+    scale["spec"] = {"replicas": 3}
+    applied = await api.patch(f"{path}/scale", scale, APPLY, fieldManager="scaler")
+    assert (applied.status, applied.body["kind"], applied.body["spec"]) == (200, "Scale", {"replicas": 3})
+    whole = (await api.get(path)).body
+    assert whole["spec"] == {"paused": True, "replicas": 3}
+    assert owned(whole)["scaler", "Apply"] == {"f:spec": {"f:replicas": {}}}
+    conflict = 'conflict with "scaler" with subresource "scale": .spec.replicas'
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    refused = await api.patch(path, {**deployment, "spec": {"replicas": 4}}, APPLY, fieldManager="me")
+    assert (refused.status, conflict in refused.body["message"]) == (409, True), refused.body
+    refused = await api.patch(f"{path}/scale", deployment, APPLY, fieldManager="scaler")
+    assert (refused.status, refused.body["message"]) == (400, "invalid object type: apps/v1, Kind=Deployment")
+    await api.patch(f"{path}/scale", {"spec": {"replicas": 5}}, fieldManager="hand")
+    refused = await api.patch(f"{path}/scale", scale, APPLY, fieldManager="scaler")
+    assert '"hand" with subresource "scale" using apps/v1' in refused.body["message"]
+
+
 @pytest.mark.parametrize(
     ("body", "query", "status", "message"),
     [

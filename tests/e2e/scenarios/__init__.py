@@ -9,7 +9,7 @@ from ..recording import Scenario
 from .custom import custom_resources, definitions, pruning, versions
 from .deleting import delete_options, deletions, namespaces
 from .discovering import discovery
-from .patching import applied, applied_by_two, applied_ports, containers, patches, status
+from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
 from .watching import refused_watches, streamed_lists, watches
@@ -24,6 +24,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     patches,
     containers,
     status,
+    scale,
     applied,
     applied_by_two,
     applied_ports,

@@ -119,6 +119,59 @@ async def status(server: Recorder) -> None:
     await server.watch(DEPLOYMENTS)
 
 
+async def scale(server: Recorder) -> None:
+    """The scale subresource: of a Deployment, and of a custom resource that has its numbers elsewhere."""
+    path = f"{DEPLOYMENTS}/web"
+    await server.ask("POST", DEPLOYMENTS, deployment("web", 1))
+    await rescale(server, path)
+    whole: Object = {"apiVersion": "apps/v1", "kind": "Deployment", **deployment("web", 5)}
+    for manager in ("scaler", "me"):
+        await server.ask("PATCH", path, whole, {"fieldManager": manager}, content_type=APPLY)
+    group = f"scale.{server.namespace}.example.com"
+    made = definition(group, "Relic")
+    made["spec"]["versions"][0]["subresources"]["scale"] = {
+        "specReplicasPath": ".spec.size",
+        "statusReplicasPath": ".status.size",
+        "labelSelectorPath": ".status.selector",
+    }
+    await server.define(made)
+    relics = f"/apis/{group}/v1/namespaces/NS/relics"
+    await server.ask(
+        "POST", relics, {"apiVersion": f"{group}/v1", "kind": "Relic", "metadata": {"name": "web"}}
+    )
+    await server.ask("GET", f"{relics}/web/scale")
+    seen = {"status": {"size": 1, "selector": "a=b"}}
+    await server.ask("PATCH", f"{relics}/web/status", seen, content_type=MERGE)
+    await rescale(server, f"{relics}/web")
+
+
+async def rescale(server: Recorder, path: str) -> None:
+    """Every way to write a Scale of what is named web."""
+    await server.ask("PATCH", f"{path}/scale", {"spec": {"replicas": 5}}, content_type=MERGE)
+    await server.ask(
+        "PATCH",
+        f"{path}/scale",
+        [{"op": "replace", "path": "/spec/replicas", "value": 6}],
+        content_type=JSON_PATCH,
+    )
+    seen = await server.ask("GET", f"{path}/scale")
+    for _ in range(2):  # the second of them comes too late
+        await server.ask("PUT", f"{path}/scale", seen.body | {"spec": {"replicas": 3}})
+    kind: Object = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
+    for metadata in ({"name": "web"}, {"name": "other"}, {}, {"name": "web", "namespace": "other"}):
+        await server.ask("PUT", f"{path}/scale", kind | {"metadata": metadata, "spec": {"replicas": 4}})
+    applied = kind | {"metadata": {"name": "web"}, "spec": {"replicas": 7}}
+    for obj, manager, force in (
+        (applied, "scaler", "true"),
+        (applied | {"spec": {"replicas": 8}}, "other", "false"),
+        (applied | {"spec": {"replicas": 9}}, "scaler", "false"),
+    ):
+        query = {"fieldManager": manager, "force": force}
+        await server.ask("PATCH", f"{path}/scale", obj, query, content_type=APPLY)
+    await server.ask("GET", path)
+    await server.ask("PATCH", path.replace("web", "absent") + "/scale", {}, content_type=MERGE)
+
+
 async def applied(server: Recorder) -> None:
     """Server-side apply."""
     path = f"{CONFIGMAPS}/applied"
