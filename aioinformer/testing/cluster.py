@@ -371,7 +371,8 @@ class Cluster:
             on_write(result, resource.kind)
         _keep_system_fields(old["metadata"], result["metadata"])
         _keep_owners(old["metadata"], new["metadata"], result["metadata"], options)
-        if resource.generation and _spec_changed(resource, old, result):
+        counts = resource.generation and options.subresource != "status"
+        if counts and _counted(resource, old) != _counted(resource, result):
             result["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         return result
 
@@ -423,11 +424,15 @@ def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Obje
 
 
 def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
-    """The old object with the new one's status; a built-in's labels and annotations come along."""
+    """The old object with the new one's status; a built-in's metadata comes along, but for a Deployment's labels."""
     result = {key: value for key, value in old.items() if key != "status"}
     if "status" in new:
         result["status"] = new["status"]
     result["metadata"] = dict(old["metadata"]) if resource.custom else dict(new["metadata"])
+    if resource.kind == "Deployment" and not resource.custom:
+        result["metadata"].pop("labels", None)
+        if "labels" in old["metadata"]:
+            result["metadata"]["labels"] = old["metadata"]["labels"]
     return result
 
 
@@ -460,10 +465,17 @@ def _keep_owners(old: Object, new: Object, result: Object, options: WriteOptions
         result["managedFields"] = old["managedFields"]
 
 
-def _spec_changed(resource: ResourceType, old: Object, new: Object) -> bool:
-    if not resource.custom:
-        return old.get("spec") != new.get("spec")
-    ignored = ("metadata", "status") if resource.has_status else ("metadata",)
-    return {key: value for key, value in old.items() if key not in ignored} != {
-        key: value for key, value in new.items() if key not in ignored
-    }
+def _counted(resource: ResourceType, obj: Object) -> Object:
+    """What of an object metadata.generation counts the changes of."""
+    metadata = obj["metadata"]
+    if resource.custom:
+        ignored = ("metadata", "status") if resource.has_status else ("metadata",)
+        return {name: value for name, value in obj.items() if name not in ignored}
+    match resource.kind:
+        case "Deployment":  # its ReplicaSets get its annotations
+            return {"spec": obj.get("spec"), "annotations": metadata.get("annotations")}
+        case "EndpointSlice":
+            return {**obj, "metadata": metadata.get("labels")}
+        case "PodTemplate":
+            return {"template": obj.get("template")}
+    return {"spec": obj.get("spec")}

@@ -10,9 +10,11 @@ from aioinformer.testing import ResourceType, StatusError
 from aioinformer.testing.builtin import BUILTIN, NAMESPACES, PODS
 from aioinformer.testing.cluster import Cluster, WriteOptions
 from aioinformer.testing.objects import Object, load
+from aioinformer.testing.patches import merge_patch
 
 KINDS = {resource.kind: resource for resource in BUILTIN}
 CONFIGMAPS, SECRETS, LEASES = KINDS["ConfigMap"], KINDS["Secret"], KINDS["Lease"]
+DEPLOYMENTS = KINDS["Deployment"]
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
 STATUS = WriteOptions(subresource="status")
 
@@ -264,6 +266,41 @@ def test_the_status_of_a_builtin_takes_labels_along(cluster: Cluster) -> None:
     changed = load(PODS, cluster.modify(PODS, "default", "a", lambda _: new, STATUS))
     assert changed["metadata"]["labels"] == {"a": "b"}
     assert (changed["spec"], changed["status"]) == ({"x": 1}, {"phase": "Running"})
+
+
+def test_the_status_of_a_deployment_takes_no_labels_along(cluster: Cluster) -> None:
+    made = create(cluster, DEPLOYMENTS, {"metadata": {"name": "a", "labels": {"a": "b"}}})
+    metadata = {**made["metadata"], "labels": {"c": "d"}, "annotations": {"e": "f"}, "finalizers": ["x/y"]}
+    new = {**made, "metadata": metadata, "status": {"replicas": 1}}
+    changed = load(DEPLOYMENTS, cluster.modify(DEPLOYMENTS, "default", "a", lambda _: new, STATUS))
+    assert changed["status"] == {"replicas": 1}
+    assert changed["metadata"]["labels"] == {"a": "b"}
+    assert changed["metadata"]["annotations"] == {"e": "f"}
+    assert changed["metadata"]["finalizers"] == ["x/y"]
+    assert changed["metadata"]["generation"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "counts"),
+    [
+        ("Deployment", {"spec": {"paused": True}}, True),
+        ("Deployment", {"metadata": {"annotations": {"a": "b"}}}, True),
+        ("Deployment", {"metadata": {"labels": {"a": "b"}}}, False),
+        ("EndpointSlice", {"ports": [{"port": 80}]}, True),
+        ("EndpointSlice", {"metadata": {"labels": {"a": "b"}}}, True),
+        ("EndpointSlice", {"metadata": {"annotations": {"a": "b"}}}, False),
+        ("PodTemplate", {"template": {"spec": {}}}, True),
+        ("StatefulSet", {"spec": {"replicas": 1}}, True),
+        ("StatefulSet", {"metadata": {"annotations": {"a": "b"}}}, False),
+    ],
+)
+def test_the_generation_counts_what_the_kind_says(
+    cluster: Cluster, kind: str, change: Object, counts: bool
+) -> None:
+    resource = KINDS[kind]
+    create(cluster, resource, {"metadata": {"name": "a"}})
+    changed = cluster.modify(resource, "default", "a", lambda obj: merge_patch(obj, change))
+    assert load(resource, changed)["metadata"]["generation"] == (2 if counts else 1)
 
 
 def test_everything_can_be_written_at_once(cluster: Cluster) -> None:

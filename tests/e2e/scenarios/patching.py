@@ -115,8 +115,21 @@ async def status(server: Recorder) -> None:
     await server.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 2}}, content_type=MERGE)
     await server.ask("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
     await server.ask("PATCH", f"{DEPLOYMENTS}/web/status", {"status": {"replicas": 2}}, content_type=MERGE)
+    await server.ask(
+        "PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"annotations": {"a": "b"}}}, content_type=MERGE
+    )
+    everything = {"labels": {"c": "d"}, "annotations": {"c": "d"}, "finalizers": ["example.com/a"]}
+    await server.ask("PATCH", f"{DEPLOYMENTS}/web/status", {"metadata": everything}, content_type=MERGE)
     await server.ask("GET", f"{DEPLOYMENTS}/web/scale")
     await server.watch(DEPLOYMENTS)
+    slices = "/apis/discovery.k8s.io/v1/namespaces/NS/endpointslices"
+    await server.ask("POST", slices, {"metadata": {"name": "web"}, "addressType": "IPv4", "endpoints": []})
+    for patch in (
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"a": "b"}}},
+        {"ports": [{"name": "a", "port": 80, "protocol": "TCP"}]},
+    ):
+        await server.ask("PATCH", f"{slices}/web", patch, content_type=MERGE)
 
 
 async def scale(server: Recorder) -> None:
