@@ -149,16 +149,18 @@ class Cluster:
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
         check_place(resource, metadata, namespace, None)
-        if metadata.pop("resourceVersion", "") and not options.whole:
+        version = metadata.pop("resourceVersion", "")
+        if version.isdecimal() and int(version) and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+            shown = metadata.get("name") or metadata.get("generateName", "")
+            self._check_namespace(resource, namespace, shown)
+        else:
+            metadata.pop("namespace", None)
         generated = not metadata.get("name") and bool(metadata.get("generateName"))
         if generated:
             metadata["name"] = self._generate_name(metadata["generateName"])
-        if resource.namespaced:
-            metadata["namespace"] = namespace
-            self._check_namespace(resource, namespace, metadata.get("name", ""))
-        else:
-            metadata.pop("namespace", None)
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
         check_metadata(resource, metadata)
@@ -255,6 +257,8 @@ class Cluster:
         if stored is None and (uid := metadata.get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise errors.conflict(resource, name, why)
+        if stored is None:
+            metadata.pop("resourceVersion", None)
         if resource.has_status:  # what cannot be written this way is not owned this way either
             about_status = options.subresource == "status"
             applied = {
@@ -380,9 +384,9 @@ class Cluster:
         self, resource: ResourceType, stored: StoredObject, metadata: Object, options: WriteOptions
     ) -> None:
         """Refuse a change that was made from another version."""
-        version = metadata.get("resourceVersion")
+        version = _version_number(metadata.get("resourceVersion", ""))
         if version:
-            if version != str(stored.resource_version):
+            if version != stored.resource_version:
                 raise errors.conflict(resource, stored.name)
         elif not resource.unconditional_update and not options.whole:
             why = "Invalid value: 0: must be specified for an update"
@@ -407,6 +411,13 @@ class Cluster:
     def _generate_name(self, base: str) -> str:
         suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
         return base[:_MAX_GENERATED_BASE] + suffix
+
+
+def _version_number(version: str) -> int:
+    """A resourceVersion as a number; 0, as none at all, stands for any."""
+    if version and not version.isdecimal():
+        raise errors.StatusError(500, "", f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    return int(version or 0)
 
 
 def _check_uid(resource: ResourceType, namespace: str, name: str, metadata: Object, current: str) -> None:

@@ -231,7 +231,7 @@ def test_the_status_is_applied_apart(appliers: Appliers) -> None:
 def test_what_cannot_be_applied(appliers: Appliers) -> None:
     with pytest.raises(StatusError, match=r"metadata.managedFields must be nil"):
         appliers.apply("me", metadata={"managedFields": [{"manager": "x"}]})
-    appliers.apply("me")
+    appliers.apply("me", metadata={"resourceVersion": "1"})  # of what is not there any version is taken
     with pytest.raises(StatusError, match="409 Conflict"):
         appliers.apply("me", metadata={"resourceVersion": "1"}, data={"a": "1"})
 

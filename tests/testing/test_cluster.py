@@ -8,7 +8,8 @@ import pytest
 
 from aioinformer.testing import ResourceType, StatusError
 from aioinformer.testing.builtin import BUILTIN, NAMESPACES, PODS
-from aioinformer.testing.cluster import Cluster, WriteOptions
+from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
+from aioinformer.testing.deletion import delete
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.patches import merge_patch
 
@@ -106,6 +107,13 @@ def test_what_cannot_be_created(cluster: Cluster) -> None:
     assert len(cluster.collection(PODS).objects) == 1
 
 
+def test_what_is_refused_in_a_namespace_that_is_going_has_no_name_made_up(cluster: Cluster) -> None:
+    cluster.create(NAMESPACES, "", {"metadata": {"name": "going"}})
+    delete(cluster, NAMESPACES, "", "going", DeleteOptions())
+    with pytest.raises(StatusError, match='configmaps "made-" is forbidden: unable to create new content'):
+        cluster.create(CONFIGMAPS, "going", {"metadata": {"generateName": "made-"}})
+
+
 def test_the_refusal_of_a_name_reads_as_the_real_one(cluster: Cluster) -> None:
     with pytest.raises(StatusError) as refused:
         create(cluster, NAMESPACES, {"metadata": {"name": "a_b"}})
@@ -157,8 +165,13 @@ def test_an_update_from_an_old_version_conflicts(cluster: Cluster) -> None:
         'Operation cannot be fulfilled on pods "a": the object has been modified; please apply your changes to the '
         "latest version and try again",
     )
-    del pod["metadata"]["resourceVersion"]
-    cluster.update(PODS, "default", "a", pod)
+    pod["metadata"]["resourceVersion"] = "abc"
+    with pytest.raises(StatusError, match=r'^500 : strconv.ParseUint: parsing "abc": invalid syntax$'):
+        cluster.update(PODS, "default", "a", pod)
+    for anything in ("0", ""):
+        pod["metadata"] = {**pod["metadata"], "resourceVersion": anything, "labels": {"a": f"b{anything}"}}
+        updated, _ = cluster.update(PODS, "default", "a", pod)
+        assert updated.labels == pod["metadata"]["labels"]
     pod["metadata"]["uid"] = "another"
     with refusal(409, "Conflict"):
         cluster.update(PODS, "default", "a", pod)
@@ -314,12 +327,14 @@ def test_everything_can_be_written_at_once(cluster: Cluster) -> None:
 
 def test_a_custom_resource_is_not_overwritten_without_a_version(cluster: Cluster) -> None:
     create(cluster, CAVES, {"metadata": {"name": "a"}})
-    with pytest.raises(StatusError) as refused:
-        cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "a"}, "spec": {}}
-        cluster.update(CAVES, "default", "a", cave)
-    assert refused.value.message == (
-        'caves.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
-    )
+    for version in ({}, {"resourceVersion": "0"}):
+        with pytest.raises(StatusError) as refused:
+            cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "a", **version}}
+            cluster.update(CAVES, "default", "a", cave)
+        assert refused.value.message == (
+            'caves.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: '
+            "must be specified for an update"
+        )
 
 
 def test_some_resources_are_created_by_an_update(cluster: Cluster) -> None:

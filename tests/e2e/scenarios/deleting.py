@@ -90,6 +90,7 @@ async def namespaces(server: Recorder) -> None:
     await server.ask("DELETE", path)
     await server.ask("GET", path)
     await server.ask("POST", f"{path}/configmaps", configmap("b"))
+    await server.ask("POST", f"{path}/configmaps", {"metadata": {"generateName": "made-"}})
     await server.ask("GET", f"{path}/configmaps")
     await server.ask("PATCH", path, {"spec": {"finalizers": None}}, content_type=MERGE)
     current = await server.ask("GET", path)

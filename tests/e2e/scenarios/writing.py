@@ -18,6 +18,13 @@ async def life(server: Recorder) -> None:
     await server.ask("PUT", f"{CONFIGMAPS}/a", created.body | {"data": {"k": "2"}})
     await server.ask("PUT", f"{CONFIGMAPS}/a", created.body | {"data": {"k": "3"}})  # conflict
     await server.ask("PUT", f"{CONFIGMAPS}/a", configmap("a", k="4"))  # whatever its version
+    for version in ("0", "abc", "-1"):
+        metadata = {"name": "a", "resourceVersion": version}
+        await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": metadata, "data": {"k": "5"}})
+        await server.ask("PATCH", f"{CONFIGMAPS}/a", {"metadata": metadata}, content_type=MERGE)
+        await server.ask("POST", CONFIGMAPS, {"metadata": metadata | {"name": "b"}})
+        applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata | {"name": "c"}}
+        await server.ask("PATCH", f"{CONFIGMAPS}/c", applied, {"fieldManager": "tests"}, content_type=APPLY)
     await server.ask("PUT", f"{CONFIGMAPS}/a", configmap("b"))
     await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": {"name": "a", "namespace": "other"}})
     await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": {"name": "a", "uid": "f00"}})
