@@ -2,7 +2,8 @@
 
 An object is followed from its first apply on: until then nobody owns anything, which spares all others the
 bookkeeping. What is there at the first apply belongs to `before-first-apply`, as on the real server. Lists merge by
-the keys that a strategic merge patch uses; lists of custom resources are replaced as a whole, as without a schema.
+the keys that a strategic merge patch uses; but for metadata, lists of custom resources are replaced as a whole, as
+without a schema.
 """
 
 from __future__ import annotations
@@ -59,12 +60,13 @@ def apply_configuration(
         now: The time.
 
     Raises:
-        StatusError: 409 that names what others own.
+        StatusError: 409 that names what others own, 500 for a list that has a key twice.
     """
     metadata = applied["metadata"]
     if metadata.get("managedFields"):
         raise StatusError(400, "BadRequest", "metadata.managedFields must be nil")
     wanted = paths(resource, applied)
+    _check_unique(resource, metadata, wanted)
     me = Owner(manager, _APPLY, resource.api_version, subresource)
     owners, current = _Owners(live), {} if live is None else paths(resource, live)
     if live is not None and not owners.fields:
@@ -93,6 +95,20 @@ def apply_configuration(
         owned &= there
     result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
     return result
+
+
+def _check_unique(resource: ResourceType, metadata: Object, wanted: dict[Path, Any]) -> None:
+    """Refuse lists that merge by a key and have it twice."""
+    for path, count in wanted.items():
+        if path[-1] == "." and count > 1:
+            group_version = resource.api_version if resource.group else f"/{resource.version}"
+            raise StatusError(
+                500,
+                "",
+                f"failed to create typed patch object ({metadata.get('namespace', '')}/{metadata['name']}; "
+                f"{group_version}, Kind={resource.kind}): {show(path[:-2])}: duplicate entries for key "
+                f"{show(path[-2:-1])}",
+            )
 
 
 def follow_update(

@@ -36,6 +36,41 @@ _SYSTEM_METADATA = frozenset(
     ]
 )
 
+# Fields of the API's types that have one owner for all that is in them, as their schemas say.
+_ATOMIC = frozenset(
+    [
+        "configMapKeyRef",
+        "controllerExpandSecretRef",
+        "controllerPublishSecretRef",
+        "dataSource",
+        "fieldRef",
+        "hostIPs",
+        "involvedObject",
+        "labelSelector",
+        "nodeExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeSelector",
+        "nodeStageSecretRef",
+        "podSelector",
+        "port",
+        "regarding",
+        "related",
+        "required",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "resource",
+        "resourceFieldRef",
+        "roleRef",
+        "scopeSelector",
+        "secretKeyRef",
+        "secretRef",
+        "selector",
+        "taints",
+    ]
+)
+
+# Lists that merge by a key, and whose items have one owner each.
+_ATOMIC_ITEMS = frozenset(["imagePullSecrets", "ownerReferences", "secrets"])
+
 # What tells items apart besides the key by which a strategic merge patch merges them, and its default.
 _SECOND_KEYS = {
     "containerPort": ("protocol", "TCP"),
@@ -45,7 +80,7 @@ _SECOND_KEYS = {
 
 
 def paths(resource: ResourceType, obj: Object) -> dict[Path, Any]:
-    """The fields of an object that can be owned, with their values."""
+    """The fields of an object that can be owned, with their values; an item's own is how many have its keys."""
     found: dict[Path, Any] = {}
     for name, value in obj.items():
         if name == "metadata":
@@ -53,23 +88,34 @@ def paths(resource: ResourceType, obj: Object) -> dict[Path, Any]:
             if not value:
                 continue
         if name not in ("apiVersion", "kind"):
-            _collect(name, value, (f"f:{name}",), found, keyed=not resource.custom)
+            _collect(_schema(resource, name), name, value, (f"f:{name}",), found)
     return found
 
 
-def _collect(field: str, value: Any, path: Path, found: dict[Path, Any], *, keyed: bool) -> None:
-    if isinstance(value, dict) and value:
+def _schema(resource: ResourceType, part: str) -> str | None:
+    """The kind by which a part of an object is understood; None without a schema, where every list is a whole."""
+    return None if resource.custom and part != "metadata" else resource.kind
+
+
+def _collect(kind: str | None, field: str, value: Any, path: Path, found: dict[Path, Any]) -> None:
+    if not value or (kind is not None and field in _ATOMIC):
+        found[path] = value
+    elif isinstance(value, dict):
         for name, entry in value.items():
-            _collect(name, entry, (*path, f"f:{name}"), found, keyed=keyed)
-    elif isinstance(value, list) and value and field in SETS:
+            _collect(kind, name, entry, (*path, f"f:{name}"), found)
+    elif isinstance(value, list) and kind is not None and field in SETS:
         for entry in value:
             found[(*path, _value_element(entry))] = entry
-    elif isinstance(value, list) and value and keyed and (key := merge_key(field, value)) is not None:
+    elif isinstance(value, list) and kind is not None and (key := merge_key(kind, field, value)) is not None:
         for item in value:
             place = (*path, _key_element(key, item))
-            found[(*place, ".")] = None
+            if field in _ATOMIC_ITEMS:
+                found[place] = item
+                continue
+            itself = (*place, ".")
+            found[itself] = found.get(itself, 0) + 1
             for name, entry in item.items():
-                _collect(name, entry, (*place, f"f:{name}"), found, keyed=keyed)
+                _collect(kind, name, entry, (*place, f"f:{name}"), found)
     else:
         found[path] = value
 
@@ -86,30 +132,40 @@ def _value_element(value: Any) -> str:
     return "v:" + msgspec.json.encode(value).decode()
 
 
-def merge(resource: ResourceType, live: Any, applied: Any, field: str = "") -> Any:
+def merge(resource: ResourceType, live: Object, applied: Object) -> Object:
     """What is live with an applied configuration laid over it."""
+    merged = {
+        name: _merge(_schema(resource, name), name, live.get(name), value) for name, value in applied.items()
+    }
+    return {**live, **merged}
+
+
+def _merge(kind: str | None, field: str, live: Any, applied: Any) -> Any:
+    if kind is not None and field in _ATOMIC:
+        return applied
     if isinstance(applied, dict) and isinstance(live, dict):
-        result = dict(live)
-        for name, value in applied.items():
-            result[name] = merge(resource, live.get(name), value, name)
-        return result
-    if isinstance(applied, list) and isinstance(live, list):
+        merged = {name: _merge(kind, name, live.get(name), value) for name, value in applied.items()}
+        return {**live, **merged}
+    if kind is not None and isinstance(applied, list) and isinstance(live, list):
         if field in SETS:
             return live + [entry for entry in applied if entry not in live]
-        key = None if resource.custom else merge_key(field, live + applied)
+        key = merge_key(kind, field, live + applied)
         if key is not None:
-            return _merge_items(resource, live, applied, key)
+            return _merge_items(kind, field, live, applied, key)
     return applied
 
 
-def _merge_items(resource: ResourceType, live: list[Any], applied: list[Any], key: str) -> list[Any]:
+def _merge_items(kind: str, field: str, live: list[Any], applied: list[Any], key: str) -> list[Any]:
     wanted = {_key_element(key, item): item for item in applied}
     known = [_key_element(key, item) for item in live]
-    merged = [
-        merge(resource, item, wanted[element]) if element in wanted else item
-        for element, item in zip(known, live, strict=True)
-    ]
-    return merged + [item for item in applied if _key_element(key, item) not in known]
+
+    def merged(element: str, item: Any) -> Any:
+        if element not in wanted:
+            return item
+        return wanted[element] if field in _ATOMIC_ITEMS else _merge(kind, "", item, wanted[element])
+
+    both = [merged(element, item) for element, item in zip(known, live, strict=True)]
+    return both + [item for item in applied if _key_element(key, item) not in known]
 
 
 def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path = ()) -> Any:
@@ -136,7 +192,7 @@ def remove(value: Any, path: Path, kept: Set[Path] = frozenset(), within: Path =
         items = []
         for item in value:
             if isinstance(item, dict) and _key_element(key, item) == element:
-                item = None if rest == (".",) else remove(item, rest, kept, below)
+                item = None if rest in ((), (".",)) else remove(item, rest, kept, below)
             if item is not None:
                 items.append(item)
         value = items

@@ -35,7 +35,7 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
     elif content_type == STRATEGIC_PATCH and not resource.custom:
         if not isinstance(patch, dict):
             raise _not_an_object()
-        result = strategic_merge(obj, patch)
+        result = strategic_merge(obj, patch, resource.kind)
     else:
         raise unsupported_patch(resource)
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from aioinformer.testing.errors import bad_request
+from aioinformer.testing.errors import StatusError, bad_request
 
 # The merge keys of k8s.io/api's `patchMergeKey` tags by field name.
 _MERGE_KEYS: dict[str, tuple[str, ...]] = {
@@ -44,19 +44,30 @@ SETS = frozenset(["finalizers", "podCIDRs"])
 _RETAIN_KEYS = "$retainKeys"
 
 
-def merge_key(field: str, items: list[Any]) -> str | None:
+# Lists of some kinds that are replaced, although others of their name merge.
+_REPLACED = frozenset([("EndpointSlice", "ports"), ("ServiceAccount", "imagePullSecrets")])
+
+
+def merge_key(kind: str, field: str, items: list[Any]) -> str | None:
     """The key by which a list of objects merges, or None if the list is replaced."""
+    if (kind, field) in _REPLACED:
+        return None
     for key in _MERGE_KEYS.get(field, ()):
         if all(isinstance(item, dict) for item in items) and any(key in item for item in items):
             return key
     return None
 
 
-def strategic_merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """An object with a strategic merge patch applied; the arguments stay as they are.
+def strategic_merge(target: dict[str, Any], patch: dict[str, Any], kind: str = "") -> dict[str, Any]:
+    """An object, or a part of one, with a strategic merge patch applied; the arguments stay as they are.
+
+    Args:
+        target: What is patched.
+        patch: The patch.
+        kind: The object's kind: what some lists do depends on it.
 
     Raises:
-        StatusError: 400 for a directive that cannot be understood.
+        StatusError: 400 for a directive that cannot be understood, 500 for an item without its key.
     """
     directive = patch.get("$patch")
     if directive == "replace":
@@ -79,10 +90,10 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, 
             result.pop(name, None)
         elif isinstance(value, dict):
             current = result.get(name)
-            result[name] = strategic_merge(current if isinstance(current, dict) else {}, value)
+            result[name] = strategic_merge(current if isinstance(current, dict) else {}, value, kind)
         elif isinstance(value, list):
             order = patch.get(f"$setElementOrder/{name}")
-            result[name] = _merge_list(name, result.get(name), value, order)
+            result[name] = _merge_list(kind, name, result.get(name), value, order)
         else:
             result[name] = value
     for name, order in patch.items():
@@ -92,11 +103,11 @@ def strategic_merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, 
             and field not in patch
             and isinstance(result.get(field), list)
         ):
-            result[field] = _merge_list(field, result[field], [], order)
+            result[field] = _merge_list(kind, field, result[field], [], order)
     return result
 
 
-def _merge_list(field: str, current: Any, patch: list[Any], order: list[Any] | None) -> list[Any]:
+def _merge_list(kind: str, field: str, current: Any, patch: list[Any], order: list[Any] | None) -> list[Any]:
     existing = list(current) if isinstance(current, list) else []
     if any(isinstance(item, dict) and item.get("$patch") == "replace" for item in patch):
         return [
@@ -109,20 +120,24 @@ def _merge_list(field: str, current: Any, patch: list[Any], order: list[Any] | N
     if field in SETS:
         merged = existing + [item for item in patch if item not in existing]
         return _ordered(merged, existing, patch if order is None else order, None)
-    key = merge_key(field, existing + patch)
+    key = merge_key(kind, field, existing + patch)
     if key is None:
         return copy.deepcopy(patch) if patch else existing
     merged = list(existing)
     for item in patch:
-        name = item.get(key)
+        if key not in item:
+            shown = " ".join(f"{name}:{value}" for name, value in sorted(item.items()))
+            message = f"map: map[{shown}] does not contain declared merge key: {key}"
+            raise StatusError(500, "", message)
+        name = item[key]
         place = next((index for index, entry in enumerate(merged) if entry.get(key) == name), None)
         if item.get("$patch") == "delete":
             if place is not None:
                 del merged[place]
         elif place is None:
-            merged.append(strategic_merge({}, item))
+            merged.append(strategic_merge({}, item, kind))
         else:
-            merged[place] = strategic_merge(merged[place], item)
+            merged[place] = strategic_merge(merged[place], item, kind)
     return _ordered(merged, existing, patch if order is None else order, key)
 
 

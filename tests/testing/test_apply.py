@@ -211,6 +211,47 @@ def test_lists_of_a_custom_resource_are_whole(appliers: Appliers) -> None:
     assert obj["spec"]["containers"] == [{"name": "b"}]
 
 
+def test_some_fields_have_one_owner_for_all_that_is_in_them(appliers: Appliers) -> None:
+    appliers.apply("me", SERVICES, spec={"selector": {"a": "b"}})
+    with pytest.raises(StatusError, match=r'conflict with "me": \.spec\.selector$'):
+        appliers.apply("you", SERVICES, spec={"selector": {"c": "d"}})
+    obj = appliers.apply("you", SERVICES, spec={"selector": {"c": "d"}}, force=True)
+    assert obj["spec"]["selector"] == {"c": "d"}
+    assert owned(obj) == {("you", "Apply"): {"f:spec": {"f:selector": {}}}}
+    appliers.apply("me", CAVES, spec={"selector": {"a": "b"}})  # which is a field like any other there
+    assert appliers.apply("you", CAVES, spec={"selector": {"c": "d"}})["spec"]["selector"] == {
+        "a": "b",
+        "c": "d",
+    }
+
+
+@pytest.mark.parametrize("resource", [CONFIGMAPS, CAVES], ids=lambda resource: resource.kind)
+def test_an_owner_reference_has_one_owner(appliers: Appliers, resource: ResourceType) -> None:
+    mine, yours = ({"apiVersion": "v1", "kind": "Pod", "name": uid, "uid": uid} for uid in ("u1", "u2"))
+    appliers.apply("me", resource, metadata={"ownerReferences": [mine]})
+    with pytest.raises(StatusError, match=r'conflict with "me": \.metadata\.ownerReferences\[uid="u1"\]$'):
+        appliers.apply("you", resource, metadata={"ownerReferences": [mine | {"controller": True}]})
+    obj = appliers.apply("you", resource, metadata={"ownerReferences": [yours]})
+    assert obj["metadata"]["ownerReferences"] == [mine, yours]
+    assert owned(obj)["you", "Apply"] == {"f:metadata": {"f:ownerReferences": {'k:{"uid":"u2"}': {}}}}
+    obj = appliers.apply("you", resource, metadata={"ownerReferences": [mine | {"name": "new"}]}, force=True)
+    assert obj["metadata"]["ownerReferences"] == [mine | {"name": "new"}]
+    assert "ownerReferences" not in appliers.apply("you", resource)["metadata"]
+
+
+def test_a_key_is_applied_once(appliers: Appliers) -> None:
+    twice = container("app", "app:1")
+    containers = twice["spec"]["template"]["spec"]["containers"]
+    containers += containers
+    with pytest.raises(StatusError) as refused:
+        appliers.apply("me", DEPLOYMENTS, **twice)
+    assert (refused.value.code, refused.value.message) == (
+        500,
+        "failed to create typed patch object (/a; apps/v1, Kind=Deployment): .spec.template.spec.containers: "
+        'duplicate entries for key [name="app"]',
+    )
+
+
 def test_finalizers_are_a_set(appliers: Appliers) -> None:
     appliers.apply("me", metadata={"finalizers": ["x/a"]})
     obj = appliers.apply("you", metadata={"finalizers": ["x/b"]})
@@ -268,7 +309,9 @@ def test_fields_are_removed_with_what_is_left_empty() -> None:
     }
     assert remove(obj, ("f:spec", "f:env", 'k:{"name":"A"}', "f:value"))["spec"]["env"][0] == {"name": "A"}
     assert remove(obj, ("f:nope", "f:x")) == obj
+    owner = ("f:metadata", "f:ownerReferences", 'k:{"uid":"a"}')
     assert remove({"args": ["x"]}, ("f:args", 'v:"x"')) is None
+    assert remove({"metadata": {"ownerReferences": [{"uid": "a"}]}}, owner) is None
     assert merge(CAVES, {"a": [1]}, {"a": [2]}) == {"a": [2]}
 
 

@@ -140,6 +140,10 @@ def test_strategic_merge_directives() -> None:
     assert strategic_merge(target, {"args": ["y"]})["args"] == ["y"]
     with pytest.raises(StatusError, match="Unknown patch type"):
         strategic_merge(target, {"labels": {"$patch": "nonsense"}})
+    with pytest.raises(
+        StatusError, match=r"^500 : map: map\[image:c tty:yes\] does not contain declared merge key: name"
+    ):
+        strategic_merge(target, {"containers": [{"name": "a"}, {"tty": "yes", "image": "c"}]})
     assert strategic_merge(target, {"containers": ["odd"]})["containers"] == ["odd"]
 
 
@@ -156,6 +160,15 @@ def test_ports_merge_by_the_key_that_they_have() -> None:
         {"containerPort": 81},
         {"containerPort": 80},
     ]
+
+
+def test_lists_of_some_kinds_are_replaced_although_others_merge() -> None:
+    for kind, field, old, new in (
+        ("EndpointSlice", "ports", {"port": 80}, {"port": 81}),
+        ("ServiceAccount", "imagePullSecrets", {"name": "a"}, {"name": "b"}),
+    ):
+        assert strategic_merge({field: [old]}, {field: [new]}, kind) == {field: [new]}
+        assert len(strategic_merge({field: [old]}, {field: [new]}, "Pod")[field]) == 2
 
 
 def test_a_custom_resource_takes_no_strategic_merge_patch() -> None:

@@ -9,6 +9,7 @@ from ..recording import Scenario
 from .custom import custom_resources, definitions, pruning, versions
 from .deleting import delete_options, deletions, namespaces
 from .discovering import discovery
+from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
@@ -28,6 +29,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     applied,
     applied_by_two,
     applied_ports,
+    owned_in_pods,
+    owned_wholes,
+    owned_metadata,
+    replaced_lists,
     selectors,
     pages,
     views,
