@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 from ..api import APPLY, STRATEGIC, Object
 from ..clusters import pod
@@ -11,7 +11,6 @@ from ..recording import Recorder
 from .common import CONFIGMAPS, DEPLOYMENTS, PODS
 from .patching import deployment
 
-_VOLUMES = "/api/v1/persistentvolumes"
 _SERVICES = "/api/v1/namespaces/NS/services"
 
 
@@ -74,175 +73,107 @@ async def owned_in_pods(server: Recorder) -> None:
 
 async def owned_wholes(server: Recorder) -> None:
     """Fields of other kinds: another's value conflicts with the whole, and replaces it by force."""
-
-    def kind(api_version: str, kind: str, **content: Any) -> Object:
-        return {"apiVersion": api_version, "kind": kind, **content}
-
-    def event(**content: Any) -> Object:
-        made = {"namespace": server.namespace, "name": "a", "kind": "Pod"}
-        needed = {
-            "regarding": made,
-            "eventTime": "2020-01-01T00:00:00.000000Z",
-            "reportingController": "example.com/a",
-            "reportingInstance": "a",
-            "action": "A",
-            "reason": "A",
-            "type": "Normal",
-        }
-        return kind("events.k8s.io/v1", "Event", **needed | content)
-
-    def volume(**content: Any) -> Object:
-        return kind("v1", "PersistentVolume", spec=content)
-
-    def new(**content: Any) -> Object:
-        return content | {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
-
     ports = [{"name": "http", "port": 80}]
     for force in (False, True):
         for manager, selector in (("me", {"a": "b"}), ("you", {"c": "d"})):
-            service = kind("v1", "Service", spec={"selector": selector, "ports": ports})
+            service = {"apiVersion": "v1", "kind": "Service", "spec": {"selector": selector, "ports": ports}}
             await _apply(server, f"{_SERVICES}/web", service, manager, force=force)
-    networking = "networking.k8s.io/v1"
-    for path, first, second in (
-        (
-            f"/apis/{networking}/namespaces/NS/networkpolicies/web",
-            *(
-                kind(networking, "NetworkPolicy", spec={"podSelector": {"matchLabels": {label: "a"}}})
-                for label in ("a", "b")
-            ),
-        ),
-        (
-            f"/apis/{networking}/namespaces/NS/ingresses/port",
-            *(
-                kind(
-                    networking,
-                    "Ingress",
-                    spec={"defaultBackend": {"service": {"name": "a", "port": {"number": number}}}},
-                )
-                for number in (80, 81)
-            ),
-        ),
-        (
-            f"/apis/{networking}/namespaces/NS/ingresses/resource",
-            *(
-                kind(
-                    networking, "Ingress", spec={"defaultBackend": {"resource": {"kind": "A", "name": name}}}
-                )
-                for name in ("a", "b")
-            ),
-        ),
-        (
-            "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings/web",
-            *(
-                kind(
-                    "rbac.authorization.k8s.io/v1",
-                    "RoleBinding",
-                    roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-                )
-                for name in ("a", "b")
-            ),
-        ),
-        (
-            "/api/v1/namespaces/NS/resourcequotas/web",
-            *(
-                kind(
-                    "v1",
-                    "ResourceQuota",
-                    spec={
-                        "scopeSelector": {"matchExpressions": [{"scopeName": scope, "operator": "Exists"}]}
-                    },
-                )
-                for scope in ("Terminating", "NotTerminating")
-            ),
-        ),
-        (
-            "/api/v1/namespaces/NS/persistentvolumeclaims/web",
-            *(
-                kind(
-                    "v1",
-                    "PersistentVolumeClaim",
-                    spec={
-                        "accessModes": ["ReadWriteOnce"],
-                        "resources": {"requests": {"storage": "1Gi"}},
-                        "dataSource": {"kind": "PersistentVolumeClaim", "name": name},
-                    },
-                )
-                for name in ("a", "b")
-            ),
-        ),
-        (
-            "/api/v1/namespaces/NS/events/web",
-            *(
-                kind(
-                    "v1", "Event", involvedObject={"kind": "Pod", "namespace": server.namespace, "name": name}
-                )
-                for name in ("a", "b")
-            ),
-        ),
-        *(
-            (
-                f"/apis/events.k8s.io/v1/namespaces/NS/events/{name}",
-                event(**{name: {"kind": "Pod", "namespace": server.namespace, "name": "a"}}),
-                event(**{name: {"name": "b"}}),
-            )
-            for name in ("regarding", "related")
-        ),
-        (
-            "/api/v1/nodes/NS-tainted",
-            *(
-                kind("v1", "Node", spec={"taints": [{"key": key, "effect": "NoSchedule"}]})
-                for key in ("node.kubernetes.io/not-ready", "b")  # the first is added to any
-            ),
-        ),
-        (
-            f"{_VOLUMES}/NS-claim",  # whose parts have owners each
-            volume(**new(hostPath={"path": "/a"}, claimRef={"namespace": "a", "name": "a"})),
-            volume(claimRef={"name": "b"}),
-        ),
-        (
-            f"{_VOLUMES}/NS-affinity",
-            *(
-                volume(
-                    **new(hostPath={"path": "/a"}, nodeAffinity={"required": {"nodeSelectorTerms": terms}})
-                )
-                for terms in (
-                    [{"matchExpressions": [{"key": key, "operator": "Exists"}]}] for key in ("a", "b")
-                )
-            ),
-        ),
-        (
-            f"{_VOLUMES}/NS-flex",
-            volume(**new(flexVolume={"driver": "a", "secretRef": {"name": "a", "namespace": "a"}})),
-            volume(flexVolume={"secretRef": {"name": "b"}}),
-        ),
-        *(
-            (
-                f"{_VOLUMES}/NS-{name.lower()}",
-                volume(
-                    **new(csi={"driver": "a", "volumeHandle": "a", name: {"name": "a", "namespace": "a"}})
-                ),
-                volume(csi={name: {"name": "b"}}),
-            )
-            for name in (
-                "controllerExpandSecretRef",
-                "controllerPublishSecretRef",
-                "nodeExpandSecretRef",
-                "nodePublishSecretRef",
-                "nodeStageSecretRef",
-            )
-        ),
-    ):
+    for path, kind, one, other in _wholes(server.namespace):
         own = path.replace("NS-", f"{server.namespace}-")
-        await _apply(server, own, first, "me")
-        await _apply(server, own, second, "you")
-    path = f"{DEPLOYMENTS}/web"
+        await _apply(server, own, kind | one, "me")
+        await _apply(server, own, kind | other, "you")
+    kind = {"apiVersion": "apps/v1", "kind": "Deployment"}
     made = deployment("web", 1)
-    twice = made["spec"]["template"]["spec"]["containers"] * 2
-    template = {"spec": {"template": {"spec": {"containers": twice}}}}
-    await _apply(server, path, kind("apps/v1", "Deployment", **made), "me")
-    other = {"spec": {"selector": {"matchLabels": {"other": "a"}}}}
-    await _apply(server, path, kind("apps/v1", "Deployment", **other), "you")
-    await _apply(server, path, kind("apps/v1", "Deployment", **template), "you")
+    await _apply(server, f"{DEPLOYMENTS}/web", kind | made, "me")
+    twice = {"spec": {"containers": made["spec"]["template"]["spec"]["containers"] * 2}}
+    for spec in ({"selector": {"matchLabels": {"other": "a"}}}, {"template": twice}):
+        await _apply(server, f"{DEPLOYMENTS}/web", kind | {"spec": spec}, "you")
+
+
+def _wholes(namespace: str) -> Iterator[tuple[str, Object, Object, Object]]:
+    """Paths and kinds of objects, and two that differ within one field."""
+
+    def specs(*each: Object) -> tuple[Object, Object]:
+        one, other = ({"spec": spec} for spec in each)
+        return one, other
+
+    def terms(key: str) -> list[Object]:
+        return [{"matchExpressions": [{"key": key, "operator": "Exists"}]}]
+
+    kind = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
+    path = "/apis/networking.k8s.io/v1/namespaces/NS"
+    policies = ({"podSelector": {"matchLabels": {label: "a"}}} for label in ("a", "b"))
+    yield f"{path}/networkpolicies/web", kind, *specs(*policies)
+    kind = kind | {"kind": "Ingress"}
+    backends = ({"defaultBackend": {"service": {"name": "a", "port": {"number": port}}}} for port in (80, 81))
+    yield f"{path}/ingresses/port", kind, *specs(*backends)
+    backends = ({"defaultBackend": {"resource": {"kind": "A", "name": name}}} for name in ("a", "b"))
+    yield f"{path}/ingresses/resource", kind, *specs(*backends)
+
+    kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}
+    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/NS/rolebindings/web"
+    yield path, kind, {"roleRef": role}, {"roleRef": role | {"name": "b"}}
+
+    kind = {"apiVersion": "v1", "kind": "ResourceQuota"}
+    scopes = (
+        {"scopeSelector": {"matchExpressions": [{"scopeName": scope, "operator": "Exists"}]}}
+        for scope in ("Terminating", "NotTerminating")
+    )
+    yield "/api/v1/namespaces/NS/resourcequotas/web", kind, *specs(*scopes)
+
+    kind = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    needed: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    sources = (
+        needed | {"dataSource": {"kind": "PersistentVolumeClaim", "name": name}} for name in ("a", "b")
+    )
+    yield "/api/v1/namespaces/NS/persistentvolumeclaims/web", kind, *specs(*sources)
+
+    about = {"kind": "Pod", "namespace": namespace, "name": "a"}
+    kind = {"apiVersion": "v1", "kind": "Event"}
+    other = {"involvedObject": about | {"name": "b"}}
+    yield "/api/v1/namespaces/NS/events/web", kind, {"involvedObject": about}, other
+    kind = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "eventTime": "2020-01-01T00:00:00.000000Z",
+        "reportingController": "example.com/a",
+        "reportingInstance": "a",
+        "action": "A",
+        "reason": "A",
+        "type": "Normal",
+    }
+    for field in ("regarding", "related"):
+        path = f"/apis/events.k8s.io/v1/namespaces/NS/events/{field}"
+        yield path, kind | {"regarding": about}, {field: about}, {field: about | {"name": "b"}}
+
+    kind = {"apiVersion": "v1", "kind": "Node"}
+    keys = ("node.kubernetes.io/not-ready", "b")  # the first is added to any
+    taints = ({"taints": [{"key": key, "effect": "NoSchedule"}]} for key in keys)
+    yield "/api/v1/nodes/NS-tainted", kind, *specs(*taints)
+
+    kind = {"apiVersion": "v1", "kind": "PersistentVolume"}
+    path = "/api/v1/persistentvolumes/NS-"
+    needed = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
+    anywhere = needed | {"hostPath": {"path": "/a"}}
+    required = (
+        anywhere | {"nodeAffinity": {"required": {"nodeSelectorTerms": terms(key)}}} for key in ("a", "b")
+    )
+    yield f"{path}affinity", kind, *specs(*required)
+    claim = {"claimRef": {"namespace": "a", "name": "a"}}  # whose parts have owners each
+    yield f"{path}claim", kind, *specs(anywhere | claim, {"claimRef": {"name": "b"}})
+    secret, another = {"name": "a", "namespace": "a"}, {"name": "b"}
+    flex = needed | {"flexVolume": {"driver": "a", "secretRef": secret}}
+    yield f"{path}flex", kind, *specs(flex, {"flexVolume": {"secretRef": another}})
+    for field in (
+        "controllerExpandSecretRef",
+        "controllerPublishSecretRef",
+        "nodeExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeStageSecretRef",
+    ):
+        driver = needed | {"csi": {"driver": "a", "volumeHandle": "a", field: secret}}
+        yield f"{path}{field.lower()}", kind, *specs(driver, {"csi": {field: another}})
 
 
 async def owned_metadata(server: Recorder) -> None:
