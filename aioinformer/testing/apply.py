@@ -62,11 +62,8 @@ def apply_configuration(
     Raises:
         StatusError: 409 that names what others own, 500 for a list that has a key twice.
     """
-    metadata = applied["metadata"]
-    if metadata.get("managedFields"):
-        raise StatusError(400, "BadRequest", "metadata.managedFields must be nil")
     wanted = paths(resource, applied)
-    _check_unique(resource, metadata, wanted)
+    _check_unique(resource, applied["metadata"], wanted)
     me = Owner(manager, _APPLY, resource.api_version, subresource)
     owners, current = _Owners(live), {} if live is None else paths(resource, live)
     if live is not None and not owners.fields:

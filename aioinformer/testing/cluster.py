@@ -247,6 +247,8 @@ class Cluster:
         options = replace(options, applied=True)
         stored = self.find(resource, namespace, name)
         metadata = metadata_of(applied)
+        if (applied.get("metadata") or {}).get("managedFields") is not None:
+            raise errors.bad_request("metadata.managedFields must be nil")
         if stored is not None:
             metadata = {"name": name, **metadata}
         applied = {**applied, "metadata": metadata}
@@ -452,6 +454,7 @@ def _keep_system_fields(old: Object, new: Object) -> None:
     for name in (
         "name",
         "generateName",
+        "selfLink",
         "uid",
         "resourceVersion",
         "generation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+
+_ANNOTATIONS = 256 * 1024
+"""How many bytes the annotations of an object may have in all."""
 
 _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
@@ -128,6 +132,12 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
             causes.append(_invalid_value("metadata.labels", value, "must be no more than 63 bytes"))
         elif not _QUALIFIED.fullmatch(value):
             causes.append(_invalid_value("metadata.labels", value, _LABEL_VALUE_RULE))
+    if (
+        sum(len((key + value).encode()) for key, value in (metadata.get("annotations") or {}).items())
+        > _ANNOTATIONS
+    ):
+        why = f"Too long: may not be more than {_ANNOTATIONS} bytes"
+        causes.append(cause("FieldValueTooLong", why, "metadata.annotations"))
     causes += [
         _invalid_value("metadata.annotations", key, fault)
         for key in metadata.get("annotations") or {}
@@ -146,9 +156,13 @@ def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
         StatusError: 422.
     """
     causes = [
-        _invalid_value(f"metadata.{name}", new[name], "field is immutable")
-        for name in ("uid", "deletionTimestamp")
-        if new.get(name) and new[name] != old.get(name) and not (name != "uid" and name in old)
+        cause(
+            "FieldValueInvalid",
+            f"Invalid value: {json.dumps(new[name])}: field is immutable",
+            f"metadata.{name}",
+        )
+        for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+        if name in new and new[name] != old.get(name) and not (name == "deletionTimestamp" and name in old)
     ]
     if causes:
         raise invalid(resource.kind, resource.group, old["name"], causes)

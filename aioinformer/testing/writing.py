@@ -53,6 +53,8 @@ _RETURNS_DELETED = frozenset(
 )
 
 
+_LONGEST_MANAGER = 128
+
 _OPTIONS = {
     "POST": "CreateOptions",
     "PUT": "UpdateOptions",
@@ -147,11 +149,7 @@ class Writer:
     def _apply(
         self, http: web.BaseRequest, request: Request, resource: ResourceType, body: bytes
     ) -> web.StreamResponse:
-        manager = request.query.get("fieldManager", "")
-        if not manager:
-            why = "Required value: is required for apply patch"
-            causes = [errors.cause("FieldValueRequired", why, "fieldManager")]
-            raise errors.invalid("PatchOptions", "meta.k8s.io", "", causes)
+        options = _options(http, request, applying=True)
         applied = parse_yaml(body)
         if not isinstance(applied, dict) or not applied.get("kind") or not applied.get("apiVersion"):
             raise errors.bad_request("an applied configuration names its apiVersion and kind")
@@ -162,7 +160,7 @@ class Writer:
             request.namespace,
             request.name,
             applied,
-            WriteOptions(subresource=request.subresource, dry_run=_dry_run(request), field_manager=manager),
+            options,
             force=bool(request.flag("force")),
         )
         self._changed()
@@ -259,12 +257,25 @@ def _is_dry(asked: list[str], kind: str) -> bool:
     return bool(asked)
 
 
-def _options(http: web.BaseRequest, request: Request) -> WriteOptions:
+def _options(http: web.BaseRequest, request: Request, *, applying: bool = False) -> WriteOptions:
+    manager = request.query.get("fieldManager", "")
+    causes = []
+    if applying and not manager:
+        why = "Required value: is required for apply patch"
+        causes.append(errors.cause("FieldValueRequired", why, "fieldManager"))
+    if request.method == "PATCH" and not applying and request.flag("force") is not None:
+        why = "Forbidden: may not be specified for non-apply patch"
+        causes.append(errors.cause("FieldValueForbidden", why, "force"))
+    if len(manager.encode()) > _LONGEST_MANAGER:
+        why = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
+        causes.append(errors.cause("FieldValueTooLong", why, "fieldManager"))
+    if causes:
+        raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
     agent = http.headers.get("User-Agent", "").partition("/")[0].strip()
     return WriteOptions(
         subresource=request.subresource,
         dry_run=_dry_run(request),
-        field_manager=request.query.get("fieldManager") or agent or "unknown",
+        field_manager=manager or agent or "unknown",
     )
 
 

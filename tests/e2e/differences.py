@@ -55,7 +55,8 @@ KNOWN: tuple[Known, ...] = (
     Known(r'^PATCH \S+/configmaps/a \{"metadata": null\}', WORDS, KINDS),
     Known(r'^PATCH \S+/configmaps/a \{"kind": "Secret"\}', ANYTHING, KINDS),
     Known(
-        r'^PATCH .*"(uid|labels|finalizers)": ("f00"|\{"app": "-"|\["example.com/a", "example.com/c")',
+        r'^PATCH .*"(uid|labels|finalizers|deletionGracePeriodSeconds)": '
+        r'(5|"f00"|\{"app": "-"|\["example.com/a", "example.com/c")',
         WORDS,
         TWICE,
     ),

@@ -69,6 +69,36 @@ async def test_patches(api: APIClient) -> None:
     assert (await api.patch(path, b"{", MERGE)).status == 400
 
 
+async def test_options_of_writes_are_checked(api: APIClient) -> None:
+    for method, path, kind, query, message in (
+        (
+            "POST",
+            CONFIGMAPS,
+            "Create",
+            {"fieldManager": "x" * 129},
+            "fieldManager: Too long: may not be more",
+        ),
+        (
+            "PUT",
+            f"{CONFIGMAPS}/a",
+            "Update",
+            {"fieldManager": "é" * 65},
+            "fieldManager: Too long: may not be",
+        ),
+        (
+            "PATCH",
+            f"{CONFIGMAPS}/a",
+            "Patch",
+            {"force": "true"},
+            "force: Forbidden: may not be specified for",
+        ),
+    ):
+        kind_of_body = MERGE if method == "PATCH" else "application/json"
+        answer = await api.ask(method, path, {}, content_type=kind_of_body, query=query)
+        start = f'{kind}Options.meta.k8s.io "" is invalid: {message}'
+        assert (answer.status, answer.body["message"].startswith(start)) == (422, True), answer.body
+
+
 async def test_a_json_body_is_asked_for(api: APIClient) -> None:
     assert (await api.post(CONFIGMAPS, b'{"a')).body["reason"] == "BadRequest"
     assert (await api.post(CONFIGMAPS, b"[]")).status == 400

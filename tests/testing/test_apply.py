@@ -271,7 +271,7 @@ def test_the_status_is_applied_apart(appliers: Appliers) -> None:
 
 def test_what_cannot_be_applied(appliers: Appliers) -> None:
     with pytest.raises(StatusError, match=r"metadata.managedFields must be nil"):
-        appliers.apply("me", metadata={"managedFields": [{"manager": "x"}]})
+        appliers.apply("me", metadata={"managedFields": []})
     appliers.apply("me", metadata={"resourceVersion": "1"})  # of what is not there any version is taken
     with pytest.raises(StatusError, match="409 Conflict"):
         appliers.apply("me", metadata={"resourceVersion": "1"}, data={"a": "1"})
@@ -320,6 +320,8 @@ async def test_apply_over_http(api: APIClient, server: APIServer) -> None:
     nameless = await api.patch(PATH, {"kind": "ConfigMap", "apiVersion": "v1"}, APPLY, fieldManager="me")
     assert "name must be provided" in nameless.body["message"]
     created = await api.patch(PATH, yaml, APPLY, fieldManager="me")
+    nameless = await api.patch(PATH, yaml.replace(b"name: a", b""), APPLY, fieldManager="me")
+    assert (nameless.status, nameless.body) == (200, created.body)  # one that exists need not be named
     assert (created.status, created.body["data"]) == (201, {"k": "v"})
     again = await api.patch(PATH, yaml.replace(b"v}", b"w}"), APPLY, fieldManager="me")
     assert (again.status, again.body["data"]) == (200, {"k": "w"})
@@ -367,6 +369,12 @@ async def test_a_scale_is_applied(api: APIClient, server: APIServer) -> None:
             {},
             422,
             'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for',
+        ),
+        (
+            b"{}",
+            {"fieldManager": "x" * 129},
+            422,
+            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes',
         ),
         (b"{}", {"fieldManager": "me"}, 400, "an applied configuration names its apiVersion and kind"),
         (b"a: [", {"fieldManager": "me"}, 400, "error decoding YAML: "),

@@ -197,19 +197,25 @@ def test_system_metadata_cannot_be_changed(cluster: Cluster) -> None:
                 "name": "a",
                 "creationTimestamp": "2000-01-01T00:00:00Z",
                 "generation": 77,
+                "selfLink": "/nowhere",
                 "annotations": {"a": "b"},
             },
         },
     )
     metadata = load(PODS, stored)["metadata"]
     assert metadata.pop("annotations") == {"a": "b"}
+    assert "selfLink" not in metadata
     assert metadata.pop("resourceVersion") != pod["metadata"].pop("resourceVersion")
     assert metadata == pod["metadata"]
 
 
 def test_some_metadata_is_refused_rather_than_put_back(cluster: Cluster) -> None:
     pod = create(cluster, PODS, {"metadata": {"name": "a"}})
-    for name, value in (("uid", "another"), ("deletionTimestamp", "2000-01-01T00:00:00Z")):
+    for name, value in (
+        ("uid", "another"),
+        ("deletionTimestamp", "2000-01-01T00:00:00Z"),
+        ("deletionGracePeriodSeconds", 0),
+    ):
         changed = {**pod, "metadata": {**pod["metadata"], name: value}}
         with pytest.raises(StatusError, match=f"metadata.{name}: Invalid value: .*: field is immutable"):
             cluster.modify(PODS, "default", "a", lambda _, changed=changed: changed)  # type: ignore[misc]
@@ -220,7 +226,7 @@ def test_some_metadata_is_refused_rather_than_put_back(cluster: Cluster) -> None
 def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
     good = {
-        "annotations": {"Example.com/A_b": ""},
+        "annotations": {"Example.com/A_b": "x" * (2**18 - 15)},
         "ownerReferences": [owner],
         "finalizers": ["orphan", "x.io/y"],
     }
@@ -231,6 +237,10 @@ def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
         ({"labels": {"A/b": "c"}}, "prefix part a lowercase RFC 1123 subdomain"),
         ({"labels": {"x" * 64: "c"}}, "name part must be no more than 63 bytes"),
         ({"annotations": {"a b": "c"}}, "metadata.annotations: Invalid value: "),
+        (
+            {"annotations": {"aé": "x" * (2**18 - 2)}},
+            "metadata.annotations: Too long: may not be more than 262144",
+        ),
         ({"ownerReferences": [{**owner, "kind": ""}]}, "metadata.ownerReferences.kind: Invalid value: "),
         ({"ownerReferences": ["x"]}, "metadata.ownerReferences.apiVersion: Invalid value: "),
         (

@@ -22,6 +22,9 @@ async def patches(server: Recorder) -> None:
         (MERGE, {"metadata": {"name": "b"}}),
         (MERGE, {"metadata": {"namespace": "other"}}),
         (MERGE, {"metadata": {"uid": "f00"}}),
+        (MERGE, {"metadata": {"deletionGracePeriodSeconds": 5}}),
+        (MERGE, {"metadata": {"selfLink": "/nowhere"}}),
+        (MERGE, {"metadata": {"annotations": {"a": "x" * 270_000}}}),
         (MERGE, {"metadata": {"labels": {"app": "-"}}}),
         (MERGE, {"metadata": None}),
         (MERGE, {"kind": "Secret"}),
@@ -195,9 +198,16 @@ async def applied(server: Recorder) -> None:
         "data": {"k": "1"},
     }
     manager = {"fieldManager": "tests"}
-    await server.ask("PATCH", path, whole, content_type=APPLY)
+    for query in ({}, {"fieldManager": "x" * 129}):
+        await server.ask("PATCH", path, whole, query, content_type=APPLY)
+    for kind in (MERGE, APPLY):
+        await server.ask("PATCH", path, {}, {"fieldManager": "x" * 129, "force": "true"}, content_type=kind)
+    await server.ask("POST", CONFIGMAPS, whole, {"fieldManager": "x" * 129})
+    await server.ask("PUT", path, whole, {"fieldManager": "x" * 129})
     await server.ask("PATCH", path, whole, manager, content_type=APPLY)
     await server.ask("PATCH", path, whole | {"data": {"m": "1"}}, manager, content_type=APPLY)
+    for metadata in ({"name": "applied", "managedFields": []}, {}, {"name": "other"}):
+        await server.ask("PATCH", path, whole | {"metadata": metadata}, manager, content_type=APPLY)
     await server.ask(
         "PATCH", path, whole | {"data": {"m": "2"}}, {"fieldManager": "other"}, content_type=APPLY
     )
