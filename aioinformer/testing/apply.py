@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aioinformer.testing.errors import StatusError, cause
+from aioinformer.testing.errors import StatusError, bad_request, cause
 from aioinformer.testing.fieldsets import Path, decode, encode, merge, paths, remove, show, with_parents
 
 if TYPE_CHECKING:
@@ -34,6 +34,18 @@ def is_followed(obj: Object) -> bool:
     """Whether somebody has applied the object, so that owners are kept."""
     entries = obj["metadata"].get("managedFields") or ()
     return any(entry.get("operation") == _APPLY for entry in entries)
+
+
+def check_type(applied: Object, api_version: str, kind: str) -> None:
+    """Refuse a configuration of another kind or version.
+
+    Raises:
+        StatusError: 400.
+    """
+    given = str(applied.get("apiVersion") or ""), str(applied.get("kind") or "")
+    if given != (api_version, kind):
+        group_version = given[0] if "/" in given[0] else f"/{given[0]}"
+        raise bad_request(f"invalid object type: {group_version}, Kind={given[1]}")
 
 
 def apply_configuration(

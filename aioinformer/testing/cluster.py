@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
-from aioinformer.testing.apply import apply_configuration, follow_update, is_followed
+from aioinformer.testing.apply import apply_configuration, check_type, follow_update, is_followed
 from aioinformer.testing.builtin import BUILTIN, NAMESPACES
 from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.events import GROUP as EVENTS_GROUP
@@ -252,7 +252,7 @@ class Cluster:
         if stored is not None:
             metadata = {"name": name, **metadata}
         applied = {**applied, "metadata": metadata}
-        check_kind(resource, applied, strict=True)
+        check_type(applied, resource.api_version, resource.kind)
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import StatusError, bad_request, cause, invalid
+from aioinformer.testing.apply import check_type
+from aioinformer.testing.errors import StatusError, cause, invalid
 from aioinformer.testing.objects import metadata_of
 
 if TYPE_CHECKING:
@@ -48,10 +49,7 @@ def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
     Raises:
         StatusError: 400 for what is no Scale, 422 for a number that cannot be, 500 for a custom resource.
     """
-    kind, api_version = scale.get("kind"), scale.get("apiVersion")
-    if (api_version, kind) != ("autoscaling/v1", "Scale"):
-        version = api_version if "/" in str(api_version) else f"/{api_version}"
-        raise bad_request(f"invalid object type: {version}, Kind={kind}")
+    check_type(scale, "autoscaling/v1", "Scale")
     if resource.custom:  # which the real server cannot do
         message = (
             "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, "

@@ -151,8 +151,8 @@ class Writer:
     ) -> web.StreamResponse:
         options = _options(http, request, applying=True)
         applied = parse_yaml(body)
-        if not isinstance(applied, dict) or not applied.get("kind") or not applied.get("apiVersion"):
-            raise errors.bad_request("an applied configuration names its apiVersion and kind")
+        if not isinstance(applied, dict):
+            raise errors.bad_request("error decoding YAML: what is applied is no object")
         if request.subresource == "scale":
             applied = applied_scale(resource, applied, request.name)
         stored, created = self._cluster.apply(
@@ -245,8 +245,8 @@ def _bound(resource: ResourceType, pod: Object, node: str) -> Object:
 
 
 def _dry_run(request: Request) -> bool:
-    asked = request.query.get("dryRun", "")
-    return _is_dry([asked] if asked else [], _OPTIONS[request.method])
+    asked = request.query.get("dryRun")
+    return _is_dry([] if asked is None else [asked], _OPTIONS[request.method])
 
 
 def _is_dry(asked: list[str], kind: str) -> bool:

@@ -86,6 +86,13 @@ async def test_options_of_writes_are_checked(api: APIClient) -> None:
             "fieldManager: Too long: may not be",
         ),
         (
+            "POST",
+            CONFIGMAPS,
+            "Create",
+            {"dryRun": ""},
+            'dryRun: Unsupported value: [""]: supported values: "All"',
+        ),
+        (
             "PATCH",
             f"{CONFIGMAPS}/a",
             "Patch",

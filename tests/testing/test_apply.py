@@ -376,9 +376,15 @@ async def test_a_scale_is_applied(api: APIClient, server: APIServer) -> None:
             422,
             'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes',
         ),
-        (b"{}", {"fieldManager": "me"}, 400, "an applied configuration names its apiVersion and kind"),
+        (b"{}", {"fieldManager": "me"}, 400, "invalid object type: /, Kind="),
+        (
+            b'{"apiVersion": "v1", "kind": "Pod"}',
+            {"fieldManager": "me"},
+            400,
+            "invalid object type: /v1, Kind=Pod",
+        ),
         (b"a: [", {"fieldManager": "me"}, 400, "error decoding YAML: "),
-        (b"7", {"fieldManager": "me"}, 400, "an applied configuration names"),
+        (b"7", {"fieldManager": "me"}, 400, "error decoding YAML: what is applied is no object"),
     ],
 )
 async def test_applies_that_are_refused(

@@ -367,7 +367,7 @@ def test_a_uid_is_never_that_of_an_object_yet_to_be_created(cluster: Cluster) ->
     with refusal(404, "NotFound"):
         cluster.update(CONFIGMAPS, "default", "a", gone)
     with pytest.raises(StatusError, match=r"^409 Conflict: .*specified uid gone, and no existing object"):
-        cluster.apply(CONFIGMAPS, "default", "a", gone)
+        cluster.apply(CONFIGMAPS, "default", "a", {"apiVersion": "v1", "kind": "ConfigMap", **gone})
 
 
 def test_a_dry_run_changes_nothing(cluster: Cluster) -> None:

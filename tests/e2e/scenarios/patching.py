@@ -203,9 +203,12 @@ async def applied(server: Recorder) -> None:
     for kind in (MERGE, APPLY):
         await server.ask("PATCH", path, {}, {"fieldManager": "x" * 129, "force": "true"}, content_type=kind)
     await server.ask("POST", CONFIGMAPS, whole, {"fieldManager": "x" * 129})
+    await server.ask("POST", CONFIGMAPS, whole, {"dryRun": ""})
     await server.ask("PUT", path, whole, {"fieldManager": "x" * 129})
     await server.ask("PATCH", path, whole, manager, content_type=APPLY)
     await server.ask("PATCH", path, whole | {"data": {"m": "1"}}, manager, content_type=APPLY)
+    for other in ({"kind": None}, {"apiVersion": None}, {"kind": "Secret"}, {"apiVersion": "v2"}):
+        await server.ask("PATCH", path, whole | other, manager, content_type=APPLY)
     for metadata in ({"name": "applied", "managedFields": []}, {}, {"name": "other"}):
         await server.ask("PATCH", path, whole | {"metadata": metadata}, manager, content_type=APPLY)
     await server.ask(
@@ -245,6 +248,9 @@ async def applied_by_two(server: Recorder) -> None:
     await relic("b", "me", {"a": {"b": {}}})
     await relic("b", "me", {"z": 1})
     await relic("b", "me")
+    for api_version, kind in ((f"{group}/v1", "Cave"), (f"{group}/v2", "Relic"), ("", "")):
+        other = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "b"}}
+        await apply(f"/apis/{group}/v1/namespaces/NS/relics/b", other, "me")
     await relic("c", "me", {"a": 1})
     await relic("c", "you", {"a": {"b": 1}})
     await relic("c", "you", {"a": {"b": 1}}, force=True)
