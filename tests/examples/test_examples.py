@@ -249,7 +249,7 @@ async def test_operator_predicates(capsys: Printed) -> None:
     assert lines(capsys) == [
         "scaled up: GenerationChanged(), LabelsMatch('app=web,tier!=test'), (grew & ~Deleting())",
         "labelled: LabelsChanged(), LabelsMatch('app=web,tier!=test')",
-        "annotated: AnnotationsChanged()",
+        "annotated: GenerationChanged(), AnnotationsChanged()",  # of a Deployment annotations count
         "its status told: FieldsChanged('spec.paused', 'status.replicas')",
         "held: FinalizersChanged()",
         "to be deleted: GenerationChanged(), Deleting()",
