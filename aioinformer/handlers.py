@@ -128,8 +128,8 @@ def require_handler(handler: object) -> None:
     """Find out at registration, not at the first event, that something is no handler.
 
     Raises:
-        ConfigError: It lacks a method, has one that takes other arguments or is a generator, has nothing but the
-            methods of ResourceEventHandler itself, or is a class.
+        ConfigError: It lacks a method, has one that takes other arguments or is a generator, is a ResourceEventHandler
+            that overrides nothing, or is a class.
     """
     if isinstance(handler, type):
         raise ConfigError(f"{handler.__qualname__} is a class; register an instance of it")
@@ -140,7 +140,7 @@ def require_handler(handler: object) -> None:
             f"{handler!r} is no event handler: it has no {', '.join(missing)}; use "
             "ResourceEventHandlerFuncs(on_add=...), or subclass ResourceEventHandler"
         )
-    if all(
+    if type(handler) is not ResourceEventHandler and all(
         getattr(method, "__func__", None) is getattr(ResourceEventHandler, name)
         for name, method in methods.items()
     ):

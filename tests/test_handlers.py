@@ -179,6 +179,7 @@ def test_one_that_overrides_nothing_is_found_out() -> None:
         require_handler(misspelt)
     misspelt.on_add = lambda obj, is_in_initial_list: None
     require_handler(misspelt)
+    require_handler(ResourceEventHandler[KubeObject]())  # which cannot be meant to do anything
 
 
 class TestGenerators:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
-from ..tasks import is_cancelled
+from ..tasks import heed_cancellation, is_cancelled
 from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Request
@@ -77,8 +77,7 @@ class SourceTrigger(Trigger):
             try:
                 async for request in iterator:
                     self._take(request)
-                    if is_cancelled():  # and the source has gone on
-                        raise asyncio.CancelledError
+                    heed_cancellation()  # the source has gone on
                     if turn.is_over():
                         await turn.pause()
             finally:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from inspect import isawaitable
 from typing import Any, TypeVar
 
 from ..api import ERROR, WatchEvent
@@ -16,7 +15,7 @@ from ..objects import KubeObject
 from ..protocols import ListerWatcher
 from ..reflector.initial import status_error
 from ..store import Indexer
-from ..tasks import within
+from ..tasks import settle, within
 from .informer_events import InformerEvents
 from .retry_watcher import RetryWatcher
 
@@ -109,7 +108,7 @@ async def until_with_sync(
     async with progress.within(timeout), InformerEvents(informer) as events:
         if precondition is not None:
             await informer.wait_synced()
-            if await _answer(precondition(informer.indexer)):
+            if await settle(precondition(informer.indexer)):
                 return None
         return await progress.run(events)
 
@@ -135,7 +134,7 @@ class _Progress:
             if event.type == ERROR:
                 raise status_error(event.object)
             self._event = event
-            while await _answer(self._conditions[self._met](event)):
+            while await settle(self._conditions[self._met](event)):
                 self._met += 1
                 if self._met == len(self._conditions):
                     return event
@@ -154,7 +153,3 @@ class _Progress:
             return f"{text}; there was no event"
         key, version = key_and_version(self._event.object)
         return f"{text}; the last event was {self._event.type} of {key} at {version}"
-
-
-async def _answer(result: bool | Awaitable[bool]) -> bool:
-    return await result if isawaitable(result) else bool(result)
