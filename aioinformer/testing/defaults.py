@@ -28,6 +28,12 @@ def on_write(obj: Object, kind: str) -> None:
         for name, value in (obj.pop("stringData") or {}).items():
             data[name] = base64.b64encode(str(value).encode()).decode()
         obj["data"] = data
+    if kind == "Namespace":
+        metadata = obj["metadata"]
+        metadata["labels"] = {
+            **(metadata.get("labels") or {}),
+            "kubernetes.io/metadata.name": metadata["name"],
+        }
     if kind in ("ConfigMap", "Secret"):
         for name in ("binaryData", "data"):
             if name in obj and not obj[name]:
@@ -35,8 +41,6 @@ def on_write(obj: Object, kind: str) -> None:
 
 
 def _namespace(obj: Object) -> None:
-    metadata = obj["metadata"]
-    metadata["labels"] = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
     spec = obj["spec"] = dict(obj.get("spec") or {})
     finalizers = list(spec.get("finalizers") or [])
     spec["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]

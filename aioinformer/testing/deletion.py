@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import DEFINITIONS, NAMESPACES, PODS
-from aioinformer.testing.objects import Object, load, timestamp
+from aioinformer.testing.objects import Object, load, store, timestamp
 from aioinformer.testing.selection import Selection
 
 if TYPE_CHECKING:
@@ -21,6 +21,15 @@ FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that keeps a definition until its objects are gone."""
+
+_UNDELETABLE = frozenset(["default", "kube-public", "kube-system"])
+_ORPHANING = frozenset([("batch", "jobs"), ("", "replicationcontrollers")])
+"""What leaves its dependents behind unless a delete says otherwise."""
+
+_JOBS_WARNING = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 
 
 class Deletion(NamedTuple):
@@ -46,15 +55,16 @@ def delete(
     on a node are marked with a deletionTimestamp and stay until whoever is in charge has done its work.
 
     Raises:
-        StatusError: 404, 409 (a precondition does not hold).
+        StatusError: 403 (a namespace that has to be there), 404, 409 (a precondition does not hold).
     """
+    if resource is NAMESPACES and name in _UNDELETABLE:
+        raise errors.forbidden(resource, name, "this namespace may not be deleted")
     stored = cluster.get(resource, namespace, name)
     _check_preconditions(resource, stored, options)
     if resource is NAMESPACES or resource is DEFINITIONS:
         return _delete_with_contents(cluster, resource, stored, options)
     obj = load(resource, stored)
-    finalizers = list(obj["metadata"].get("finalizers") or [])
-    wanted = _with_propagation(finalizers, options)
+    wanted = _with_propagation(resource, obj, options)
     grace = _grace(obj, options) if resource is PODS else 0
     if resource is PODS and stored.terminating:
         pending = obj["metadata"].get("deletionGracePeriodSeconds") or 0
@@ -62,8 +72,8 @@ def delete(
             return Deletion(stored, False)
     if wanted or resource is PODS:
         marked = _mark(cluster, obj, wanted, grace)
-        if marked and not options.dry_run:
-            stored = cluster.commit(resource, stored, obj)
+        if marked:
+            stored = _commit(cluster, resource, stored, obj, options)
         if wanted or grace:
             return Deletion(stored, False)
     return Deletion(stored, True, cluster.remove(resource, stored, dry_run=options.dry_run))
@@ -99,14 +109,28 @@ def _check_preconditions(resource: ResourceType, stored: StoredObject, options: 
         )
 
 
-def _with_propagation(finalizers: list[str], options: DeleteOptions) -> list[str]:
+def warning(resource: ResourceType, options: DeleteOptions) -> str | None:
+    """What a client is told that deletes without saying what becomes of the dependents."""
+    return _JOBS_WARNING if resource.kind == "Job" and _orphans(resource, options) else None
+
+
+def _orphans(resource: ResourceType, options: DeleteOptions) -> bool:
+    """Whether a delete orphans for want of a policy."""
+    return options.propagation_policy is None and (resource.group, resource.plural) in _ORPHANING
+
+
+def _with_propagation(resource: ResourceType, obj: Object, options: DeleteOptions) -> list[str]:
     """The finalizers with those that the propagation policy asks for."""
-    if options.propagation_policy is None:
-        return finalizers
+    finalizers = list(obj["metadata"].get("finalizers") or [])
+    policy = options.propagation_policy
+    if policy is None:
+        if ORPHAN in finalizers or FOREGROUND in finalizers or not _orphans(resource, options):
+            return finalizers
+        policy = "Orphan"
     kept = [entry for entry in finalizers if entry not in (FOREGROUND, ORPHAN)]
-    if options.propagation_policy == "Foreground":
+    if policy == "Foreground":
         kept.append(FOREGROUND)
-    elif options.propagation_policy == "Orphan":
+    elif policy == "Orphan":
         kept.append(ORPHAN)
     return kept
 
@@ -140,6 +164,12 @@ def _mark(cluster: Cluster, obj: Object, finalizers: list[str], grace: int) -> b
     return before != metadata
 
 
+def _commit(
+    cluster: Cluster, resource: ResourceType, stored: StoredObject, obj: Object, options: DeleteOptions
+) -> StoredObject:
+    return store(resource, obj) if options.dry_run else cluster.commit(resource, stored, obj)
+
+
 def _delete_with_contents(
     cluster: Cluster, resource: ResourceType, stored: StoredObject, options: DeleteOptions
 ) -> Deletion:
@@ -148,8 +178,11 @@ def _delete_with_contents(
         return Deletion(stored, False)
     obj = load(resource, stored)
     if resource is NAMESPACES:
-        if not (obj.get("spec") or {}).get("finalizers") and not obj["metadata"].get("finalizers"):
+        finalizers = _with_propagation(resource, obj, options)
+        if not (obj.get("spec") or {}).get("finalizers") and not finalizers:
             return Deletion(stored, True, cluster.remove(resource, stored, dry_run=options.dry_run))
+        if finalizers:
+            obj["metadata"]["finalizers"] = finalizers
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
     else:
         finalizers = obj["metadata"].get("finalizers") or []
@@ -157,9 +190,7 @@ def _delete_with_contents(
         status = obj.setdefault("status", {})
         status["conditions"] = [*(status.get("conditions") or []), _pending(cluster.now())]
     obj["metadata"]["deletionTimestamp"] = cluster.now()
-    if options.dry_run:
-        return Deletion(stored, False)
-    return Deletion(cluster.commit(resource, stored, obj), False)
+    return Deletion(_commit(cluster, resource, stored, obj, options), False)
 
 
 def _pending(now: str) -> Object:

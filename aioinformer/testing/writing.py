@@ -11,7 +11,7 @@ import msgspec
 from aioinformer.testing import errors, protobuf
 from aioinformer.testing.answers import read_body, show, success
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
-from aioinformer.testing.deletion import delete, delete_collection
+from aioinformer.testing.deletion import delete, delete_collection, warning
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.eviction import evict
 from aioinformer.testing.objects import Object, load, parse, parse_yaml
@@ -191,7 +191,10 @@ class Writer:
         outcome = delete(self._cluster, resource, request.namespace, request.name, options)
         self._changed()
         if not outcome.gone:
-            return show(http, request, resource, outcome.stored)
+            answer = show(http, request, resource, outcome.stored)
+            if text := warning(resource, options):
+                answer.headers["Warning"] = f'299 - "{text}"'
+            return answer
         if resource.kind in _RETURNS_DELETED and not resource.custom:
             last = outcome.event.last if outcome.event is not None else outcome.stored
             return show(http, request, resource, last)
@@ -285,6 +288,7 @@ async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteO
         return _delete_options(parse(body))
     given = {
         "gracePeriodSeconds": request.number("gracePeriodSeconds"),
+        "orphanDependents": request.flag("orphanDependents"),
         "propagationPolicy": request.query.get("propagationPolicy"),
     }
     return _delete_options(given, dry_run=_dry_run(request))
@@ -298,6 +302,7 @@ class _Preconditions(msgspec.Struct, rename="camel"):
 class _DeleteOptions(msgspec.Struct, rename="camel"):
     grace_period_seconds: int | None = None
     preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
     propagation_policy: str | None = None
     dry_run: list[str] | None = None
 
@@ -308,6 +313,12 @@ def _delete_options(given: Any, *, dry_run: bool = False) -> DeleteOptions:
     except msgspec.ValidationError as error:
         raise errors.bad_request(f"json: cannot unmarshal into DeleteOptions: {error}") from error
     policy = options.propagation_policy or None
+    if options.orphan_dependents is not None:
+        if policy is not None:
+            why = f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set'
+            causes = [errors.cause("FieldValueInvalid", why, "propagationPolicy")]
+            raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
+        policy = "Orphan" if options.orphan_dependents else "Background"
     if policy not in (None, "Background", "Foreground", "Orphan"):
         why = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
         causes = [errors.cause("FieldValueNotSupported", why, "propagationPolicy")]

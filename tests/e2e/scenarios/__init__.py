@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..recording import Scenario
 from .custom import custom_resources, definitions, pruning, versions
-from .deleting import delete_options, deletions, namespaces
+from .deleting import delete_options, deletions, namespaces, orphans
 from .discovering import discovery
 from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
@@ -42,6 +42,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     streamed_lists,
     deletions,
     delete_options,
+    orphans,
     namespaces,
     custom_resources,
     definitions,

@@ -9,6 +9,8 @@ PODS = "/api/v1/namespaces/NS/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/NS/leases"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/NS/deployments"
 
+JOBS = "/apis/batch/v1/namespaces/NS/jobs"
+
 
 def version_of(answer: Answer) -> str:
     return str(answer.body["metadata"]["resourceVersion"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..api import MERGE
+from ..api import MERGE, Object
 from ..clusters import configmap, pod
 from ..recording import Recorder
-from .common import CONFIGMAPS, PODS, version_of
+from .common import CONFIGMAPS, JOBS, PODS, version_of
 
 
 async def deletions(server: Recorder) -> None:
@@ -78,6 +78,50 @@ async def delete_options(server: Recorder) -> None:
     await server.ask("GET", CONFIGMAPS)
 
 
+async def orphans(server: Recorder) -> None:
+    """What becomes of dependents: asked for in the old way, and by default."""
+    ways: list[tuple[Object | None, dict[str, str]]] = [
+        ({"orphanDependents": True}, {}),
+        ({"orphanDependents": False}, {}),
+        ({"orphanDependents": True, "propagationPolicy": "Background"}, {}),
+        (None, {"orphanDependents": "true"}),
+        (None, {"orphanDependents": "false"}),
+        (None, {"orphanDependents": "true", "propagationPolicy": "Orphan"}),
+    ]
+    labels = {"app": "a"}
+    containers = [{"name": "main", "image": "example.com/main"}]
+
+    def job(name: str, *finalizers: str) -> Object:
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {"restartPolicy": "Never", "containers": containers},
+        }
+        spec = {"manualSelector": True, "selector": {"matchLabels": labels}, "template": template}
+        return {"metadata": {"name": name, "labels": labels, "finalizers": [*finalizers]}, "spec": spec}
+
+    for number, (options, query) in enumerate(ways):
+        await server.ask("POST", CONFIGMAPS, configmap(f"odd-{number}"))
+        await server.ask("DELETE", f"{CONFIGMAPS}/odd-{number}", options, query)
+        await server.ask("GET", f"{CONFIGMAPS}/odd-{number}")
+    for number, (options, query) in enumerate([(None, {}), ({"propagationPolicy": "Background"}, {}), *ways]):
+        await server.ask("POST", JOBS, job(f"job-{number}"))
+        await server.ask("DELETE", f"{JOBS}/job-{number}", options, query)
+        await server.ask("GET", f"{JOBS}/job-{number}")
+    await server.ask("POST", JOBS, job("foreground", "foregroundDeletion"))
+    await server.ask("DELETE", f"{JOBS}/foreground")
+    controllers = "/api/v1/namespaces/NS/replicationcontrollers"
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    await server.ask(
+        "POST", controllers, {"metadata": {"name": "a", "labels": labels}, "spec": {"template": template}}
+    )
+    await server.ask("DELETE", f"{controllers}/a")
+    held = configmap("held")
+    held["metadata"]["finalizers"] = ["example.com/a"]
+    await server.ask("POST", CONFIGMAPS, held)
+    await server.ask("DELETE", f"{CONFIGMAPS}/held", query={"dryRun": "All"})
+    await server.ask("GET", f"{CONFIGMAPS}/held")
+
+
 async def namespaces(server: Recorder) -> None:
     """A namespace, and what happens in one that is going; nobody is there to empty it."""
     created = await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "NS-b"}})
@@ -96,6 +140,16 @@ async def namespaces(server: Recorder) -> None:
     current = await server.ask("GET", path)
     await server.ask("PUT", f"{path}/finalize", current.body | {"spec": {"finalizers": []}})
     await server.ask("GET", path)
+    for policy in ("Foreground", "Orphan", "Background"):
+        answer = await server.ask("POST", "/api/v1/namespaces", {"metadata": {"generateName": "going-"}})
+        path = f"/api/v1/namespaces/{answer.body['metadata']['name']}"
+        await server.ask("PATCH", path, {"metadata": {"labels": None}}, content_type=MERGE)
+        await server.ask("PATCH", f"{path}/status", {"metadata": {"labels": {"a": "b"}}}, content_type=MERGE)
+        await server.ask("DELETE", path, {"propagationPolicy": policy}, {"dryRun": "All"})
+        await server.ask("DELETE", path, {"propagationPolicy": policy})
+        await server.ask("GET", path)
+    for name in ("default", "kube-system", "kube-public", "kube-node-lease", "none"):
+        await server.ask("DELETE", f"/api/v1/namespaces/{name}", {"dryRun": ["All"]})
     await server.ask("DELETE", "/api/v1/namespaces")
     await server.ask(
         "POST", "/api/v1/namespaces", {"metadata": {"name": "x", "namespace": "y"}}, {"dryRun": "All"}
