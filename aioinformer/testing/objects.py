@@ -152,7 +152,7 @@ def parse_yaml(body: bytes) -> Any:
 
 
 def metadata_of(obj: Any) -> Object:
-    """An object's metadata, checked to be what metadata can be.
+    """An object's metadata, checked to be what metadata can be; an owner that is named twice is named once.
 
     Raises:
         StatusError: 400 if the object or its metadata is no JSON object or holds values of the wrong type.
@@ -181,11 +181,14 @@ def metadata_of(obj: Any) -> Object:
     for finalizer in metadata.get("finalizers") or ():
         if not isinstance(finalizer, str):
             raise _wrong_type("metadata.finalizers", "string", finalizer)
-    return {
+    found = {
         key: value
         for key, value in metadata.items()
         if value is not None and (value or key not in _DROPPED_WHEN_EMPTY)
     }
+    if owners := found.get("ownerReferences"):
+        found["ownerReferences"] = [each for number, each in enumerate(owners) if each not in owners[:number]]
+    return found
 
 
 def _is_string_map(value: Any) -> bool:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from aioinformer.testing.errors import bad_request, cause, invalid
 
 if TYPE_CHECKING:
@@ -40,17 +42,16 @@ _KEY_RULE = (
     "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
     "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
-_OWNER_RULES = {
-    "apiVersion": "version must not be empty",
-    "kind": "must not be empty",
-    "name": "must not be empty",
-    "uid": "must not be empty",
-}
+_OWNER = ("apiVersion", "kind", "name", "uid")
+_OWNER_OPTIONS = ("controller", "blockOwnerDeletion")
 _STANDARD_FINALIZERS = frozenset(["foregroundDeletion", "kubernetes", "orphan"])
 
 # Kinds whose names are DNS labels, and those whose names may be any path segment.
-_LABEL_NAMES = frozenset(["Namespace", "Service"])
+_LABEL_NAMES = frozenset(["Namespace", "Service", "StatefulSet"])
 _PATH_SEGMENT_NAMES = frozenset(["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"])
+
+# Kinds whose names leave room for what is appended to them.
+_SHORT_NAMES = {"CronJob": 52}
 
 # Built-in kinds whose finalizers need not be qualified, as those of custom resources need not.
 _PLAIN_FINALIZERS = frozenset(["CustomResourceDefinition", "Lease", "PodDisruptionBudget"])
@@ -208,12 +209,36 @@ def _key_faults(key: str) -> list[str]:
 
 
 def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
-    return [
-        _invalid_value(f"metadata.ownerReferences.{name}", "", why)
-        for reference in references
-        for name, why in _OWNER_RULES.items()
-        if not isinstance(reference, dict) or not reference.get(name)
-    ]
+    field = "metadata.ownerReferences"
+    owners = [each if isinstance(each, dict) else {} for each in references]
+    faults = []
+    for owner in owners:
+        group, _, version = (api_version := owner.get("apiVersion") or "").rpartition("/")
+        if not version or "/" in group:
+            why = "version must not be empty"
+            faults.append(_invalid_value(f"{field}.apiVersion", api_version, why))
+        faults += [
+            _invalid_value(f"{field}.{name}", "", "must not be empty")
+            for name in _OWNER[1:]
+            if not owner.get(name)
+        ]
+        if (api_version, owner.get("kind")) == ("v1", "Event"):
+            why = "/v1, Kind=Event is disallowed from being an owner"
+            faults.append(_invalid_json(field, _owner(owner), why))
+    first, *others = [owner for owner in owners if owner.get("controller")] or [{}]
+    for other in others:
+        why = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{first.get('kind')}/{first.get('name')} and {other.get('kind')}/{other.get('name')}"
+        )
+        faults.append(_invalid_json(field, [_owner(owner) for owner in owners], why))
+    return faults
+
+
+def _owner(owner: Object) -> Object:
+    """A reference as the real server writes it."""
+    given = {name: owner[name] for name in _OWNER_OPTIONS if name in owner}
+    return {name: owner.get(name, "") for name in _OWNER} | given
 
 
 def _finalizer_faults(resource: ResourceType, finalizers: list[str]) -> list[dict[str, str]]:
@@ -241,10 +266,15 @@ def _name_fault(resource: ResourceType, name: str) -> str | None:
         if "." in name:
             return "must not contain dots"
         return None if _LABEL.fullmatch(name) else _LABEL_RULE
-    if len(name) > 253:
-        return "must be no more than 253 characters"
+    longest = 253 if resource.custom else _SHORT_NAMES.get(resource.kind, 253)
+    if len(name) > longest:
+        return f"must be no more than {longest} characters"
     return None if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
 
 
 def _invalid_value(field: str, value: Any, why: str) -> dict[str, str]:
     return cause("FieldValueInvalid", f'Invalid value: "{value}": {why}', field)
+
+
+def _invalid_json(field: str, value: Any, why: str) -> dict[str, str]:
+    return cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {why}", field)

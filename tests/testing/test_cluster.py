@@ -231,6 +231,9 @@ def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
         "finalizers": ["orphan", "x.io/y"],
     }
     create(cluster, CONFIGMAPS, {"metadata": {"name": "good", **good}})
+    twice = create(cluster, CONFIGMAPS, {"metadata": {"name": "twice", "ownerReferences": [owner, owner]}})
+    assert twice["metadata"]["ownerReferences"] == [owner]
+    controllers = [{**owner, "controller": True}, {**owner, "name": "q", "uid": "v", "controller": True}]
     bad: list[tuple[Object, str]] = [
         ({"labels": {"a b": "c"}}, "metadata.labels: Invalid value: "),
         ({"labels": {"/b": "c"}}, "prefix part must be non-empty"),
@@ -243,6 +246,13 @@ def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
         ),
         ({"ownerReferences": [{**owner, "kind": ""}]}, "metadata.ownerReferences.kind: Invalid value: "),
         ({"ownerReferences": ["x"]}, "metadata.ownerReferences.apiVersion: Invalid value: "),
+        (
+            {"ownerReferences": controllers},
+            r'Invalid value: \[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","controller":true},.*\]: Only '
+            'one reference can have Controller set to true. Found "true" in references for Pod/p and Pod/q',
+        ),
+        ({"ownerReferences": [{**owner, "kind": "Event"}]}, "/v1, Kind=Event is disallowed from being"),
+        ({"ownerReferences": [{**owner, "apiVersion": "a/b/c"}]}, '"a/b/c": version must not be empty'),
         (
             {"finalizers": ["plain"]},
             r"metadata.finalizers\[0\]: Invalid value: .*neither a standard finalizer",
@@ -261,6 +271,14 @@ def test_keys_owners_and_finalizers_are_checked(cluster: Cluster) -> None:
         create(cluster, resource, {"metadata": {"name": "plain", "finalizers": ["plain"]}})
         with pytest.raises(StatusError, match=r"metadata.finalizers: Invalid value: "):
             create(cluster, resource, {"metadata": {"name": "bad", "finalizers": ["a b"]}})
+
+
+def test_names_that_have_to_be_short_or_without_dots(cluster: Cluster) -> None:
+    with pytest.raises(StatusError, match="must not contain dots"):
+        create(cluster, KINDS["StatefulSet"], {"metadata": {"name": "a.b"}})
+    create(cluster, KINDS["CronJob"], {"metadata": {"name": "a" * 52}})
+    with pytest.raises(StatusError, match="must be no more than 52 characters"):
+        create(cluster, KINDS["CronJob"], {"metadata": {"name": "a" * 53}})
 
 
 def test_status_and_spec_are_written_apart(cluster: Cluster) -> None:

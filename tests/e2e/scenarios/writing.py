@@ -119,6 +119,7 @@ async def names(server: Recorder) -> None:
         ("example.com/app", "A_b.c-1"),
     ):
         await server.ask("POST", CONFIGMAPS, configmap("labelled", labels={key: value}), {"dryRun": "All"})
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u"}
     for metadata in (
         {"annotations": {"a b": "c"}},
         {"annotations": {"Upper.Case/ok": "any text ✓"}},
@@ -127,7 +128,17 @@ async def names(server: Recorder) -> None:
         {"finalizers": [7]},
         {"finalizers": ["example.com/a", "example.com/a"]},
         {"ownerReferences": [{"name": "a"}]},
-        {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u"}]},
+        {"ownerReferences": [owner]},
+        {"ownerReferences": [owner, owner]},
+        {"ownerReferences": [owner | {"controller": True}, owner | {"controller": True, "name": "b"}]},
+        {
+            "ownerReferences": [
+                owner | {"controller": True, "blockOwnerDeletion": False, "name": n} for n in "abc"
+            ]
+        },
+        {"ownerReferences": [owner | {"kind": "Event"}]},
+        {"ownerReferences": [owner | {"apiVersion": "a/b/c"}]},
+        {"ownerReferences": [owner | {"apiVersion": "apps/"}]},
         {"labels": {"app": 7}},
         {"labels": ["app"]},
         {"generation": 7, "selfLink": "/", "creationTimestamp": "2020-01-01T00:00:00Z", "uid": "u"},
@@ -144,4 +155,14 @@ async def names(server: Recorder) -> None:
         await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": base}})
     await server.ask("POST", CONFIGMAPS, {"metadata": {"generateName": "unused-", "name": "given"}})
     await server.ask("POST", PODS, pod("UPPER"))
+    containers = {"containers": [{"name": "main", "image": "example.com/main"}]}
+    labels = {"app": "a"}
+    stateful = {"serviceName": "a", "selector": {"matchLabels": labels}}
+    stateful["template"] = {"metadata": {"labels": labels}, "spec": containers}
+    job = {"template": {"spec": containers | {"restartPolicy": "Never"}}}
+    scheduled = {"schedule": "* * * * *", "jobTemplate": {"spec": job}}
+    path = "/apis/apps/v1/namespaces/NS/statefulsets"
+    await server.ask("POST", path, {"metadata": {"name": "a.b"}, "spec": stateful})
+    path = "/apis/batch/v1/namespaces/NS/cronjobs"
+    await server.ask("POST", path, {"metadata": {"name": "a" * 53}, "spec": scheduled})
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "dotted.name"}})
