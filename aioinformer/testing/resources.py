@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +11,9 @@ import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STAGES = (None, "beta", "alpha")
 
 
 class FieldLabel(NamedTuple):
@@ -159,10 +163,17 @@ class Registry:
         return iter(list(self._types.values()))
 
     def group_versions(self) -> dict[str, list[str]]:
-        """The versions of each group, in the order of their registration."""
-        groups: dict[str, list[str]] = {}
+        """The versions of each group, the preferred one first; the groups in the order of their registration."""
+        groups: dict[str, set[str]] = {}
         for group, version, _ in self._types:
-            versions = groups.setdefault(group, [])
-            if version not in versions:
-                versions.append(version)
-        return groups
+            groups.setdefault(group, set()).add(version)
+        return {group: sorted(versions, key=_priority) for group, versions in groups.items()}
+
+
+def _priority(version: str) -> tuple[int, int, int, str]:
+    """Where a version stands among others: v2, v1, v2beta1, v1beta1, v1alpha1, and then what is named otherwise."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return len(_STAGES), 0, 0, version
+    major, stage, minor = found.groups()
+    return _STAGES.index(stage), -int(major), -int(minor or 0), version

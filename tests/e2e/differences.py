@@ -154,7 +154,10 @@ def _what_we_have(ours: Any, theirs: Any) -> Any:
                 result[part] = _shared(ours.get(part, {}), theirs[part])
                 if not result[part] and part not in ours:
                     del result[part]
-    for part in ("groups", "resources", "versions"):  # the real server has more, in an order of its own
+    if isinstance(theirs.get("versions"), list) and isinstance(ours.get("versions"), list):
+        here = {_name(each) for each in ours["versions"]}  # the real server has more
+        result["versions"] = [each for each in theirs["versions"] if _name(each) in here]
+    for part in ("groups", "resources"):  # and these in an order of its own
         if isinstance(theirs.get(part), list) and isinstance(ours.get(part), list):
             result[part] = _in_our_order(ours[part], theirs[part])
     for part in ("items", "object", "rows"):
@@ -164,11 +167,12 @@ def _what_we_have(ours: Any, theirs: Any) -> Any:
 
 
 def _in_our_order(ours: list[Any], theirs: list[Any]) -> list[Any]:
-    def name(entry: Any) -> str:
-        return str(entry.get("name") or entry.get("version")) if isinstance(entry, dict) else str(entry)
+    named = {_name(each): each for each in theirs}
+    return [_what_we_have(each, named[_name(each)]) for each in ours if _name(each) in named]
 
-    named = {name(each): each for each in theirs}
-    return [_what_we_have(each, named[name(each)]) for each in ours if name(each) in named]
+
+def _name(entry: Any) -> str:
+    return str(entry.get("name") or entry.get("version")) if isinstance(entry, dict) else str(entry)
 
 
 def _shared(ours: Any, theirs: Any) -> Any:

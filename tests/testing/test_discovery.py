@@ -48,6 +48,21 @@ async def test_groups_and_resources(api: APIClient, server: APIServer) -> None:
         assert (await api.get(path)).status == (200 if path == "/openapi/v3" else 404)
 
 
+async def test_the_preferred_version_is_the_newest_stable_one(api: APIClient, server: APIServer) -> None:
+    for version in ("v1beta1", "foo", "v1", "v1alpha1", "v10", "v2beta1", "v2", "bar", "v1beta2"):
+        server.register(ResourceType("example.com", version, "caves", "Cave"))
+    ordered = ["v10", "v2", "v1", "v2beta1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo"]
+    group = (await api.get("/apis/example.com")).body
+    assert [each["version"] for each in group["versions"]] == ordered
+    assert group["preferredVersion"] == {"groupVersion": "example.com/v10", "version": "v10"}
+    (item,) = [
+        each
+        for each in (await api.get("/apis", AGGREGATED)).body["items"]
+        if each["metadata"]["name"] == "example.com"
+    ]
+    assert [each["version"] for each in item["versions"]] == ordered
+
+
 async def test_aggregated_discovery(api: APIClient) -> None:
     answer = await api.get("/apis", AGGREGATED)
     assert answer.headers["Content-Type"] == AGGREGATED["Accept"].split(",")[0]

@@ -79,6 +79,14 @@ async def versions(server: Recorder) -> None:
     made["spec"]["versions"] = [v1, beta]
     await server.define(made)
     await server.until(200, older)
+    other = definition(group, "Rune")
+    other["spec"]["versions"] = [
+        v1 | {"name": name, "storage": name == "v1alpha1"}
+        for name in ("v1alpha1", "odd", "v2beta1", "v10", "v1beta2", "v2")
+    ]
+    await server.define(other)
+    await server.until(200, f"/apis/{group}/v10")
+    await server.ask("GET", f"/apis/{group}")
     relic = {"kind": "Relic", "metadata": {"name": "a"}}
     created = await server.ask("POST", relics, relic | {"apiVersion": f"{group}/v1"})
     await server.ask("GET", f"/apis/{group}/v1/cauldrons")
