@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing import errors
 from aioinformer.testing.apply import apply_configuration, check_type, follow_update, is_followed
-from aioinformer.testing.builtin import BUILTIN, NAMESPACES
+from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.defaults import fill_in, on_write
+from aioinformer.testing.definition_rules import check_definition
 from aioinformer.testing.events import GROUP as EVENTS_GROUP
 from aioinformer.testing.events import check_event
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
@@ -144,7 +145,7 @@ class Cluster:
         """Create an object.
 
         Raises:
-            StatusError: 400, 403 (namespace is going), 404 (no such namespace), 409 (exists), 422.
+            StatusError: 400, 403 (namespace or definition is going), 404 (no such namespace), 409 (exists), 422.
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
@@ -152,6 +153,8 @@ class Cluster:
         version = metadata.pop("resourceVersion", "")
         if version.isdecimal() and int(version) and not options.whole:
             raise errors.StatusError(500, "", "resourceVersion should not be set on objects to be created")
+        if resource.custom:
+            self._check_definition(resource, metadata.get("name", ""))
         if resource.namespaced:
             metadata["namespace"] = namespace
             shown = metadata.get("name") or metadata.get("generateName", "")
@@ -178,6 +181,8 @@ class Cluster:
             on_write(new, resource.kind)
         if resource.group == EVENTS_GROUP:
             check_event(resource, new, None)
+        if resource is DEFINITIONS:
+            check_definition(new, None)
         existing = self.find(resource, metadata.get("namespace", ""), metadata["name"])
         if existing is not None:
             raise errors.already_exists(
@@ -307,6 +312,8 @@ class Cluster:
         check_finalizers(resource, old["metadata"], result["metadata"])
         if resource.group == EVENTS_GROUP:
             check_event(resource, result, old)
+        if resource is DEFINITIONS:
+            check_definition(result, old)
         if result == old:
             return stored
         if not options.applied and is_followed(old):
@@ -409,6 +416,12 @@ class Cluster:
             assert error.details is not None
             error.details["causes"] = [errors.cause("NamespaceTerminating", why, "metadata.namespace")]
             raise error
+
+    def _check_definition(self, resource: ResourceType, name: str) -> None:
+        found = self.collection(DEFINITIONS).objects.get(resource.group_resource)
+        if found is not None and found.terminating:
+            why = "create not allowed while custom resource definition is terminating"
+            raise errors.forbidden(resource, name, why)
 
     def _generate_name(self, base: str) -> str:
         suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
+from aioinformer.testing.definition_rules import complete_definition
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,6 +36,8 @@ def on_write(obj: Object, kind: str) -> None:
             **(metadata.get("labels") or {}),
             "kubernetes.io/metadata.name": metadata["name"],
         }
+    if kind == "CustomResourceDefinition":
+        complete_definition(obj)
     if kind in ("ConfigMap", "Secret"):
         for name in ("binaryData", "data"):
             if name in obj and not obj[name]:
@@ -80,11 +84,7 @@ def _service(obj: Object) -> None:
 
 
 def _definition(obj: Object) -> None:
-    spec = obj["spec"] = dict(obj.get("spec") or {})
-    names = spec["names"] = dict(spec.get("names") or {})
-    names.setdefault("singular", str(names.get("kind", "")).lower())
-    names.setdefault("listKind", f"{names.get('kind', '')}List")
-    spec.setdefault("conversion", {"strategy": "None"})
+    obj["status"] = {}
 
 
 _FILL: dict[str, Callable[[Object], None]] = {

@@ -5,11 +5,12 @@ This is the API server's own work, with or without a control plane.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aioinformer.testing.builtin import DEFINITIONS
 from aioinformer.testing.controller import Controller
 from aioinformer.testing.deletion import CLEANUP
+from aioinformer.testing.naming import accepted_names, is_established, with_condition, with_names
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
 
@@ -31,35 +32,58 @@ class Definitions(Controller):
 
     def _observe_definition(self, current: StoredObject | None, previous: StoredObject | None) -> None:
         registry, storage = self.cluster.registry, self.cluster.storage
+        plural, _, group = (current or cast("StoredObject", previous)).name.partition(".")
         if current is None:
-            assert previous is not None
-            plural, _, group = previous.name.partition(".")
             registry.remove(group, plural)
             storage.drop(group, plural)
+            self._settle_group(group)
             return
         definition = load(DEFINITIONS, current)
-        if previous is None or load(DEFINITIONS, previous).get("spec") != definition.get("spec"):
-            plural, _, group = current.name.partition(".")
+        before = {} if previous is None else load(DEFINITIONS, previous)
+        if current.terminating:
+            self.add(self._finish_definition, current.name)
+        else:
+            self.add(self._settle_names, current.name)
+        if (served := _served(definition)) is not None and served != _served(before):
             registry.remove(group, plural)
             for resource in resource_types(definition):
                 registry.add(resource)
             storage.begin(group, plural)  # as upstream, whatever has changed
-        if current.terminating:
-            self.add(self._finish_definition, current.name)
-        elif previous is None:
-            self.add(self._establish, current.name)
 
-    def _establish(self, name: str) -> Iterator[None]:
+    def _settle_names(self, name: str) -> Iterator[None]:
+        """Accept a definition's names, but for those that others of its group have; it is served from then on."""
         stored = self.cluster.find(DEFINITIONS, "", name)
-        if stored is not None:
-            self.cluster.commit(DEFINITIONS, stored, establish(load(DEFINITIONS, stored), self.cluster.now()))
+        if stored is None or stored.terminating:
+            return
+        _, _, group = name.partition(".")
+        definition = load(DEFINITIONS, stored)
+        taken = [accepted_names(load(DEFINITIONS, each)) for each in self._of_group(group)]
+        named = with_names(definition, taken, self.cluster.now())
+        if named != definition:
+            self.cluster.commit(DEFINITIONS, stored, named)
+            self._settle_group(group)  # a name may have been given back
             yield
+
+    def _settle_group(self, group: str) -> None:
+        for stored in self._of_group(group):
+            self.add(self._settle_names, stored.name)
+
+    def _of_group(self, group: str) -> list[StoredObject]:
+        definitions = self.cluster.collection(DEFINITIONS).objects.values()
+        return [stored for stored in definitions if stored.name.partition(".")[2] == group]
 
     def _finish_definition(self, name: str) -> Iterator[None]:
         definition = self.cluster.find(DEFINITIONS, "", name)
         if definition is None or not definition.terminating:
             return
-        for resource in resource_types(load(DEFINITIONS, definition), every=True)[:1]:
+        obj = load(DEFINITIONS, definition)
+        now, why = self.cluster.now(), "CustomResource deletion is in progress"
+        before = obj.get("status") or {}
+        status = with_condition(before, "Terminating", True, "InstanceDeletionInProgress", why, now)
+        if status != before:
+            definition = self.cluster.commit(DEFINITIONS, definition, {**obj, "status": status})
+            yield
+        for resource in resource_types(obj, every=True)[:1]:
             for stored in list(self.cluster.collection(resource).objects.values()):
                 if not stored.terminating:
                     self.delete(resource, stored)
@@ -70,10 +94,21 @@ class Definitions(Controller):
         yield
 
 
+def _served(definition: Object) -> tuple[Object, Object] | None:
+    """What a definition is served by; None if it is not."""
+    if not is_established(definition):
+        return None
+    return definition["spec"], accepted_names(definition)
+
+
 def resource_types(definition: Object, *, every: bool = False) -> list[ResourceType]:
-    """The resource in each of its served versions, or in every one; the storage version comes first."""
-    spec = definition.get("spec") or {}
-    names = spec.get("names") or {}
+    """The resource in each of its served versions, or in every one, with the names that were accepted.
+
+    The storage version comes first.
+    """
+    spec = definition["spec"]
+    accepted = accepted_names(definition)
+    names = accepted if accepted.get("plural") else spec["names"]
     versions = [version for version in spec.get("versions") or [] if every or version.get("served", True)]
     versions.sort(key=lambda version: not version.get("storage"))
     return [
@@ -114,25 +149,3 @@ def _column(entry: dict[str, Any]) -> tuple[str, str, str, int]:
         str(entry.get("type", "string")),
         int(entry.get("priority") or 0),
     )
-
-
-def establish(definition: Object, now: str) -> Object:
-    """The definition as one that is served: with its status."""
-    spec = definition.get("spec") or {}
-    conditions = [
-        _condition("NamesAccepted", "NoConflicts", "no conflicts found", now),
-        _condition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
-    ]
-    stored = [version["name"] for version in spec.get("versions") or [] if version.get("storage")]
-    status = {"conditions": conditions, "acceptedNames": spec.get("names") or {}, "storedVersions": stored}
-    return {**definition, "status": status}
-
-
-def _condition(kind: str, reason: str, message: str, now: str) -> dict[str, str]:
-    return {
-        "type": kind,
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": reason,
-        "message": message,
-    }

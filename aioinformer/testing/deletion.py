@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import DEFINITIONS, NAMESPACES, PODS
+from aioinformer.testing.naming import with_condition
 from aioinformer.testing.objects import Object, load, store, timestamp
 from aioinformer.testing.selection import Selection
 
@@ -187,18 +188,10 @@ def _delete_with_contents(
     else:
         finalizers = obj["metadata"].get("finalizers") or []
         obj["metadata"]["finalizers"] = [*(entry for entry in finalizers if entry != CLEANUP), CLEANUP]
-        status = obj.setdefault("status", {})
-        status["conditions"] = [*(status.get("conditions") or []), _pending(cluster.now())]
+        why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        reason = "InstanceDeletionPending"
+        obj["status"] = with_condition(
+            obj.get("status") or {}, "Terminating", True, reason, why, cluster.now()
+        )
     obj["metadata"]["deletionTimestamp"] = cluster.now()
     return Deletion(_commit(cluster, resource, stored, obj, options), False)
-
-
-def _pending(now: str) -> Object:
-    """The condition of a definition whose objects are to be deleted."""
-    return {
-        "type": "Terminating",
-        "status": "True",
-        "lastTransitionTime": now,
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-    }

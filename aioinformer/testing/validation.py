@@ -224,14 +224,14 @@ def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
         ]
         if (api_version, owner.get("kind")) == ("v1", "Event"):
             why = "/v1, Kind=Event is disallowed from being an owner"
-            faults.append(_invalid_json(field, _owner(owner), why))
+            faults.append(invalid_json(field, _owner(owner), why))
     first, *others = [owner for owner in owners if owner.get("controller")] or [{}]
     for other in others:
         why = (
             'Only one reference can have Controller set to true. Found "true" in references for '
             f"{first.get('kind')}/{first.get('name')} and {other.get('kind')}/{other.get('name')}"
         )
-        faults.append(_invalid_json(field, [_owner(owner) for owner in owners], why))
+        faults.append(invalid_json(field, [_owner(owner) for owner in owners], why))
     return faults
 
 
@@ -266,15 +266,23 @@ def _name_fault(resource: ResourceType, name: str) -> str | None:
         if "." in name:
             return "must not contain dots"
         return None if _LABEL.fullmatch(name) else _LABEL_RULE
-    longest = 253 if resource.custom else _SHORT_NAMES.get(resource.kind, 253)
-    if len(name) > longest:
+    longest = None if resource.custom else _SHORT_NAMES.get(resource.kind)
+    if longest is not None and len(name) > longest:
         return f"must be no more than {longest} characters"
-    return None if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+    return subdomain_fault(name)
 
 
 def _invalid_value(field: str, value: Any, why: str) -> dict[str, str]:
     return cause("FieldValueInvalid", f'Invalid value: "{value}": {why}', field)
 
 
-def _invalid_json(field: str, value: Any, why: str) -> dict[str, str]:
+def subdomain_fault(name: str) -> str | None:
+    """What is wrong with a DNS subdomain; None if nothing is."""
+    if len(name) > 253:
+        return "must be no more than 253 characters"
+    return None if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+
+
+def invalid_json(field: str, value: Any, why: str) -> dict[str, str]:
+    """The cause that names a bad value, in JSON."""
     return cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {why}", field)

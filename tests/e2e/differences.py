@@ -38,6 +38,7 @@ SCHEMAS = "built-in kinds have no schemas here: what is unknown, missing or of t
 PRUNING = "the schemas of CustomResourceDefinitions are not applied: nothing is pruned, no type is checked"
 ADMISSION = "admission plugins of the real server add to pods: tolerations for nodes that are not ready"
 TWICE = "the real server checks an updated object several times, and says so each time"
+VERSIONS = "the real server shows what it has made of the versions"
 KINDS = "a kind that does not fit is refused with other words"
 
 KNOWN: tuple[Known, ...] = (
@@ -61,7 +62,8 @@ KNOWN: tuple[Known, ...] = (
         TWICE,
     ),
     Known(r"^PATCH \S+/pods/web .*tolerations", ANYTHING, ADMISSION),
-    Known(r"^(POST|PATCH) .*(unchecked|nonsense|unknown)", ANYTHING, SCHEMAS),
+    Known(r"^(POST|PATCH) .*(unchecked|nonsense|unknown(?!-fields))", ANYTHING, SCHEMAS),
+    Known(r'^POST \S+/customresourcedefinitions \{.*"storage": false', WORDS, VERSIONS),
     Known(r"^POST /apis/pruning", ANYTHING, PRUNING),
 )
 

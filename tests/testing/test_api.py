@@ -13,6 +13,7 @@ from aioinformer.testing import APIServer, ResourceType, StatusError
 
 from .client import JSON_PATCH, MERGE, STRATEGIC, APIClient
 
+SCHEMA = {"openAPIV3Schema": {"type": "object"}}
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -273,7 +274,7 @@ async def test_a_custom_resource(api: APIClient, server: APIServer) -> None:
             "group": "example.com",
             "names": {"plural": "caves", "kind": "Cave"},
             "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": True, "storage": True}],
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
         },
     }
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -300,7 +301,9 @@ async def test_a_custom_resource(api: APIClient, server: APIServer) -> None:
 
 async def test_a_version_that_is_no_longer_served(api: APIClient, server: APIServer) -> None:
     crds = "apiextensions.k8s.io/v1", "customresourcedefinitions"
-    v1, v2 = ({"name": name, "served": True, "storage": name == "v2"} for name in ("v1", "v2"))
+    v1, v2 = (
+        {"name": name, "served": True, "storage": name == "v2", "schema": SCHEMA} for name in ("v1", "v2")
+    )
     spec = {"group": "example.com", "scope": "Cluster", "names": {"plural": "caves", "kind": "Cave"}}
     server.create(*crds, {"metadata": {"name": "caves.example.com"}, "spec": {**spec, "versions": [v1, v2]}})
     cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "deep"}}

@@ -21,6 +21,7 @@ from aioinformer.testing.selectors import parse_labels
 KINDS = {resource.kind: resource for resource in BUILTIN}
 CONFIGMAPS, DEPLOYMENTS, REPLICASETS = KINDS["ConfigMap"], KINDS["Deployment"], KINDS["ReplicaSet"]
 WHOLE = WriteOptions(whole=True)
+SCHEMA = {"openAPIV3Schema": {"type": "object"}}
 
 
 class World:
@@ -340,9 +341,15 @@ def definition(name: str = "caves", **spec: Any) -> dict[str, Any]:
         "scope": "Namespaced",
         "names": {"plural": name, "kind": "Cave", "shortNames": ["cv"]},
         "versions": [
-            {"name": "v1beta1", "served": True, "storage": False},
-            {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}},
-            {"name": "v0", "served": False, "storage": False},
+            {"name": "v1beta1", "served": True, "storage": False, "schema": SCHEMA},
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": SCHEMA,
+                "subresources": {"status": {}},
+            },
+            {"name": "v0", "served": False, "storage": False, "schema": SCHEMA},
         ],
         **spec,
     }
@@ -369,7 +376,11 @@ def test_a_definition_brings_its_resource(world: World) -> None:
 
 def test_a_definition_is_changed(world: World) -> None:
     world.create(DEFINITIONS, "caves.example.com", spec=definition())
-    world.patch(DEFINITIONS, "caves.example.com", spec=definition(scope="Cluster"))
+    names = {"plural": "caves", "kind": "Cave", "shortNames": ["cv"], "categories": ["all"]}
+    world.patch(DEFINITIONS, "caves.example.com", spec=definition(names=names))
+    caves = world.cluster.registry.find("example.com", "v1", "caves")
+    assert caves is not None
+    assert caves.categories == ("all",)
     world.finalizers(DEFINITIONS, "caves.example.com", ["plain"])
     world.delete(DEFINITIONS, "caves.example.com")
     crd = world.get(DEFINITIONS, "caves.example.com")

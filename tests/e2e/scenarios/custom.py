@@ -68,6 +68,73 @@ async def definitions(server: Recorder) -> None:
     await server.until(404, path)
 
 
+async def refused_definitions(server: Recorder) -> None:
+    """CustomResourceDefinitions that cannot be, and changes of what has to stay."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    group = f"refused.{server.namespace}.example.com"
+
+    async def refuse(part: str, **changed: object) -> None:
+        made = definition(group, "Relic")
+        made["metadata"]["name"] = changed.pop("name", made["metadata"]["name"])
+        target = made["spec"] if part == "spec" else made["spec"][part]
+        (target[0] if isinstance(target, list) else target).update(changed)
+        await server.ask("POST", crds, made)
+
+    await refuse("spec", name="other.example.com")
+    await refuse("spec", name="relics.example", group="example")
+    await refuse("spec", scope="Nonsense")
+    await refuse("spec", scope="")
+    await refuse("versions", schema=None)
+    await refuse("versions", name="1")
+    await refuse("versions", storage=False)
+    await refuse("names", plural="Relics", kind="re lic", singular="7")
+    await refuse("names", plural="", kind="", singular="", name="none.example.com")
+    await refuse("names", listKind="Relic")
+    await refuse("names", shortNames=["ok", "not ok"], categories=["Not"])
+    made = definition(group, "Relic")
+    made["spec"]["names"]["shortNames"] = ["re"]
+    (v1,) = made["spec"]["versions"]
+    await server.ask("POST", crds, made)
+    path = f"{crds}/relics.{group}"
+    await server.until(200, f"/apis/{group}/v1/relics")
+    for spec in (
+        {"scope": "Cluster"},
+        {"group": "other.com"},
+        {"names": {"kind": "Other"}},
+        {"names": {"plural": "others"}},
+    ):
+        await server.ask("PATCH", path, {"spec": spec}, content_type=MERGE)
+    for stored in ([v1 | {"storage": False}, v1 | {"name": "v2"}], [v1 | {"name": "v2"}]):
+        await server.ask("PATCH", path, {"spec": {"versions": stored}}, content_type=MERGE)
+    await server.ask("PATCH", f"{path}/status", {"status": {"storedVersions": ["v2"]}}, content_type=MERGE)
+    for kind, names in (
+        ("Rune", {"shortNames": ["re", "relic"]}),
+        ("Ruin", {"kind": "Relic", "listKind": "RelicList"}),
+        ("Root", {"singular": "relics"}),
+    ):
+        other = definition(group, kind)
+        other["spec"]["names"] |= names
+        await server.ask("POST", crds, other)
+        await asyncio.sleep(0.5)
+        await server.ask("GET", f"{crds}/{other['metadata']['name']}")
+    await server.ask("DELETE", path)
+    await server.until(404, path)
+    await server.until(200, f"/apis/{group}/v1/runes")
+    await server.ask("GET", f"{crds}/runes.{group}")
+    runes = f"/apis/{group}/v1/namespaces/NS/runes"
+    rune = {
+        "apiVersion": f"{group}/v1",
+        "kind": "Rune",
+        "metadata": {"name": "a", "finalizers": ["example.com/a"]},
+    }
+    await server.ask("POST", runes, rune)
+    await server.ask("DELETE", f"{crds}/runes.{group}")
+    await asyncio.sleep(1)
+    await server.ask("POST", runes, rune | {"metadata": {"name": "b"}})
+    await server.ask("POST", runes, rune | {"metadata": {"generateName": "c-"}})
+    await server.ask("PATCH", f"{runes}/a", {"metadata": {"finalizers": None}}, content_type=MERGE)
+
+
 async def versions(server: Recorder) -> None:
     """Versions of a custom resource come and go; whatever changes a definition's spec ends all watches."""
     group = f"versions.{server.namespace}.example.com"

@@ -1,0 +1,197 @@
+"""What the server completes and checks of a CustomResourceDefinition.
+
+The rules are those of apiextensions-apiserver's validation (pkg/apis/apiextensions/validation, v1.36), but for what is
+in schemas.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from aioinformer.testing.builtin import DEFINITIONS
+from aioinformer.testing.errors import bad_request, cause, invalid
+from aioinformer.testing.naming import is_established
+from aioinformer.testing.validation import invalid_json, subdomain_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.objects import Object
+
+_LABEL = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+_SCOPES = ("Cluster", "Namespaced")
+_REQUIRED = "Required value"
+
+_Fault = dict[str, str]
+
+
+class _Names(msgspec.Struct, rename="camel"):
+    plural: str = ""
+    singular: str = ""
+    kind: str = ""
+    list_kind: str = ""
+    short_names: list[str] | None = None
+    categories: list[str] | None = None
+
+
+class _Schema(msgspec.Struct):
+    schema: dict[str, Any] | None = msgspec.field(name="openAPIV3Schema", default=None)
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    name: str = ""
+    served: bool = False
+    storage: bool = False
+    schema: _Schema | None = None
+    subresources: dict[str, Any] | None = None
+    additional_printer_columns: list[dict[str, Any]] | None = None
+    selectable_fields: list[dict[str, Any]] | None = None
+
+
+class _Spec(msgspec.Struct):
+    group: str = ""
+    scope: str = ""
+    names: _Names = msgspec.field(default_factory=_Names)
+    versions: list[_Version] = []
+
+
+def complete_definition(definition: Object) -> None:
+    """Fill in, in place, what a definition leaves open: its names, and which versions have been stored.
+
+    Raises:
+        StatusError: 400 for a spec that is none.
+    """
+    try:
+        parsed = msgspec.convert(definition.get("spec") or {}, _Spec)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"CustomResourceDefinition cannot be handled: {error}") from error
+    spec = definition["spec"] = dict(definition.get("spec") or {})
+    names = spec["names"] = dict(spec.get("names") or {})
+    names["singular"] = parsed.names.singular or parsed.names.kind.lower()
+    if parsed.names.kind:
+        names["listKind"] = parsed.names.list_kind or f"{parsed.names.kind}List"
+    spec.setdefault("conversion", {"strategy": "None"})
+    status = definition.get("status") or {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
+    stored = status.get("storedVersions") or []
+    added = [each.name for each in parsed.versions if each.storage and each.name not in stored]
+    definition["status"] = {**status, "storedVersions": [*stored, *added[:1]]}
+
+
+def check_definition(new: Object, old: Object | None) -> None:
+    """Refuse a definition that cannot be served as it is, or a change of what has to stay.
+
+    Raises:
+        StatusError: 422, naming every cause.
+    """
+    name, spec = new["metadata"]["name"], msgspec.convert(new["spec"], _Spec)
+    faults = [*_faults(spec)]
+    if old is None:
+        if name != f"{spec.names.plural}.{spec.group}":
+            why = 'must be spec.names.plural+"."+spec.group'
+            faults.insert(0, invalid_json("metadata.name", name, why))
+    else:
+        faults += _changes(spec, msgspec.convert(old["spec"], _Spec), established=is_established(old))
+    faults += _unstored(spec, new["status"]["storedVersions"])
+    if faults:
+        raise invalid(DEFINITIONS.kind, DEFINITIONS.group, name, faults)
+
+
+def _faults(spec: _Spec) -> Iterator[_Fault]:
+    if not spec.group:
+        yield cause("FieldValueRequired", _REQUIRED, "spec.group")
+    elif why := subdomain_fault(spec.group):
+        yield invalid_json("spec.group", spec.group, why)
+    elif "." not in spec.group:
+        yield invalid_json("spec.group", spec.group, "should be a domain with at least one dot")
+    if not spec.scope:
+        yield cause("FieldValueRequired", _REQUIRED, "spec.scope")
+    elif spec.scope not in _SCOPES:
+        why = f'Unsupported value: "{spec.scope}": supported values: "Cluster", "Namespaced"'
+        yield cause("FieldValueNotSupported", why, "spec.scope")
+    yield from _faults_of_versions(spec.versions)
+    yield from _faults_of_names(spec.names)
+
+
+def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
+    for number, version in enumerate(versions):
+        if version.schema is None or version.schema.schema is None:
+            field = f"spec.versions[{number}].schema.openAPIV3Schema"
+            yield cause("FieldValueRequired", _REQUIRED, field)
+    for number, version in enumerate(versions):
+        yield from _label_faults(f"spec.versions[{number}].name", version.name)
+    names = [version.name for version in versions]
+    if len({*names}) < len(names):
+        yield invalid_json("spec.versions", names, "must contain unique version names")
+    if sum(version.storage for version in versions) != 1:
+        why = "must have exactly one version marked as storage version"
+        yield invalid_json("spec.versions", names, why)
+
+
+def _faults_of_names(names: _Names) -> Iterator[_Fault]:
+    single = {
+        "plural": names.plural,
+        "singular": names.singular,
+        "kind": names.kind,
+        "listKind": names.list_kind,
+    }
+    for field, name in single.items():
+        if not name:
+            yield cause("FieldValueRequired", _REQUIRED, f"spec.names.{field}")
+    for field, name in single.items():
+        if not name:
+            continue
+        if field in ("kind", "listKind"):
+            mixed = "may have mixed case, but should otherwise match: "
+            yield from _label_faults(f"spec.names.{field}", name, name.lower(), mixed)
+        else:
+            yield from _label_faults(f"spec.names.{field}", name)
+    for field, listed in (("shortNames", names.short_names), ("categories", names.categories)):
+        for number, name in enumerate(listed or ()):
+            yield from _label_faults(f"spec.names.{field}[{number}]", name)
+    if names.kind and names.kind == names.list_kind:
+        yield invalid_json("spec.names.listKind", names.kind, "kind and listKind may not be the same")
+
+
+def _changes(new: _Spec, old: _Spec, *, established: bool) -> Iterator[_Fault]:
+    """What no update can change."""
+    fixed = [("group", new.group, old.group), ("names.plural", new.names.plural, old.names.plural)]
+    if established:
+        named = ("names.kind", new.names.kind, old.names.kind)
+        fixed = [("scope", new.scope, old.scope), named, *fixed]
+    for field, value, before in fixed:
+        if value != before:
+            yield invalid_json(f"spec.{field}", value, "field is immutable")
+
+
+def _unstored(spec: _Spec, stored: list[str]) -> Iterator[_Fault]:
+    """Versions in which there may be objects yet, and which are no more."""
+    if not stored:
+        yield invalid_json("status.storedVersions", stored, "must have at least one stored version")
+    known = {version.name for version in spec.versions}
+    for number, version in enumerate(stored):
+        if version not in known:
+            why = (
+                f"missing from spec.versions; {version} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {version} and removes "
+                f"{version} from status.storedVersions"
+            )
+            yield invalid_json(f"status.storedVersions[{number}]", version, why)
+
+
+def _label_faults(field: str, name: str, label: str | None = None, prefix: str = "") -> Iterator[_Fault]:
+    label = name if label is None else label
+    faults = []
+    if len(label) > 63:
+        faults.append("must be no more than 63 characters")
+    if not _LABEL.fullmatch(label):
+        faults.append(_LABEL_RULE)
+    if faults:
+        yield invalid_json(field, name, prefix + ",".join(faults))

@@ -1,0 +1,174 @@
+"""CustomResourceDefinitions: what is refused, whose the names are, and what the status says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import APIServer, StatusError
+
+CRDS = "apiextensions.k8s.io/v1", "customresourcedefinitions"
+SCHEMA = {"openAPIV3Schema": {"type": "object"}}
+
+
+def version(name: str, **content: Any) -> dict[str, Any]:
+    return {"name": name, "served": True, "storage": False, "schema": SCHEMA, **content}
+
+
+V1 = version("v1", storage=True)
+
+
+def definition(plural: str = "caves", kind: str = "Cave", **spec: Any) -> dict[str, Any]:
+    names = {"plural": plural, "kind": kind, **spec.pop("names", {})}
+    wanted = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [V1], **spec}
+    return {"metadata": {"name": f"{plural}.example.com"}, "spec": wanted}
+
+
+def conditions(server: APIServer, name: str) -> dict[str, tuple[str, str]]:
+    status = server.get(*CRDS, f"{name}.example.com")["status"]
+    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+
+
+@pytest.mark.parametrize(
+    ("refused", "why"),
+    [
+        (
+            definition(group="other.com"),
+            r'metadata.name: Invalid value: "caves.example.com": must be spec.names',
+        ),
+        (definition(group=""), "spec.group: Required value"),
+        (
+            definition(group="example"),
+            'spec.group: Invalid value: "example": should be a domain with at least',
+        ),
+        (definition(group="Example.com"), "spec.group: Invalid value: .* a lowercase RFC 1123 subdomain"),
+        (definition(names={"plural": "", "kind": ""}), "spec.names.plural: Required value"),
+        (definition(names={"plural": "Caves"}), "spec.names.plural: Invalid value: .* a DNS-1035 label"),
+        (definition(kind="a b"), "spec.names.kind: Invalid value: .*may have mixed case"),
+        (definition(kind="C" * 64), "must be no more than 63 characters"),
+        (definition(names={"listKind": "Cave"}), "kind and listKind may not be the same"),
+        (definition(names={"shortNames": ["cv", "C V"]}), r"spec.names.shortNames\[1\]: Invalid value"),
+        (definition(scope=""), "spec.scope: Required value"),
+        (definition(scope="World"), 'Unsupported value: "World": supported values: "Cluster", "Namespaced"'),
+        (
+            definition(versions=[{**V1, "schema": None}]),
+            r"spec.versions\[0\].schema.openAPIV3Schema: Required",
+        ),
+        (definition(versions=[{**V1, "name": "1"}]), r"spec.versions\[0\].name: Invalid value"),
+        (definition(versions=[V1, version("v1")]), "must contain unique version names"),
+        (definition(versions=[version("v1")]), "must have exactly one version marked as storage version"),
+        (definition(versions=[]), "must have exactly one version marked as storage version"),
+        (definition(versions="v1"), "^400 .*CustomResourceDefinition cannot be handled: Expected `array`"),
+        (definition(names={"kind": 7}), "^400 .*names.kind"),
+    ],
+)
+def test_what_is_refused(refused: dict[str, Any], why: str) -> None:
+    with pytest.raises(StatusError, match=why):
+        APIServer().create(*CRDS, refused)
+
+
+def test_what_cannot_be_changed() -> None:
+    server = APIServer()
+    server.create(*CRDS, definition())
+    for changed, field in (
+        ({"scope": "Cluster"}, "spec.scope"),
+        ({"group": "other.com"}, "spec.group"),
+        ({"names": {"kind": "Hole"}}, "spec.names.kind"),
+        ({"names": {"plural": "holes"}}, "spec.names.plural"),
+    ):
+        with pytest.raises(StatusError, match=f"{field}: Invalid value: .*: field is immutable"):
+            server.patch(*CRDS, "caves.example.com", {"spec": changed})
+
+
+def test_versions_that_were_stored_stay() -> None:
+    server = APIServer()
+    server.create(*CRDS, definition())
+    v1, v2 = version("v1"), version("v2", storage=True)
+    changed = server.patch(*CRDS, "caves.example.com", {"spec": {"versions": [v1, v2]}})
+    assert changed["status"]["storedVersions"] == ["v1", "v2"]
+    with pytest.raises(
+        StatusError, match=r'status.storedVersions\[0\]: Invalid value: "v1": missing from spec'
+    ):
+        server.patch(*CRDS, "caves.example.com", {"spec": {"versions": [v2]}})
+    with pytest.raises(StatusError, match="must have at least one stored version"):
+        server.patch(*CRDS, "caves.example.com", {"spec": {"versions": []}, "status": {"storedVersions": []}})
+    server.patch(*CRDS, "caves.example.com", {"status": {"storedVersions": ["v2"]}})
+    server.patch(*CRDS, "caves.example.com", {"spec": {"versions": [v2]}})
+
+
+@pytest.mark.parametrize(
+    ("other", "reason", "message"),
+    [
+        (definition("holes", kind="Cave"), "ListKindConflict", '"CaveList" is already in use'),
+        (definition("holes", kind="Hole", names={"singular": "cv"}), "SingularConflict", '"cv" is already'),
+        (
+            definition("holes", kind="Hole", names={"shortNames": ["cv", "cave", "h"]}),
+            "ShortNamesConflict",
+            '["cv" is already in use, "cave" is already in use]',
+        ),
+    ],
+)
+def test_a_name_is_given_once(other: dict[str, Any], reason: str, message: str) -> None:
+    server = APIServer()
+    server.create(*CRDS, definition(names={"shortNames": ["cv"]}))
+    server.create(*CRDS, other)
+    assert conditions(server, "caves") == {
+        "NamesAccepted": ("True", "NoConflicts"),
+        "Established": ("True", "InitialNamesAccepted"),
+    }
+    assert conditions(server, "holes") == {
+        "NamesAccepted": ("False", reason),
+        "Established": ("False", "NotAccepted"),
+    }
+    status = server.get(*CRDS, "holes.example.com")["status"]
+    assert status["conditions"][0]["message"].startswith(message)
+    with pytest.raises(StatusError, match="does not have the resource 'holes'"):
+        server.resource("example.com/v1", "holes")
+    server.delete(*CRDS, "caves.example.com")
+    assert conditions(server, "holes")["Established"] == ("True", "InitialNamesAccepted")
+    assert server.resource("example.com/v1", "holes").kind == other["spec"]["names"]["kind"]
+
+
+def test_a_name_asked_for_later_leaves_what_is_served() -> None:
+    server = APIServer()
+    server.create(*CRDS, definition(names={"shortNames": ["cv"]}))
+    server.create(*CRDS, definition("holes", kind="Hole", names={"shortNames": ["h"]}))
+    server.patch(
+        *CRDS, "holes.example.com", {"spec": {"names": {"shortNames": ["cv"], "categories": ["all"]}}}
+    )
+    assert conditions(server, "holes") == {
+        "NamesAccepted": ("False", "ShortNamesConflict"),
+        "Established": ("True", "InitialNamesAccepted"),
+    }
+    holes = server.resource("example.com/v1", "holes")
+    assert (holes.short_names, holes.categories) == (("h",), ("all",))
+    server.patch(*CRDS, "caves.example.com", {"spec": {"names": {"shortNames": None}}})
+    assert server.resource("example.com/v1", "holes").short_names == ("cv",)
+    assert server.resource("example.com/v1", "caves").short_names == ()
+
+
+def test_nothing_is_created_while_its_definition_goes() -> None:
+    server = APIServer()
+    server.create(*CRDS, definition())
+    held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
+    server.create("example.com/v1", "caves", held)
+    server.delete(*CRDS, "caves.example.com")
+    assert conditions(server, "caves")["Terminating"] == ("True", "InstanceDeletionInProgress")
+    why = 'caves.example.com "new" is forbidden: create not allowed while custom resource definition is terminating'
+    with pytest.raises(StatusError, match=why):
+        server.create("example.com/v1", "caves", {"metadata": {"name": "new"}})
+    server.patch("example.com/v1", "caves", "held", {"metadata": {"finalizers": None}})
+    with pytest.raises(StatusError, match="not found"):
+        server.get(*CRDS, "caves.example.com")
+
+
+def test_the_status_is_the_servers() -> None:
+    server = APIServer()
+    settled = {"type": "Established", "status": "True"}
+    server.create(*CRDS, {**definition(), "status": {"conditions": [settled], "storedVersions": ["v7"]}})
+    assert conditions(server, "caves")["NamesAccepted"] == ("True", "NoConflicts")
+    server.update(*CRDS, definition(names={"shortNames": ["cv"]}))  # without its status
+    assert server.resource("example.com/v1", "caves").short_names == ("cv",)
+    server.patch(*CRDS, "caves.example.com", {"status": {"conditions": [{}, settled], "acceptedNames": None}})
+    assert server.get(*CRDS, "caves.example.com")["status"]["acceptedNames"]["kind"] == "Cave"
