@@ -5,6 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from aioinformer.testing.jsonpath import find
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,59 +18,65 @@ if TYPE_CHECKING:
 _Column = tuple[str, str, "Callable[[Object], Any]"]
 
 
+_AGE_ALONE = (("Age", ".metadata.creationTimestamp", "date", 0),)
+
+
 def columns(resource: ResourceType) -> list[dict[str, Any]]:
     """The definitions of a resource's columns."""
     described = [_definition("Name", "string", "name")]
-    if resource.columns:
-        described += [
-            _definition(name, kind, priority=priority) for name, _, kind, priority in resource.columns
-        ]
-        if any(name == "Age" for name, *_ in resource.columns):
-            return described
-    else:
-        described += [_definition(name, kind) for name, kind, _ in _BUILTIN.get(resource.kind, ())]
-    wide = [_definition(name, kind, priority=1) for name, kind, _ in _wide(resource)]
+    if own := _own(resource):
+        return [*described, *(_definition(name, kind, priority=priority) for name, _, kind, priority in own)]
+    described += [_definition(name, kind) for name, kind, _ in _BUILTIN.get(resource.kind, ())]
+    wide = [_definition(name, kind, priority=1) for name, kind, _ in _WIDE.get(resource.kind, ())]
     return [*described, _definition("Age", "string"), *wide]
 
 
 def row(resource: ResourceType, obj: Object) -> list[Any]:
     """The cells of an object, in the order of the columns."""
     cells: list[Any] = [obj["metadata"]["name"]]
-    age = _age(obj["metadata"].get("creationTimestamp"))
-    if resource.columns:
-        for _, path, kind, _ in resource.columns:
-            value = _at(obj, path)
-            cells.append(_age(value) if kind == "date" else value)
-        if any(name == "Age" for name, *_ in resource.columns):
-            return cells
-    else:
-        cells += [cell(obj) for _, _, cell in _BUILTIN.get(resource.kind, ())]
-    return [*cells, age, *(cell(obj) for _, _, cell in _wide(resource))]
+    if own := _own(resource):
+        return [*cells, *(_cell(obj, path, kind) for _, path, kind, _ in own)]
+    cells += [cell(obj) for _, _, cell in _BUILTIN.get(resource.kind, ())]
+    wide = [cell(obj) for _, _, cell in _WIDE.get(resource.kind, ())]
+    return [*cells, _age(obj["metadata"].get("creationTimestamp")), *wide]
 
 
-def _wide(resource: ResourceType) -> tuple[_Column, ...]:
-    """The columns of `kubectl get -o wide`."""
-    return () if resource.columns else _WIDE.get(resource.kind, ())
+def _own(resource: ResourceType) -> tuple[tuple[str, str, str, int], ...]:
+    """The columns that a resource's definition names; those who name none have their age."""
+    return resource.columns or (_AGE_ALONE if resource.custom else ())
 
 
 def _definition(name: str, kind: str, form: str = "", priority: int = 0) -> dict[str, Any]:
     return {"name": name, "type": kind, "format": form, "description": "", "priority": priority}
 
 
-def _at(obj: Object, path: str) -> Any:
-    """The value at a simple JSON path, such as `.spec.replicas`."""
-    value: Any = obj
-    for step in path.strip("{}").strip(".").split("."):
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
+def _cell(obj: Object, path: str, kind: str) -> Any:
+    """What a column of a custom resource shows: the first value at its path, if it is of the column's type."""
+    value = next(iter(find(obj, path)), None)
+    match kind, value:
+        case _, None:
+            return None
+        case "string", str():
+            return value
+        case "string", _:
+            return msgspec.json.encode(value).decode()
+        case "boolean", bool():
+            return value
+        case ("boolean", _) | (_, bool()):
+            return None
+        case "integer" | "number", int() | float():
+            return int(value) if kind == "integer" else value
+        case "date", str():
+            return _age(value, otherwise="<invalid>")
+    return None
 
 
-def _age(created: Any) -> str:
+def _age(created: Any, otherwise: str = "<unknown>") -> str:
     """How long ago something was, as kubectl writes durations."""
     try:
         begun = datetime.fromisoformat(str(created))
     except ValueError:
-        return "<unknown>"
+        return otherwise
     seconds = max(0, int((datetime.now(UTC) - begun).total_seconds()))
     if seconds < 120:
         return f"{seconds}s"
@@ -136,6 +146,17 @@ def _ports(obj: Object) -> str:
     return ",".join(f"{port.get('port')}/{port.get('protocol', 'TCP')}" for port in ports) or "<none>"
 
 
+def _external_ips(service: Object) -> str:
+    spec = service.get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return str(spec.get("externalName", ""))
+    ips = list(spec.get("externalIPs") or [])
+    if spec.get("type") != "LoadBalancer":
+        return ",".join(ips) or "<none>"
+    balancers = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return ",".join([each.get("ip") or each.get("hostname", "") for each in balancers] + ips) or "<pending>"
+
+
 _BUILTIN: dict[str, tuple[_Column, ...]] = {
     "ConfigMap": (("Data", "string", _size("data")),),
     "Deployment": (
@@ -174,6 +195,7 @@ _BUILTIN: dict[str, tuple[_Column, ...]] = {
     "Service": (
         ("Type", "string", _get("spec", "type")),
         ("Cluster-IP", "string", _get("spec", "clusterIP")),
+        ("External-IP", "string", _external_ips),
         ("Port(s)", "string", _ports),
     ),
     "StatefulSet": (("Ready", "string", _deployment_ready),),

@@ -6,7 +6,7 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
-from .custom import custom_resources, definitions, pruning, refused_definitions, versions
+from .custom import columns, custom_resources, definitions, pruning, refused_definitions, versions
 from .deleting import delete_options, deletions, namespaces, orphans
 from .discovering import discovery
 from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
@@ -45,6 +45,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     orphans,
     namespaces,
     custom_resources,
+    columns,
     definitions,
     refused_definitions,
     versions,

@@ -68,6 +68,57 @@ async def definitions(server: Recorder) -> None:
     await server.until(404, path)
 
 
+async def columns(server: Recorder) -> None:
+    """What a table shows of custom resources, with columns of their own and without."""
+    group = f"columns.{server.namespace}.example.com"
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+    shown = (
+        (
+            "string",
+            ".spec.size",
+            ".spec.list",
+            ".spec.list[0]",
+            ".spec.list[-1]",
+            ".spec.list[7]",
+            ".spec.map",
+        ),
+        ("string", ".spec.list[*]", ".spec.flag", ".spec.number", ".spec.none", ".spec.map.*"),
+        ("string", '.status.conditions[?(@.type=="Ready")].status', r".metadata.annotations.example\.com/a"),
+        (
+            "string",
+            ".status.conditions[?(@.type=='Not')].status",
+            '.status.conditions[?(@.type!="Other")].type',
+        ),
+        ("string", ".status.conditions[?(@.status)].type", ".metadata.annotations['example.com/a']"),
+        ("string", r".metadata.annotations['example\.com/a']", ".spec['size']", ".spec.map['a']"),
+        ("integer", ".spec.size", ".spec.number", ".spec.flag", ".spec.text"),
+        ("number", ".spec.size", ".spec.number", ".spec.text"),
+        ("boolean", ".spec.flag", ".spec.size"),
+        ("date", ".metadata.creationTimestamp", ".spec.text", ".spec.none", ".spec.size"),
+    )
+    made, plain = definition(group, "Relic"), definition(group, "Rune")
+    (v1,) = made["spec"]["versions"]
+    v1["additionalPrinterColumns"] = [
+        {"name": f"{kind} {number}", "type": kind, "jsonPath": path, "priority": number % 2}
+        for kind, *paths in shown
+        for number, path in enumerate(paths)
+    ]
+    spec = {"size": 2, "list": ["x", "y"], "flag": True, "number": 1.5, "map": {"a": 1}, "text": "some"}
+    conditions = [{"type": "Other", "status": "x"}, {"type": "Ready", "status": "True"}]
+    for each in (made, plain):
+        kind, plural = (each["spec"]["names"][name] for name in ("kind", "plural"))
+        path = f"/apis/{group}/v1/namespaces/NS/{plural}"
+        await server.define(each)
+        metadata = {"name": "a", "annotations": {"example.com/a": "v"}}
+        relic = {"apiVersion": f"{group}/v1", "kind": kind}
+        await server.ask("POST", path, relic | {"metadata": metadata, "spec": spec})
+        await server.ask(
+            "PATCH", f"{path}/a/status", {"status": {"conditions": conditions}}, content_type=MERGE
+        )
+        await server.ask("POST", path, relic | {"metadata": {"name": "empty"}})
+        await server.ask("GET", path, accept=table)
+
+
 async def refused_definitions(server: Recorder) -> None:
     """CustomResourceDefinitions that cannot be, and changes of what has to stay."""
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
