@@ -21,7 +21,7 @@ from aioinformer.operator import (
     owner_reference,
 )
 from aioinformer.resources import CachedResource
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, eventually
 
 EXPOSED = "examples.aioinformer.dev/expose"
 
@@ -91,17 +91,11 @@ async def main() -> None:
             }
             web = {"metadata": {"name": "web", "labels": {EXPOSED: "8080"}}, "spec": spec}
             server.create("apps/v1", "deployments", web)
-            await until(server, "default/web", there=True)
+            await eventually(lambda: "default/web" in server.snapshot("v1", "services"))
             server.delete("v1", "services", "web")
-            await until(server, "default/web", there=True)
+            await eventually(lambda: "default/web" in server.snapshot("v1", "services"))
             server.patch("apps/v1", "deployments", "web", {"metadata": {"labels": {EXPOSED: None}}})
-            await until(server, "default/web", there=False)
-
-
-async def until(server: APIServer, key: str, *, there: bool) -> None:
-    """Wait until a Service is there, or is not."""
-    while (key in server.snapshot("v1", "services")) is not there:
-        await asyncio.sleep(0.01)
+            await eventually(lambda: "default/web" not in server.snapshot("v1", "services"))
 
 
 async def in_cluster() -> None:

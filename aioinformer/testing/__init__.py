@@ -25,6 +25,7 @@ from aioinformer.testing.requests import Request
 from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
 from aioinformer.testing.server import APIServer
 from aioinformer.testing.simulation import TROUBLES, Simulation, SimulationError, simulate
+from aioinformer.testing.waiting import eventually
 
 __all__ = [
     "APIServer",
@@ -33,6 +34,7 @@ __all__ = [
     "Fault",
     "Request",
     "ResourceType",
+    "eventually",
     "simulate",
     "Simulation",
     "SimulationError",

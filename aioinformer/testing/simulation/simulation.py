@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from aioinformer.testing.simulation.loop import START, VirtualTimeLoop
 from aioinformer.testing.simulation.server import SimulatedAPIServer
 from aioinformer.testing.simulation.storm import Storm
 from aioinformer.testing.simulation.transport import client_of
+from aioinformer.testing.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -108,11 +108,7 @@ class Simulation:
             AssertionError: It did not come true in time.
         """
         __tracebackhide__ = True
-        deadline = self.now + within
-        while not condition():
-            if self.now >= deadline:
-                raise AssertionError(f"not within {within:g} virtual seconds: {what or condition}")
-            await asyncio.sleep(every)
+        await eventually(condition, within, what, every)
 
     def tolerate(self, message: str) -> None:
         """Let pass what the scenario cannot help: a warning, or what the event loop is told, of a library's.

@@ -232,7 +232,7 @@ def test_waiting_for_what_never_comes_says_what() -> None:
     async def scenario(world: Simulation) -> None:
         await world.eventually(lambda: False, within=50, what="peace")
 
-    with pytest.raises(AssertionError, match="not within 50 virtual seconds: peace"):
+    with pytest.raises(AssertionError, match="not within 50 s: peace"):
         simulate(scenario)
 
 

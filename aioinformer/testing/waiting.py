@@ -1,0 +1,32 @@
+"""Waiting for what comes true by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+async def eventually(
+    condition: Callable[[], object], within: float = 10.0, what: str = "", every: float = 0.01
+) -> None:
+    """Wait for a condition.
+
+    Args:
+        condition: Looked at again and again.
+        within: Seconds of the event loop's clock in which it has to come true.
+        what: What is waited for, for the error.
+        every: Seconds between two looks.
+
+    Raises:
+        AssertionError: It did not come true in time.
+    """
+    __tracebackhide__ = True
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    while not condition():
+        if loop.time() >= deadline:
+            raise AssertionError(f"not within {within:g} s: {what or condition}")
+        await asyncio.sleep(every)
