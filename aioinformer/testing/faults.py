@@ -227,7 +227,7 @@ class Faults:
         """Answer requests with an error.
 
         Args:
-            status: The HTTP status code.
+            status: The HTTP status code, of 400 and above.
             times: How many requests; None for all until the fault is removed.
             retry_after: Seconds for the Retry-After header and `details.retryAfterSeconds`.
             reason: The status's reason, if not the code's usual one.
@@ -237,7 +237,12 @@ class Faults:
             matching: Only requests for which this is true; `lambda request: request.is_continue` is for the
                 further pages of lists.
             in_stream: For watches: open the stream with status 200 and send the error as its first event.
+
+        Raises:
+            ValueError: The status is that of no error.
         """
+        if status < 400:
+            raise ValueError(f"{status} is the status of no error: fail takes 400 and above")
         error = _error(status, reason, message, retry_after)
         failure = Failure(verb, resource, matching, times, error=error, in_stream=in_stream)
         return self.add(failure, self._failures)

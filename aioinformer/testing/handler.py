@@ -39,7 +39,8 @@ class Handler:
     Args:
         cluster: What they are about.
         faults: What is to go wrong.
-        authorize: Called with each request and its bearer token; raises 401 or 403.
+        identify: Called with the bearer token of each request; says who asks.
+        authorize: Called with each request; raises 401 or 403.
         record: Called with each request as it comes.
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
@@ -54,7 +55,8 @@ class Handler:
         cluster: Cluster,
         faults: Faults,
         *,
-        authorize: Callable[[Request, str | None], None],
+        identify: Callable[[str | None], str],
+        authorize: Callable[[Request], None],
         record: Callable[[Request], None],
         changed: Callable[[], None],
         bookmark_interval: float,
@@ -62,6 +64,7 @@ class Handler:
     ) -> None:
         self._cluster = cluster
         self._faults = faults
+        self._identify = identify
         self._authorize = authorize
         self._record = record
         self._bookmark_interval = bookmark_interval
@@ -74,6 +77,7 @@ class Handler:
         """Answer one request."""
         query = http.query
         request = parse_request(http.method, http.path, {name: query[name] for name in query})
+        request.user = self._identify(_bearer_token(http))
         self._record(request)
         while (frozen := self._faults.thawed(request)) is not None:
             await frozen.wait()
@@ -83,7 +87,7 @@ class Handler:
             failure = self._faults.failure_for(request)
             if failure is not None and not (failure.in_stream and request.verb == "watch"):
                 raise failure.error
-            self._authorize(request, _bearer_token(http))
+            self._authorize(request)
             if failure is not None:
                 return await _error_stream(http, request, failure.error)
             response = await self._answer(http, request)

@@ -11,6 +11,9 @@ from aioinformer.testing.errors import bad_request
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ANONYMOUS = "system:anonymous"
+"""Who asks without a token that is known."""
+
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 """What can be asked of a resource."""
 
@@ -33,7 +36,8 @@ class Request:
         namespace: The namespace, if any.
         name: The object's name, if any.
         subresource: The subresource, if any.
-        user: Who asks.
+        user: Who asks: a name out of the server's `users`, `"embedded"` for another token that it takes, or
+            `"system:anonymous"`.
         status: The HTTP status of the answer; 0 while there is none, and for a connection that was cut first.
         time: When it came, in the seconds of `time.time`.
     """
@@ -48,7 +52,7 @@ class Request:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
-    user: str = "system:anonymous"
+    user: str = ANONYMOUS
     status: int = 0
     time: float = field(default_factory=time.time)
 

@@ -21,6 +21,7 @@ from aioinformer.testing.handler import Handler
 from aioinformer.testing.listener import Listener
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, apply_patch
+from aioinformer.testing.requests import ANONYMOUS, Request
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType
 
 _REQUESTS_KEPT = 10_000
@@ -81,6 +81,8 @@ class APIServer:
         faults: Trouble on command.
         requests: The latest 10,000 requests, oldest first.
         tokens: The bearer tokens that are taken, if a token was given.
+        users: The names of users by their bearer tokens, which are taken too: whom `matching` and `requests` know as
+            `request.user`. Those with another of the `tokens` are all `"embedded"`.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class APIServer:
     ) -> None:
         self.cluster = Cluster(history=history, watch_buffer=watch_buffer, seed=seed, clock=clock)
         self.tokens: set[str] = set() if token is None else {token}
+        self.users: dict[str, str] = {}
         self.requests: deque[Request] = deque(maxlen=_REQUESTS_KEPT)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._token = token
@@ -119,6 +122,7 @@ class APIServer:
         self._handler = Handler(
             self.cluster,
             self.faults,
+            identify=self._identify,
             authorize=self._authorize,
             record=self._record,
             changed=self._changed,
@@ -431,11 +435,14 @@ class APIServer:
         self.requests.append(request)
         self._counts[request.verb, request.resource] += 1
 
-    def _authorize(self, request: Request, token: str | None) -> None:
-        if self._token is not None:
-            if token is None or token not in self.tokens:
-                raise errors.unauthorized()
-            request.user = "embedded"
+    def _identify(self, token: str | None) -> str:
+        if token is None:
+            return ANONYMOUS
+        return self.users.get(token, "embedded" if token in self.tokens else ANONYMOUS)
+
+    def _authorize(self, request: Request) -> None:
+        if self._token is not None and request.user == ANONYMOUS:
+            raise errors.unauthorized()
         if any(rule.use(request) for rule in list(self._forbidden)):
             raise self._forbidding(request)
 

@@ -327,3 +327,21 @@ async def test_what_matching_raises_is_raised_in_the_test(break_it: Callable[[AP
     assert isinstance(caught.value.__cause__, AttributeError)
     await server.restart()  # it is stopped, and what was raised is not raised again
     await server.stop()
+
+
+def test_a_success_is_no_failure(server: APIServer) -> None:
+    with pytest.raises(ValueError, match="200 is the status of no error"):
+        server.faults.fail(200)
+
+
+async def test_one_of_several_clients_is_cut_off(api: APIClient, server: APIServer) -> None:
+    server.users.update({"token-a": "ada", "token-b": "bob"})
+    ada, bob = ({"Authorization": f"Bearer token-{name}"} for name in "ab")
+    fault = server.faults.fail(503, times=None, matching=lambda request: request.user == "ada")
+    assert [(await api.get(ALL, each)).status for each in (ada, bob, {})] == [503, 200, 200]
+    assert fault.hits == 1
+    assert [request.user for request in server.requests] == ["ada", "bob", "system:anonymous"]
+    server.faults.clear()
+    server.forbid(matching=lambda request: request.user == "bob")
+    assert (await api.get(ALL, ada)).status == 200
+    assert 'User "bob" cannot list resource' in (await api.get(ALL, bob)).body["message"]

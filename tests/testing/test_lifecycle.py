@@ -106,6 +106,9 @@ async def test_tokens(http: aiohttp.ClientSession) -> None:
         assert (await api.get(ALL, first)).status == 401
         assert (await api.get(ALL, second)).status == 200
         assert server.token == "first"
+        server.users["third"] = "ada"
+        assert (await api.get(ALL, {"Authorization": "Bearer third"})).status == 200
+        assert [request.user for request in server.requests][-2:] == ["embedded", "ada"]
 
 
 @pytest.mark.parametrize(
