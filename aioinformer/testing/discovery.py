@@ -9,6 +9,7 @@ from aiohttp import web
 
 from aioinformer.testing import errors
 from aioinformer.testing.openapi import document, index
+from aioinformer.testing.resources import verbs_of
 
 if TYPE_CHECKING:
     from aioinformer.testing.requests import Request
@@ -131,7 +132,7 @@ class Discovery:
                     "singularName": "",
                     "namespaced": resource.namespaced,
                     **_subresource_kind(resource, name),
-                    "verbs": list(_verbs_of(name)),
+                    "verbs": list(verbs_of(name)),
                 }
                 listed.append(described)
         return {
@@ -174,7 +175,7 @@ class Discovery:
                     "kind": described["kind"],
                 }
                 entry["subresources"].append(
-                    {"subresource": name, "responseKind": kind, "verbs": list(_verbs_of(name))}
+                    {"subresource": name, "responseKind": kind, "verbs": list(verbs_of(name))}
                 )
         return entry
 
@@ -203,12 +204,6 @@ def _subresource_kind(resource: ResourceType, name: str) -> dict[str, str]:
         case "binding":
             return {"kind": "Binding"}
     return {"kind": resource.kind}
-
-
-def _verbs_of(subresource: str) -> tuple[str, ...]:
-    if subresource in ("binding", "eviction"):
-        return ("create",)
-    return ("update",) if subresource == "finalize" else ("get", "patch", "update")
 
 
 def _group_version(parts: list[str]) -> tuple[str, str]:

@@ -172,6 +172,14 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
+def unknown_conversion(kind: str, api_version: str | None, wanted: str, group: str) -> StatusError:
+    """400 of an object of another kind; `group` is how Go names the API group that is wanted."""
+    return bad_request(
+        f'{kind} in version "{api_version}" cannot be handled as a {wanted}: converting '
+        f"({str(api_version).replace('/', '.')}.{kind}) to ({group}.{wanted}): unknown conversion"
+    )
+
+
 def not_found(resource: ResourceType, name: str) -> StatusError:
     """404 of an object."""
     return StatusError(

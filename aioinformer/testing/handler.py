@@ -14,6 +14,7 @@ from aioinformer.testing.discovery import Discovery
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.listing import ListOptions, Page, list_page, page_body, parse_resource_version
 from aioinformer.testing.requests import Request, parse_request
+from aioinformer.testing.resources import verbs_of
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.views import PlainView, negotiate
@@ -116,6 +117,8 @@ class Handler:
             raise errors.path_not_found()
         if request.subresource and request.subresource not in resource.subresources:
             raise errors.path_not_found()
+        if request.subresource and request.verb not in verbs_of(request.subresource):
+            raise errors.method_not_allowed()
         match request.verb:
             case "watch":
                 return await self._watch(http, request, resource)

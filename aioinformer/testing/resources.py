@@ -129,6 +129,13 @@ class ResourceType:
         return self.prefix if self.custom else b"{"
 
 
+def verbs_of(subresource: str) -> tuple[str, ...]:
+    """What can be done with a subresource."""
+    if subresource in ("binding", "eviction"):
+        return ("create",)
+    return ("update",) if subresource == "finalize" else ("get", "patch", "update")
+
+
 class Registry:
     """The resources that exist, in the order of their registration."""
 

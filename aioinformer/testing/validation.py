@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.testing.errors import bad_request, cause, invalid
+from aioinformer.testing.errors import bad_request, cause, invalid, unknown_conversion
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -77,11 +77,7 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
             causes = [_invalid_value("kind", kind, f"must be {resource.kind}")]
             raise invalid(str(kind), resource.group, name, causes)
     if kind and kind != resource.kind:
-        internal = resource.group.split(".")[0] or "core"
-        raise bad_request(
-            f'{kind} in version "{api_version}" cannot be handled as a {resource.kind}: converting '
-            f"({str(api_version).replace('/', '.')}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
-        )
+        raise unknown_conversion(kind, api_version, resource.kind, resource.group.split(".")[0] or "core")
     if api_version is not None and api_version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "

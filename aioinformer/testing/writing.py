@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing import errors, protobuf
-from aioinformer.testing.answers import read_body, show, success
+from aioinformer.testing.answers import as_json, read_body, show, success
+from aioinformer.testing.binding import bind
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection, warning
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.eviction import evict
-from aioinformer.testing.objects import Object, load, parse, parse_yaml
+from aioinformer.testing.objects import Object, load, metadata_of, parse, parse_yaml
 from aioinformer.testing.patches import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -96,12 +97,10 @@ class Writer:
         given: Object = body if isinstance(body, dict) else {}
         match request.subresource:
             case "binding":
-                node = (given.get("target") or {}).get("name", "")
-                stored = self._cluster.get(resource, request.namespace, request.name)
-                bound = _bound(resource, load(resource, stored), node)
-                if not _dry_run(request):
-                    self._cluster.commit(resource, stored, bound)
+                _check_named(given, request.name, "Binding", "core")
+                bind(self._cluster, request.namespace, request.name, given, dry_run=_dry_run(request))
             case "eviction":
+                _check_named(given, request.name, "Eviction", "policy")
                 options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
                 evict(self._cluster, request.namespace, request.name, options)
             case _:
@@ -239,12 +238,13 @@ def _object_of(body: bytes, resource: ResourceType, http: web.BaseRequest) -> Ob
     return obj
 
 
-def _bound(resource: ResourceType, pod: Object, node: str) -> Object:
-    spec = pod.get("spec") or {}
-    if spec.get("nodeName"):
-        why = f'pod {pod["metadata"]["name"]} is already assigned to node "{spec["nodeName"]}"'
-        raise errors.conflict(resource, pod["metadata"]["name"], why)
-    return {**pod, "spec": {**spec, "nodeName": node}}
+def _check_named(given: Object, name: str, kind: str, group: str) -> None:
+    """Refuse what is posted to an object, and is of another kind or for another object."""
+    other, api_version = given.get("kind") or kind, given.get("apiVersion")
+    if other != kind:
+        raise errors.unknown_conversion(other, api_version, kind, group)
+    if metadata_of(given).get("name") != name:
+        raise errors.bad_request(f"name in URL does not match name in {kind} object")
 
 
 def _dry_run(request: Request) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..api import APPLY, MERGE
+from ..api import APPLY, MERGE, Object
 from ..clusters import configmap, pod
 from ..recording import Recorder
 from .common import CONFIGMAPS, LEASES, PODS, version_of
@@ -46,6 +46,24 @@ async def bindings(server: Recorder) -> None:
     for query in ({"dryRun": "Some"}, {"dryRun": "All"}, {}):
         await server.ask("POST", f"{PODS}/a/binding", binding, query)
         await server.ask("GET", f"{PODS}/a")
+    for odd in ({}, binding | {"metadata": {"name": "b"}}, {"metadata": {"name": "a"}}):
+        await server.ask("POST", f"{PODS}/a/binding", odd)
+    await server.ask(
+        "POST", f"{PODS}/a/binding", {"metadata": {"name": "a"}, "target": {"kind": "X", "name": "n"}}
+    )
+    await server.ask("POST", f"{PODS}/a/binding", binding | {"kind": "Pod", "apiVersion": "v1"})
+    labelled = pod("b", labels={"a": "1", "b": "1"})
+    await server.ask("POST", PODS, labelled)
+    metadata = {"name": "b", "labels": {"b": "2"}, "annotations": {"c": "3"}}
+    await server.ask("POST", f"{PODS}/b/binding", binding | {"metadata": metadata})
+    await server.ask("GET", f"{PODS}/b")
+    evictions: list[Object] = [{}, {"metadata": {"name": "b"}}, {"kind": "Pod", "apiVersion": "v1"}]
+    for eviction in (*evictions, {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}):
+        await server.ask("POST", f"{PODS}/a/eviction", eviction, {"dryRun": "All"})
+    for path in (f"{PODS}/a/eviction", f"{PODS}/a/binding", "/api/v1/namespaces/NS/finalize"):
+        await server.ask("GET", path)
+        await server.ask("PATCH", path, {}, content_type=MERGE)
+        await server.ask("DELETE", path)
     await server.ask("POST", f"{PODS}/absent/binding", binding | {"metadata": {"name": "absent"}})
 
 

@@ -1,0 +1,54 @@
+"""Binding: a pod is given its node (kube-apiserver ``registry/core/pod/storage``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aioinformer.testing.builtin import PODS
+from aioinformer.testing.errors import StatusError
+from aioinformer.testing.objects import Object, load, metadata_of
+
+if TYPE_CHECKING:
+    from aioinformer.testing.cluster import Cluster
+
+
+def bind(cluster: Cluster, namespace: str, name: str, binding: Object, *, dry_run: bool) -> None:
+    """Give a pod its node, and the labels and annotations that come with it.
+
+    Raises:
+        StatusError: 404; 409 (it has one, or is going); 500 (the binding names no node).
+    """
+    target = binding.get("target") or {}
+    if target.get("kind") not in (None, "", "Node"):
+        why = f'Unsupported value: "{target["kind"]}": supported values: "Node", "<empty>"'
+        raise StatusError(500, "", f"target.kind: {why}")
+    if not (node := target.get("name")):
+        raise StatusError(500, "", "target.name: Required value")
+    stored = cluster.get(PODS, namespace, name)
+    pod = load(PODS, stored)
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    if stored.terminating:
+        raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if spec.get("nodeName"):
+        raise _conflict(name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+    if spec.get("schedulingGates"):
+        raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
+    given = metadata_of(binding)
+    for part in ("annotations", "labels"):
+        if given.get(part):
+            pod["metadata"][part] = {**(pod["metadata"].get(part) or {}), **given[part]}
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
+    others = [each for each in status.get("conditions") or () if each.get("type") != "PodScheduled"]
+    pod["status"] = {
+        **{field: value for field, value in status.items() if field != "nominatedNodeName"},
+        "conditions": [*others, {**scheduled, "lastTransitionTime": cluster.now()}],
+    }
+    pod["spec"] = {**spec, "nodeName": node}
+    if not dry_run:
+        cluster.commit(PODS, stored, pod)
+
+
+def _conflict(name: str, why: str) -> StatusError:
+    subject = f'pods/binding "{name}"'
+    details = {"name": name, "kind": "pods/binding"}
+    return StatusError(409, "Conflict", f"Operation cannot be fulfilled on {subject}: {why}", details=details)
