@@ -49,18 +49,26 @@ _WITH_GENERATION = frozenset(
         "CustomResourceDefinition",
         "DaemonSet",
         "Deployment",
+        "DeviceClass",
         "EndpointSlice",
+        "FlowSchema",
         "Ingress",
         "IngressClass",
         "Job",
+        "MutatingWebhookConfiguration",
         "NetworkPolicy",
         "Pod",
         "PodDisruptionBudget",
         "PodTemplate",
         "PriorityClass",
+        "PriorityLevelConfiguration",
         "ReplicaSet",
         "ReplicationController",
+        "ResourceSlice",
         "StatefulSet",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
     ]
 )
 
@@ -122,10 +130,28 @@ def _grouped(
     )
 
 
+def _review(group: str, plural: str, kind: str, *, namespaced: bool = False) -> ResourceType:
+    return ResourceType(
+        group=group,
+        version="v1",
+        plural=plural,
+        kind=kind,
+        namespaced=namespaced,
+        subresources=(),
+        custom=False,
+        stored=False,
+    )
+
+
 _STATUS = ("status",)
 _SCALED = ("status", "scale")
 _ALL = ("all",)
+_EXTENSIONS = ("api-extensions",)
 _RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
+_AUTHENTICATION = "authentication.k8s.io"
+_AUTHORIZATION = "authorization.k8s.io"
+_FLOWCONTROL = "flowcontrol.apiserver.k8s.io"
 
 NAMESPACES = _core(
     "namespaces",
@@ -149,7 +175,7 @@ DEFINITIONS = _grouped(
     "crds",
     namespaced=False,
     subresources=_STATUS,
-    categories=("api-extensions",),
+    categories=_EXTENSIONS,
     columns=(("Created At", ".metadata.creationTimestamp", "string", 0),),
 )
 
@@ -192,6 +218,48 @@ BUILTIN: tuple[ResourceType, ...] = (
         create_on_update=True,
     ),
     _grouped(
+        _ADMISSION,
+        "v1",
+        "mutatingwebhookconfigurations",
+        "MutatingWebhookConfiguration",
+        namespaced=False,
+        categories=_EXTENSIONS,
+    ),
+    _grouped(
+        _ADMISSION,
+        "v1",
+        "validatingadmissionpolicies",
+        "ValidatingAdmissionPolicy",
+        namespaced=False,
+        subresources=_STATUS,
+        categories=_EXTENSIONS,
+    ),
+    _grouped(
+        _ADMISSION,
+        "v1",
+        "validatingadmissionpolicybindings",
+        "ValidatingAdmissionPolicyBinding",
+        namespaced=False,
+        categories=_EXTENSIONS,
+    ),
+    _grouped(
+        _ADMISSION,
+        "v1",
+        "validatingwebhookconfigurations",
+        "ValidatingWebhookConfiguration",
+        namespaced=False,
+        categories=_EXTENSIONS,
+    ),
+    _grouped(
+        "apiregistration.k8s.io",
+        "v1",
+        "apiservices",
+        "APIService",
+        namespaced=False,
+        subresources=_STATUS,
+        categories=_EXTENSIONS,
+    ),
+    _grouped(
         "apps",
         "v1",
         "controllerrevisions",
@@ -209,6 +277,12 @@ BUILTIN: tuple[ResourceType, ...] = (
         categories=_ALL,
     ),
     _grouped("apps", "v1", "statefulsets", "StatefulSet", "sts", subresources=_SCALED, categories=_ALL),
+    _review(_AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview"),
+    _review(_AUTHENTICATION, "tokenreviews", "TokenReview"),
+    _review(_AUTHORIZATION, "localsubjectaccessreviews", "LocalSubjectAccessReview", namespaced=True),
+    _review(_AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    _review(_AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
+    _review(_AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview"),
     _grouped(
         "autoscaling",
         "v2",
@@ -228,12 +302,36 @@ BUILTIN: tuple[ResourceType, ...] = (
         categories=_ALL,
         fields=(FieldLabel("status.successful", "status.succeeded", "0"),),
     ),
+    _grouped(
+        "certificates.k8s.io",
+        "v1",
+        "certificatesigningrequests",
+        "CertificateSigningRequest",
+        "csr",
+        namespaced=False,
+        subresources=("approval", "status"),
+        fields=(FieldLabel("spec.signerName"),),
+    ),
     _grouped("coordination.k8s.io", "v1", "leases", "Lease", create_on_update=True),
     _grouped("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
     _grouped("events.k8s.io", "v1", "events", "Event", "ev", fields=_NEW_EVENT_FIELDS, create_on_update=True),
+    _grouped(_FLOWCONTROL, "v1", "flowschemas", "FlowSchema", namespaced=False, subresources=_STATUS),
+    _grouped(
+        _FLOWCONTROL,
+        "v1",
+        "prioritylevelconfigurations",
+        "PriorityLevelConfiguration",
+        namespaced=False,
+        subresources=_STATUS,
+    ),
     _grouped("networking.k8s.io", "v1", "ingressclasses", "IngressClass", namespaced=False),
     _grouped("networking.k8s.io", "v1", "ingresses", "Ingress", "ing", subresources=_STATUS),
     _grouped("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy", "netpol"),
+    _grouped("networking.k8s.io", "v1", "ipaddresses", "IPAddress", "ip", namespaced=False),
+    _grouped(
+        "networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", namespaced=False, subresources=_STATUS
+    ),
+    _grouped("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
     _grouped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", subresources=_STATUS),
     _grouped(
         _RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False, create_on_update=True
@@ -241,7 +339,22 @@ BUILTIN: tuple[ResourceType, ...] = (
     _grouped(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False, create_on_update=True),
     _grouped(_RBAC, "v1", "rolebindings", "RoleBinding", create_on_update=True),
     _grouped(_RBAC, "v1", "roles", "Role", create_on_update=True),
+    _grouped("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", namespaced=False),
+    _grouped("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", subresources=_STATUS),
+    _grouped("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
+    _grouped("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False),
     _grouped("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", "pc", namespaced=False),
+    _grouped("storage.k8s.io", "v1", "csidrivers", "CSIDriver", namespaced=False),
+    _grouped("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False),
+    _grouped("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity"),
     _grouped("storage.k8s.io", "v1", "storageclasses", "StorageClass", "sc", namespaced=False),
+    _grouped(
+        "storage.k8s.io",
+        "v1",
+        "volumeattachments",
+        "VolumeAttachment",
+        namespaced=False,
+        subresources=_STATUS,
+    ),
     DEFINITIONS,
 )

@@ -362,7 +362,7 @@ class Cluster:
 
     def _merge(self, resource: ResourceType, old: Object, new: Object, options: WriteOptions) -> Object:
         """What the object becomes: the part that may change from the new one, the rest from the old."""
-        if options.subresource == "status":
+        if options.subresource in ("status", "approval"):
             result = _with_status_of(resource, old, new)
         elif resource.has_status and not options.whole:
             result = {key: value for key, value in new.items() if key != "status"}
@@ -505,4 +505,4 @@ def _counted(resource: ResourceType, obj: Object) -> Object:
             return {**obj, "metadata": metadata.get("labels")}
         case "PodTemplate":
             return {"template": obj.get("template")}
-    return {"spec": obj.get("spec")}
+    return {"spec": obj.get("spec"), "webhooks": obj.get("webhooks")}

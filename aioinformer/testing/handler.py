@@ -15,6 +15,7 @@ from aioinformer.testing.errors import StatusError
 from aioinformer.testing.listing import ListOptions, Page, list_page, page_body, parse_resource_version
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.resources import verbs_of
+from aioinformer.testing.reviews import Reviews
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.views import PlainView, negotiate
@@ -42,6 +43,7 @@ class Handler:
         faults: What is to go wrong.
         identify: Called with the bearer token of each request; says who asks.
         authorize: Called with each request; raises 401 or 403.
+        allowed: Whether a request would be let through.
         record: Called with each request as it comes.
         changed: Called after each write.
         bookmark_interval: Seconds between the bookmarks of a watch.
@@ -58,6 +60,7 @@ class Handler:
         *,
         identify: Callable[[str | None], str],
         authorize: Callable[[Request], None],
+        allowed: Callable[[Request], bool],
         record: Callable[[Request], None],
         changed: Callable[[], None],
         bookmark_interval: float,
@@ -71,7 +74,7 @@ class Handler:
         self._bookmark_interval = bookmark_interval
         self._watch_list = watch_list
         self._discovery = Discovery(cluster.registry)
-        self._writer = Writer(cluster, changed)
+        self._writer = Writer(cluster, changed, Reviews(identify=identify, allowed=allowed))
         self.watches: dict[OpenWatch, None] = {}
 
     async def __call__(self, http: web.BaseRequest) -> web.StreamResponse:
@@ -117,7 +120,11 @@ class Handler:
             raise errors.path_not_found()
         if request.subresource and request.subresource not in resource.subresources:
             raise errors.path_not_found()
+        if request.name and not resource.stored:
+            raise errors.path_not_found()
         if request.subresource and request.verb not in verbs_of(request.subresource):
+            raise errors.method_not_allowed()
+        if not resource.stored and request.verb != "create":
             raise errors.method_not_allowed()
         match request.verb:
             case "watch":

@@ -1,6 +1,6 @@
-"""The little protobuf that `kubectl create namespace`, `configmap`, `secret` and `serviceaccount` write.
+"""The little protobuf that `kubectl auth` and `kubectl create namespace`, `configmap`, `secret`, `serviceaccount` send.
 
-kubectl writes what it makes itself, rather than reads from files, in the API's protobuf form. These four kinds
+kubectl writes what it makes itself, rather than reads from files, in the API's protobuf form. These kinds
 are read here; for others the answer is 415, and a file (`kubectl apply -f`) or JSON works.
 """
 
@@ -42,7 +42,31 @@ _METADATA: _Schema = {
     13: ("ownerReferences", [_OWNER]),
     14: ("finalizers", ["string"]),
 }
+_ACCESS: _Schema = {
+    1: (
+        "resourceAttributes",
+        {
+            1: ("namespace", "string"),
+            2: ("verb", "string"),
+            3: ("group", "string"),
+            4: ("version", "string"),
+            5: ("resource", "string"),
+            6: ("subresource", "string"),
+            7: ("name", "string"),
+        },
+    ),
+    2: ("nonResourceAttributes", {1: ("path", "string"), 2: ("verb", "string")}),
+}
 _KINDS: dict[tuple[str, str], _Schema] = {
+    ("authentication.k8s.io/v1", "SelfSubjectReview"): {1: ("metadata", _METADATA)},
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {
+        1: ("metadata", _METADATA),
+        2: ("spec", _ACCESS),
+    },
+    ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): {
+        1: ("metadata", _METADATA),
+        2: ("spec", {1: ("namespace", "string")}),
+    },
     ("v1", "ConfigMap"): {
         1: ("metadata", _METADATA),
         2: ("data", ("string",)),

@@ -71,6 +71,7 @@ class ResourceType:
         create_on_update: Whether PUT creates what is not there.
         unconditional_update: Whether PUT works without a resourceVersion; a custom resource's does not.
         scale_paths: Where the scale subresource finds what it shows.
+        stored: Whether its objects are kept; those of reviews are answered, and can only be created.
         columns: Printer columns beyond the name for `kubectl get`: (title, JSON path, type, priority).
     """
 
@@ -89,6 +90,7 @@ class ResourceType:
     create_on_update: bool = False
     unconditional_update: bool = False
     scale_paths: ScalePaths = field(default=ScalePaths())
+    stored: bool = True
     columns: tuple[tuple[str, str, str, int], ...] = field(default=(), compare=False)
 
     @cached_property
@@ -104,6 +106,8 @@ class ResourceType:
     @cached_property
     def verbs(self) -> tuple[str, ...]:
         """What can be done with it, in the order of the real server."""
+        if not self.stored:
+            return ("create",)
         if self.custom:
             return ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
         some = () if (self.group, self.plural) == ("", "namespaces") else ("deletecollection",)

@@ -124,6 +124,7 @@ class APIServer:
             self.faults,
             identify=self._identify,
             authorize=self._authorize,
+            allowed=self._allowed,
             record=self._record,
             changed=self._changed,
             bookmark_interval=bookmark_interval,
@@ -445,6 +446,9 @@ class APIServer:
             raise errors.unauthorized()
         if any(rule.use(request) for rule in list(self._forbidden)):
             raise self._forbidding(request)
+
+    def _allowed(self, request: Request) -> bool:
+        return not any(rule.meets(request) for rule in self._forbidden)
 
     def _forbidding(self, request: Request) -> errors.StatusError:
         resource = self.cluster.registry.find(request.group, request.version, request.resource)

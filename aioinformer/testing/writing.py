@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.reviews import Reviews
     from aioinformer.testing.selection import Selection
     from aioinformer.testing.storage import StoredObject
 
@@ -41,15 +42,22 @@ _AT_ONCE = 100
 
 _RETURNS_DELETED = frozenset(
     [
+        "CSIDriver",
+        "CSINode",
+        "DeviceClass",
         "Namespace",
         "PersistentVolume",
         "PersistentVolumeClaim",
         "Pod",
         "PodTemplate",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
         "ResourceQuota",
+        "ResourceSlice",
         "Service",
         "ServiceAccount",
         "StorageClass",
+        "VolumeAttachment",
     ]
 )
 
@@ -70,17 +78,21 @@ class Writer:
     Args:
         cluster: What they change.
         changed: Called after each change.
+        reviews: Answers what is created and not kept.
     """
 
-    def __init__(self, cluster: Cluster, changed: Callable[[], None]) -> None:
+    def __init__(self, cluster: Cluster, changed: Callable[[], None], reviews: Reviews) -> None:
         self._cluster = cluster
         self._changed = changed
+        self._reviews = reviews
 
     async def create(
         self, http: web.BaseRequest, request: Request, resource: ResourceType
     ) -> web.StreamResponse:
         """POST to a collection."""
         obj = _object_of(await read_body(http), resource, http)
+        if not resource.stored:
+            return as_json(self._reviews.answer(request, resource, obj), 201)
         stored = self._cluster.create(resource, request.namespace, obj, _options(http, request))
         self._changed()
         return show(http, request, resource, stored, 201)

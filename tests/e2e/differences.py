@@ -39,6 +39,7 @@ PRUNING = "the schemas of CustomResourceDefinitions are not applied: nothing is 
 ADMISSION = "admission plugins of the real server add to pods: tolerations for nodes that are not ready"
 TWICE = "the real server checks an updated object several times, and says so each time"
 VERSIONS = "the real server shows what it has made of the versions"
+REVIEWS = "a review that asks for nothing is refused with other words"
 KINDS = "a kind that does not fit is refused with other words"
 
 KNOWN: tuple[Known, ...] = (
@@ -51,6 +52,7 @@ KNOWN: tuple[Known, ...] = (
     Known(r"^GET \S+ \(text/html\)", WORDS, MEDIA_TYPES),
     Known(r"^GET \S+ \(application/json;as=[^)]*(Nonsense|v=v2|g=example.com)[^)]*\)", WORDS, MEDIA_TYPES),
     Known(r"^GET \S+ \(application/vnd.kubernetes.protobuf", ANYTHING, MEDIA_TYPES),
+    Known(r"^POST \S+/selfsubjectaccessreviews ", WORDS, REVIEWS),
     Known(r'"apiVersion": "v2"', WORDS, KINDS),
     Known(r'/relics \{"metadata": \{"name": "b"\}\}', WORDS, KINDS),
     Known(r'^PATCH \S+/configmaps/a \{"metadata": null\}', WORDS, KINDS),

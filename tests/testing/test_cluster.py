@@ -344,6 +344,16 @@ def test_the_generation_counts_what_the_kind_says(
     assert load(resource, changed)["metadata"]["generation"] == (2 if counts else 1)
 
 
+def test_an_approval_is_written_as_a_status_is(cluster: Cluster) -> None:
+    requests = KINDS["CertificateSigningRequest"]
+    obj = create(cluster, requests, {"metadata": {"name": "a"}, "spec": {"signerName": "example.com/s"}})
+    approved = {**obj, "spec": {}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}
+    stored, _ = cluster.update(requests, "", "a", approved, WriteOptions(subresource="approval"))
+    result = load(requests, stored)
+    assert result["status"] == approved["status"]
+    assert result["spec"] == {"signerName": "example.com/s"}
+
+
 def test_everything_can_be_written_at_once(cluster: Cluster) -> None:
     whole = WriteOptions(whole=True)
     pod = create(cluster, PODS, {"metadata": {"name": "a"}, "status": {"phase": "Running"}}, whole)

@@ -162,6 +162,16 @@ async def test_a_node_is_drained(kubectl: Kubectl) -> None:
     assert kubectl.server.snapshot("v1", "pods") == {}
 
 
+async def test_who_may_do_what(kubectl: Kubectl) -> None:
+    assert (await kubectl("auth", "can-i", "list", "pods")).strip() == "yes"
+    assert (await kubectl("auth", "can-i", "get", "/version")).strip() == "yes"
+    kubectl.server.forbid("list", "pods")
+    with pytest.raises(KubectlError, match=r"can-i list pods: $"):  # it says no, on its output
+        await kubectl("auth", "can-i", "list", "pods")
+    assert "embedded" in await kubectl("auth", "whoami")
+    assert "*.*" in await kubectl("auth", "can-i", "--list")
+
+
 async def test_a_refused_token(kubectl: Kubectl) -> None:
     kubectl.server.tokens.clear()
     with pytest.raises(KubectlError, match=r"Unauthorized|must be logged in"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..recording import Scenario
 from .custom import columns, custom_resources, definitions, pruning, refused_definitions, versions
 from .deleting import delete_options, deletions, namespaces, orphans
-from .discovering import discovery
+from .discovering import discovery, kinds, reviews
 from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .reading import pages, selectors, views, watched_views
@@ -52,4 +52,6 @@ SCENARIOS: tuple[Scenario, ...] = (
     pruning,
     schemas,
     discovery,
+    kinds,
+    reviews,
 )
