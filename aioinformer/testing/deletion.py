@@ -8,10 +8,9 @@ from aioinformer.testing import errors
 from aioinformer.testing.builtin import DEFINITIONS, NAMESPACES, PODS
 from aioinformer.testing.naming import with_condition
 from aioinformer.testing.objects import Object, load, store, timestamp
-from aioinformer.testing.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from aioinformer.testing.cluster import Cluster, DeleteOptions
     from aioinformer.testing.resources import ResourceType
@@ -81,12 +80,10 @@ def delete(
 
 
 def delete_collection(
-    cluster: Cluster, resource: ResourceType, selection: Selection, options: DeleteOptions
+    cluster: Cluster, resource: ResourceType, objects: Iterable[StoredObject], options: DeleteOptions
 ) -> Iterator[StoredObject]:
-    """Delete what is selected, one object at each step, so that the caller may pause between them."""
-    for stored in cluster.collection(resource).at(cluster.resource_version, selection.namespace):
-        if not selection.matches(stored):
-            continue
+    """Delete what is still there of some objects, one at each step, so that the caller may pause between them."""
+    for stored in objects:
         if cluster.find(resource, stored.namespace, stored.name) is not None:
             delete(cluster, resource, stored.namespace, stored.name, options)
             yield stored

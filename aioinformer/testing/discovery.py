@@ -32,6 +32,9 @@ _VERSION = {
 }
 
 _HEALTH = frozenset(["/healthz", "/livez", "/readyz"])
+PUBLIC = _HEALTH | {"/version"}
+"""What is told to who shows no token."""
+
 _AGGREGATED = "APIGroupDiscoveryList"
 
 
@@ -60,6 +63,8 @@ class Discovery:
         path = request.path.rstrip("/")
         if path in _HEALTH:
             return web.Response(text="ok")
+        if not path:
+            return _json({"paths": sorted([*PUBLIC, "/api", "/apis", "/openapi/v2", "/openapi/v3"])})
         if path == "/version":
             return _json(_VERSION)
         if path in ("/api", "/apis"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -42,7 +43,7 @@ class Handler:
         cluster: What they are about.
         faults: What is to go wrong.
         identify: Called with the bearer token of each request; says who asks.
-        authorize: Called with each request; raises 401 or 403.
+        authorize: Called with each request and its bearer token; raises 401 or 403.
         allowed: Whether a request would be let through.
         record: Called with each request as it comes.
         changed: Called after each write.
@@ -59,7 +60,7 @@ class Handler:
         faults: Faults,
         *,
         identify: Callable[[str | None], str],
-        authorize: Callable[[Request], None],
+        authorize: Callable[[Request, str | None], None],
         allowed: Callable[[Request], bool],
         record: Callable[[Request], None],
         changed: Callable[[], None],
@@ -81,7 +82,8 @@ class Handler:
         """Answer one request."""
         query = http.query
         request = parse_request(http.method, http.path, {name: query[name] for name in query})
-        request.user = self._identify(_bearer_token(http))
+        token = _bearer_token(http)
+        request.user = self._identify(token)
         self._record(request)
         while (frozen := self._faults.thawed(request)) is not None:
             await frozen.wait()
@@ -91,7 +93,7 @@ class Handler:
             failure = self._faults.failure_for(request)
             if failure is not None and not (failure.in_stream and request.verb == "watch"):
                 raise failure.error
-            self._authorize(request)
+            self._authorize(request, token)
             if failure is not None:
                 return await _error_stream(http, request, failure.error)
             response = await self._answer(http, request)
@@ -153,9 +155,12 @@ class Handler:
             case "delete" if not request.subresource:
                 return await writer.delete(http, request, resource)
             case "deletecollection" if "deletecollection" in resource.verbs:
-                selection = _selection(request, resource)
-                deleted = await writer.delete_collection(http, request, resource, selection)
-                page = Page(deleted, self._cluster.resource_version)
+                options = _list_options(request, resource)
+                collection = self._cluster.collection(resource)
+                page = list_page(collection, options, self._cluster.resource_version)
+                deleted = await writer.delete_collection(http, request, resource, page.items)
+                version = self._cluster.resource_version
+                page = replace(page, items=deleted, resource_version=version)
                 return await _send_page(http, request, resource, page)
         raise errors.method_not_allowed()
 
@@ -170,15 +175,7 @@ class Handler:
         self, http: web.BaseRequest, request: Request, resource: ResourceType
     ) -> web.StreamResponse:
         view = negotiate(http.headers.get("Accept", ""), resource, request.query.get("includeObject", ""))
-        options = ListOptions(
-            selection=_selection(request, resource),
-            resource_version=request.query.get("resourceVersion", ""),
-            resource_version_match=request.query.get("resourceVersionMatch", ""),
-            limit=max(request.number("limit") or 0, 0),
-            continue_token=request.query.get("continue", ""),
-            send_initial_events=request.flag("sendInitialEvents"),
-        )
-        request.number("timeoutSeconds")
+        options = _list_options(request, resource)
         collection, current = self._cluster.collection(resource), self._cluster.resource_version
         version = self._faults.replica_version(request, current, collection.log.floor)
         page = list_page(collection, options, version)
@@ -255,6 +252,18 @@ def _selection(request: Request, resource: ResourceType) -> Selection:
             raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
         fields = fields or FieldSelector.name(request.name)
     return Selection(request.namespace, labels, fields)
+
+
+def _list_options(request: Request, resource: ResourceType) -> ListOptions:
+    request.number("timeoutSeconds")
+    return ListOptions(
+        selection=_selection(request, resource),
+        resource_version=request.query.get("resourceVersion", ""),
+        resource_version_match=request.query.get("resourceVersionMatch", ""),
+        limit=max(request.number("limit") or 0, 0),
+        continue_token=request.query.get("continue", ""),
+        send_initial_events=request.flag("sendInitialEvents"),
+    )
 
 
 async def _send_page(

@@ -118,7 +118,7 @@ def parse_request(method: str, path: str, query: Mapping[str, str]) -> Request:
 def _verb(request: Request, watching: bool) -> str:
     named = bool(request.name)
     match request.method:
-        case "GET" | "HEAD":
+        case "GET":
             if watching or (not named and request.flag("watch")):
                 return "watch"
             return "get" if named else "list"

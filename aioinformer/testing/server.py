@@ -16,6 +16,7 @@ from aioinformer.testing.controlplane import CONTROLLERS
 from aioinformer.testing.controlplane import control_plane as controllers_of
 from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import delete, delete_collection
+from aioinformer.testing.discovery import PUBLIC
 from aioinformer.testing.faults import Fault, Faults
 from aioinformer.testing.handler import Handler
 from aioinformer.testing.listener import Listener
@@ -27,11 +28,12 @@ from aioinformer.testing.selectors import FieldSelector, parse_labels
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.storage import StoredObject
 
 _REQUESTS_KEPT = 10_000
 _STEPS_AT_ONCE = 50
@@ -258,9 +260,8 @@ class APIServer:
     ) -> _Objects:
         """The objects, of one namespace or of all, in the order of their keys."""
         resource = self.resource(api_version, plural)
-        selection = _selection(resource, namespace, label_selector, field_selector)
-        found = self.cluster.collection(resource).at(self.resource_version, selection.namespace)
-        return [load(resource, stored) for stored in found if selection.matches(stored)]
+        found = self._selected(resource, namespace, label_selector, field_selector)
+        return [load(resource, stored) for stored in found]
 
     def update(self, api_version: str, plural: str, obj: Object, namespace: str | None = None) -> Object:
         """Replace an object: all of it, its status included.
@@ -348,8 +349,8 @@ class APIServer:
     ) -> int:
         """Delete the objects of one namespace or of all; says how many there were."""
         resource = self.resource(api_version, plural)
-        selection = _selection(resource, namespace, label_selector, field_selector)
-        count = sum(1 for _ in delete_collection(self.cluster, resource, selection, DeleteOptions()))
+        found = list(self._selected(resource, namespace, label_selector, field_selector))
+        count = sum(1 for _ in delete_collection(self.cluster, resource, found, DeleteOptions()))
         self._settle()
         return count
 
@@ -364,9 +365,8 @@ class APIServer:
     ) -> dict[str, str]:
         """The resourceVersion of each object by its key, for comparing a cache with the server."""
         resource = self.resource(api_version, plural)
-        selection = _selection(resource, namespace, label_selector, field_selector)
-        found = self.cluster.collection(resource).at(self.resource_version, selection.namespace)
-        return {stored.key: str(stored.resource_version) for stored in found if selection.matches(stored)}
+        found = self._selected(resource, namespace, label_selector, field_selector)
+        return {stored.key: str(stored.resource_version) for stored in found}
 
     # The server
 
@@ -432,6 +432,17 @@ class APIServer:
         given = ((obj or {}).get("metadata") or {}).get("namespace")
         return namespace or given or "default"
 
+    def _selected(
+        self, resource: ResourceType, namespace: str | None, label_selector: str, field_selector: str
+    ) -> Iterator[StoredObject]:
+        selection = Selection(
+            namespace if namespace and resource.namespaced else "",
+            parse_labels(label_selector),
+            FieldSelector.parse(field_selector, resource),
+        )
+        found = self.cluster.collection(resource).at(self.resource_version, selection.namespace)
+        return (stored for stored in found if selection.matches(stored))
+
     def _record(self, request: Request) -> None:
         self.requests.append(request)
         self._counts[request.verb, request.resource] += 1
@@ -441,8 +452,9 @@ class APIServer:
             return ANONYMOUS
         return self.users.get(token, "embedded" if token in self.tokens else ANONYMOUS)
 
-    def _authorize(self, request: Request) -> None:
-        if self._token is not None and request.user == ANONYMOUS:
+    def _authorize(self, request: Request, token: str | None) -> None:
+        public = token is None and request.path.rstrip("/") in PUBLIC
+        if self._token is not None and request.user == ANONYMOUS and not public:
             raise errors.unauthorized()
         if any(rule.use(request) for rule in list(self._forbidden)):
             raise self._forbidding(request)
@@ -490,13 +502,3 @@ class APIServer:
             if not any(controller.busy for controller in self._controllers):
                 await self._work.wait()
                 self._work.clear()
-
-
-def _selection(
-    resource: ResourceType, namespace: str | None, label_selector: str, field_selector: str
-) -> Selection:
-    return Selection(
-        namespace if namespace and resource.namespaced else "",
-        parse_labels(label_selector),
-        FieldSelector.parse(field_selector, resource),
-    )

@@ -26,7 +26,7 @@ from aioinformer.testing.patches import (
 from aioinformer.testing.scale import applied_scale, rescaled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from aiohttp import web
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.requests import Request
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.reviews import Reviews
-    from aioinformer.testing.selection import Selection
     from aioinformer.testing.storage import StoredObject
 
 _AT_ONCE = 100
@@ -214,12 +213,16 @@ class Writer:
         )
 
     async def delete_collection(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType, selection: Selection
+        self,
+        http: web.BaseRequest,
+        request: Request,
+        resource: ResourceType,
+        objects: Iterable[StoredObject],
     ) -> list[StoredObject]:
-        """DELETE of a collection; what was deleted."""
+        """DELETE of a collection, or of a page of it; what was deleted."""
         options = await _options_of_delete(http, request)
         deleted: list[StoredObject] = []
-        for stored in delete_collection(self._cluster, resource, selection, options):
+        for stored in delete_collection(self._cluster, resource, objects, options):
             deleted.append(stored)
             if len(deleted) % _AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -284,6 +287,10 @@ def _options(http: web.BaseRequest, request: Request, *, applying: bool = False)
     if len(manager.encode()) > _LONGEST_MANAGER:
         why = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
         causes.append(errors.cause("FieldValueTooLong", why, "fieldManager"))
+    validation = request.query.get("fieldValidation", "")
+    if validation not in ("", "Ignore", "Strict", "Warn"):
+        why = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
+        causes.append(errors.cause("FieldValueNotSupported", why, "fieldValidation"))
     if causes:
         raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
     agent = http.headers.get("User-Agent", "").partition("/")[0].strip()

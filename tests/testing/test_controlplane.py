@@ -15,8 +15,6 @@ from aioinformer.testing.controlplane import CONTROLLERS, control_plane
 from aioinformer.testing.definitions import Definitions
 from aioinformer.testing.deletion import Deletion, delete, delete_collection
 from aioinformer.testing.objects import Object, load
-from aioinformer.testing.selection import Selection
-from aioinformer.testing.selectors import parse_labels
 
 KINDS = {resource.kind: resource for resource in BUILTIN}
 CONFIGMAPS, DEPLOYMENTS, REPLICASETS = KINDS["ConfigMap"], KINDS["Deployment"], KINDS["ReplicaSet"]
@@ -429,13 +427,14 @@ def test_a_definition_takes_its_objects_along(world: World) -> None:
     assert world.cluster.registry.find("example.com", "v1", "caves") is None
 
 
-def test_a_collection_is_deleted_by_selector(world: World) -> None:
-    for name, app in (("a", "x"), ("b", "y"), ("c", "x")):
-        world.create(CONFIGMAPS, name, metadata={"labels": {"app": app}})
-    selection = Selection("default", parse_labels("app=x"))
-    deleted = delete_collection(world.cluster, CONFIGMAPS, selection, DeleteOptions())
-    assert [stored.name for stored in deleted] == ["a", "c"]
-    assert list(world.cluster.collection(CONFIGMAPS).objects) == ["default/b"]
+def test_what_is_still_there_of_a_collection_is_deleted(world: World) -> None:
+    for name in "abc":
+        world.create(CONFIGMAPS, name)
+    found = list(world.cluster.collection(CONFIGMAPS).objects.values())
+    deleting = delete_collection(world.cluster, CONFIGMAPS, found, DeleteOptions())
+    assert next(deleting).name == "a"
+    world.delete(CONFIGMAPS, "b")
+    assert [stored.name for stored in deleting] == ["c"]
 
 
 def test_the_work_is_done_in_small_steps(world: World) -> None:

@@ -72,3 +72,17 @@ def test_a_namespace_keeps_the_label_with_its_name() -> None:
     for labels in (None, {"kubernetes.io/metadata.name": "b"}):
         changed = server.patch("v1", "namespaces", "a", {"metadata": {"labels": labels}})
         assert changed["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
+
+
+async def test_a_collection_is_deleted_page_by_page(api: APIClient, server: APIServer) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    for name in "abc":
+        server.create("v1", "configmaps", {"metadata": {"name": name}})
+    page = (await api.ask("DELETE", path, query={"limit": "2"})).body
+    assert [item["metadata"]["name"] for item in page["items"]] == ["a", "b"]
+    assert page["metadata"]["remainingItemCount"] == 1
+    assert list(server.snapshot("v1", "configmaps")) == ["default/c"]
+    token = page["metadata"]["continue"]
+    page = (await api.ask("DELETE", path, query={"limit": "2", "continue": token})).body
+    assert [item["metadata"]["name"] for item in page["items"]] == ["c"]
+    assert "continue" not in page["metadata"]

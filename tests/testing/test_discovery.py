@@ -27,6 +27,10 @@ async def test_health(api: APIClient, path: str) -> None:
     assert (await api.get(path)).raw == b"ok"
 
 
+async def test_the_root_names_paths(api: APIClient) -> None:
+    assert {"/api", "/apis", "/version"} <= {*(await api.get("/")).body["paths"]}
+
+
 async def test_version(api: APIClient) -> None:
     assert (await api.get("/version")).body["gitVersion"] == "v1.36.3"
 

@@ -98,6 +98,9 @@ async def test_tokens(http: aiohttp.ClientSession) -> None:
         refused = await api.get(ALL)
         assert (refused.status, refused.body["message"]) == (401, "Unauthorized")
         assert "details" not in refused.body
+        for path in ("/healthz", "/livez", "/readyz", "/version"):
+            assert (await api.get(path)).status == 200
+            assert (await api.get(path, second)).status == 401
         assert (await api.get(ALL, first)).status == 200
         assert (await api.get(ALL, second)).status == 401
         assert (await api.get(ALL, {"Authorization": "Basic first"})).status == 401

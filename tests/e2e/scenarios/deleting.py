@@ -47,6 +47,13 @@ async def deletions(server: Recorder) -> None:
     await server.ask("DELETE", CONFIGMAPS, query={"labelSelector": "app in (a"})
     await server.ask("DELETE", CONFIGMAPS, query={"labelSelector": "app=a"})
     await server.ask("DELETE", CONFIGMAPS, query={"dryRun": "All"})
+    for name in ("d", "e", "f"):
+        await server.ask("POST", CONFIGMAPS, configmap(name, labels={"app": "paged"}))
+    paged = {"labelSelector": "app=paged", "limit": "1"}
+    page = await server.ask("DELETE", CONFIGMAPS, query=paged)
+    token = page.body["metadata"]["continue"]
+    await server.ask("GET", CONFIGMAPS)
+    await server.ask("DELETE", CONFIGMAPS, query=paged | {"continue": token})
     await server.ask("DELETE", CONFIGMAPS)
     await server.ask("GET", CONFIGMAPS)
     await server.watch(CONFIGMAPS, {"resourceVersion": version_of(created)})

@@ -119,6 +119,12 @@ async def bad_requests(server: Recorder) -> None:
     await server.ask(*post, configmap("a"), {"dryRun": "Some"})
     await server.ask(*post, configmap("a"), {"dryRun": "All"})
     await server.ask("GET", CONFIGMAPS, accept="text/html")
+    validation = {"fieldValidation": "Odd"}
+    await server.ask(*post, configmap("odd"), validation)
+    await server.ask("PUT", f"{CONFIGMAPS}/odd", configmap("odd"), validation)
+    await server.ask("PATCH", f"{CONFIGMAPS}/odd", {}, validation, content_type=MERGE)
+    for path in (CONFIGMAPS, f"{CONFIGMAPS}/odd"):
+        await server.ask("HEAD", path)
 
 
 async def names(server: Recorder) -> None:
