@@ -11,7 +11,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from aioinformer.testing import APIServer, Fault, MatchingError, Request, ResourceType, UnknownNameError
+from aioinformer.testing import (
+    APIServer,
+    Fault,
+    MatchingError,
+    Request,
+    ResourceType,
+    UnknownNameError,
+)
 
 from .client import APIClient, Lines
 from .test_watching import ALL, CONFIGMAPS, WATCH_LIST, create, now
