@@ -15,7 +15,7 @@ from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection, warning
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.eviction import evict
-from aioinformer.testing.objects import Object, load, metadata_of, parse, parse_yaml
+from aioinformer.testing.objects import Object, metadata_of, parse, parse_yaml
 from aioinformer.testing.patches import (
     APPLY_PATCH,
     JSON_PATCH,
