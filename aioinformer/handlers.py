@@ -128,8 +128,8 @@ def require_handler(handler: object) -> None:
     """Find out at registration, not at the first event, that something is no handler.
 
     Raises:
-        ConfigError: It lacks a method, has one that takes other arguments or is a generator, is a ResourceEventHandler
-            that overrides nothing, or is a class.
+        ConfigError: It lacks a method, has one that takes other arguments or is a generator, overrides none but has an
+            ``on_`` of another name, or is a class.
     """
     if isinstance(handler, type):
         raise ConfigError(f"{handler.__qualname__} is a class; register an instance of it")
@@ -140,12 +140,13 @@ def require_handler(handler: object) -> None:
             f"{handler!r} is no event handler: it has no {', '.join(missing)}; use "
             "ResourceEventHandlerFuncs(on_add=...), or subclass ResourceEventHandler"
         )
-    if type(handler) is not ResourceEventHandler and all(
+    others = [name for name in dir(handler) if name.startswith("on_") and name not in ARGUMENTS]
+    if others and all(
         getattr(method, "__func__", None) is getattr(ResourceEventHandler, name)
         for name, method in methods.items()
     ):
         raise ConfigError(
-            f"{handler_name(handler)} does nothing: it overrides none of {', '.join(ARGUMENTS)}"
+            f"{handler_name(handler)} has {', '.join(others)}, and overrides none of {', '.join(ARGUMENTS)}"
         )
     for name, method in methods.items():
         require_callback(name, method)
