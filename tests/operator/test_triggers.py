@@ -226,6 +226,19 @@ async def by_label_later(obj: KubeObject) -> list[Request[Any]]:
     return by_label(obj)
 
 
+class Endless:
+    """A map function that waits until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+
+    async def __call__(self, obj: KubeObject) -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            self.ended.append(obj.name)
+
+
 class TestWatch:
     @staticmethod
     @simulated
@@ -304,44 +317,30 @@ class TestWatch:
     @staticmethod
     @simulated
     async def test_an_async_map_function_ends_with_the_manager(world: Simulation) -> None:
-        ended: list[str] = []
-
-        async def map_func(obj: KubeObject) -> None:
-            try:
-                await asyncio.sleep(3600)
-            finally:
-                ended.append(obj.name)
-
+        mapped = Endless()
         manager = Manager(world.client)
         maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
-        controller = manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, map_func)]))
+        controller = manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, mapped)]))
         create(world, "a", "secrets")
         async with manager:
             await asyncio.sleep(5)
-        assert ended == ["a"]
+        assert mapped.ended == ["a"]
         assert trigger(controller, 1).failed == 0
 
     @staticmethod
     @simulated
     async def test_so_does_one_on_an_informer_of_ones_own(world: Simulation) -> None:
-        ended: list[str] = []
-
-        async def map_func(obj: KubeObject) -> None:
-            try:
-                await asyncio.sleep(3600)
-            finally:
-                ended.append(obj.name)
-
+        mapped = Endless()
         create(world, "a", "secrets")
         manager = Manager(world.client)
         async with SharedInformerFactory(world.client) as factory:
-            watch = Watch(factory.for_resource("v1", "secrets"), map_func)
+            watch = Watch(factory.for_resource("v1", "secrets"), mapped)
             manager.add(
                 Controller("tests", Reconciler(), manager.for_resource("v1", "configmaps"), watches=[watch])
             )
             async with manager:
                 await asyncio.sleep(5)
-            assert ended == ["a"]
+            assert mapped.ended == ["a"]
 
     @staticmethod
     @simulated
