@@ -41,7 +41,7 @@ class Addresses:
         """The path of an object, or of a subresource of it. The key is one that ``key_of`` gave."""
         namespace, name = split_meta_namespace_key(key)
         path = f"{self.within(namespace)}/{quote(name, safe='')}"
-        return f"{path}/{subresource}" if subresource else path
+        return f"{path}/{quote(subresource, safe='')}" if subresource else path
 
     def for_new(self, obj: Any) -> tuple[str, str]:
         """``(path, key)`` of the collection that an object is to be created in; the key is for messages.

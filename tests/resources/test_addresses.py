@@ -19,6 +19,7 @@ def test_paths() -> None:
     assert PODS.of("default/a") == "/api/v1/namespaces/default/pods/a"
     assert CAVES.of("default/a", "status") == "/apis/example.com/v1/namespaces/default/caves/a/status"
     assert NODES.of("system:node") == "/api/v1/nodes/system%3Anode"
+    assert PODS.of("default/a", "../b") == "/api/v1/namespaces/default/pods/a/..%2Fb"
     assert PODS.within("") == "/api/v1/pods"
 
 
