@@ -422,5 +422,5 @@ def _cut(text: str, longest: int) -> str:
 
 def _require_name(name: str, value: object) -> None:
     require_text(name, value)
-    if not 0 < len(str(value).encode(errors="replace")) <= LONGEST_NAME:
-        raise ConfigError(f"{name} must have 1 to {LONGEST_NAME} bytes, not {value!r:.200}")
+    if not value or _cut(str(value), LONGEST_NAME) != value:
+        raise ConfigError(f"{name} must have 1 to {LONGEST_NAME} bytes of text, not {value!r:.200}")

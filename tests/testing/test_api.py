@@ -182,6 +182,7 @@ async def test_a_custom_resource_is_scaled_where_its_definition_says(api: APICli
                     "name": "v1",
                     "served": True,
                     "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
                     "subresources": {"status": {}, "scale": paths},
                 }
             ],

@@ -209,7 +209,7 @@ async def test_a_kubeconfig(tmp_path: Path) -> None:
 
 def test_tls_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trustme", None)
-    with pytest.raises(MissingExtraError, match=r"trustme.*pip install aioinformer\[testing\]"):
+    with pytest.raises(MissingExtraError, match=r"trustme.*pip install .aioinformer\[testing\]"):
         APIServer(tls=True)
 
 

@@ -65,7 +65,7 @@ def test_json_patches_that_are_refused(patch: Any, code: int) -> None:
 
 def test_json_patch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonpatch", None)
-    with pytest.raises(MissingExtraError, match=r"pip install aioinformer\[testing\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install .aioinformer\[testing\]"):
         apply_patch(PODS, POD, [], JSON_PATCH)
 
 
