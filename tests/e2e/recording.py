@@ -138,9 +138,9 @@ class Recorder:
 
     def _text(self, text: str) -> str:
         text = text.replace(self.namespace, "NS")
-        for base in self._bases:
-            text = base.sub(self._generated_name, text)
         text = UID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
+        for base in self._bases:  # after the uids, which may have a short one in them
+            text = base.sub(self._generated_name, text)
         return VERSIONS_IN_TEXT.sub(r"\1N", TIME.sub("TIME", text))
 
     def _generated_name(self, found: re.Match[str]) -> str:
