@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from aioinformer.testing import APIServer, ResourceType, StatusError
+from aioinformer.testing import APIServer, StatusError
 
 from .client import JSON_PATCH, MERGE, STRATEGIC, APIClient
 
-SCHEMA = {"openAPIV3Schema": {"type": "object"}}
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -165,48 +164,6 @@ async def test_status_and_scale(api: APIClient) -> None:
     assert (read.body["spec"]["replicas"], read.body["metadata"]["generation"]) == (6, 3)
 
 
-async def test_a_custom_resource_is_scaled_where_its_definition_says(api: APIClient) -> None:
-    paths = {
-        "specReplicasPath": ".spec.crew.size",
-        "statusReplicasPath": ".status.size",
-        "labelSelectorPath": ".status.selector",
-    }
-    definition = {
-        "metadata": {"name": "ships.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": {"plural": "ships", "kind": "Ship"},
-            "scope": "Namespaced",
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": {"type": "object"}},
-                    "subresources": {"status": {}, "scale": paths},
-                }
-            ],
-        },
-    }
-    await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
-    ships = "/apis/example.com/v1/namespaces/default/ships"
-    ship = {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "a"}}
-    await api.post(ships, ship)
-    refused = await api.get(f"{ships}/a/scale")
-    assert (refused.status, refused.body["reason"]) == (500, "InternalError")
-    assert refused.body["message"].endswith('the spec replicas field ".spec.crew.size" does not exist')
-    await api.patch(f"{ships}/a/status", {"status": {"size": 1, "selector": "a=b"}})
-    scaled = await api.patch(f"{ships}/a/scale", {"spec": {"replicas": 5}})
-    assert scaled.body["spec"] == {"replicas": 5}
-    assert scaled.body["status"] == {"replicas": 1, "selector": "a=b"}
-    assert (await api.get(f"{ships}/a/scale")).raw == scaled.raw
-    applied = await api.patch(
-        f"{ships}/a/scale", scaled.body, "application/apply-patch+yaml", fieldManager="me"
-    )
-    assert (applied.status, "request to convert CR" in applied.body["message"]) == (500, True)
-    assert (await api.get(f"{ships}/a")).body["spec"] == {"crew": {"size": 5}}
-
-
 async def test_a_pod_that_is_deleted_is_returned(api: APIClient) -> None:
     await api.post(PODS, {"metadata": {"name": "a"}, "spec": {}})
     deleted = await api.delete(f"{PODS}/a")
@@ -265,71 +222,6 @@ async def test_a_namespace_is_emptied_in_the_background(api: APIClient, server: 
         assert deleted.body["status"]["phase"] == "Terminating"
         assert await lines.take(3) == [("MODIFIED", "team"), ("MODIFIED", "team"), ("DELETED", "team")]
     assert server.snapshot("v1", "configmaps") == {}
-
-
-async def test_a_custom_resource(api: APIClient, server: APIServer) -> None:
-    caves = "/apis/example.com/v1/namespaces/default/caves"
-    assert (await api.get(caves)).status == 404
-    definition = {
-        "metadata": {"name": "caves.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": {"plural": "caves", "kind": "Cave"},
-            "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
-        },
-    }
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    assert (await api.post(path, definition)).status == 201
-    cave = {"metadata": {"name": "deep"}, "spec": {"depth": 7}}
-    assert "Object 'Kind' is missing" in (await api.post(caves, cave)).body["message"]
-    assert (await api.post(caves, {**cave, "kind": "Cave"})).body["message"] == (
-        "the API version in the data () does not match the expected API version (example.com/v1)"
-    )
-    assert (await api.post(caves, {**cave, "kind": "Cave", "apiVersion": "example.com/v1"})).status == 201
-    listed = await api.get(caves)
-    version = str(server.resource_version)
-    assert listed.raw.startswith(
-        b'{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Cave","m'
-    )
-    assert listed.raw.endswith(
-        b'],"kind":"CaveList","metadata":{"continue":"","resourceVersion":"' + version.encode() + b'"}}\n'
-    )
-    async with api.watch(caves, resourceVersion=version) as lines:
-        assert (await api.delete(f"{path}/caves.example.com")).status == 200
-        assert [event["type"] for event in await lines.rest()] == ["DELETED"]
-    assert (await api.get(caves)).status == 404
-
-
-async def test_a_version_that_is_no_longer_served(api: APIClient, server: APIServer) -> None:
-    crds = "apiextensions.k8s.io/v1", "customresourcedefinitions"
-    v1, v2 = (
-        {"name": name, "served": True, "storage": name == "v2", "schema": SCHEMA} for name in ("v1", "v2")
-    )
-    spec = {"group": "example.com", "scope": "Cluster", "names": {"plural": "caves", "kind": "Cave"}}
-    server.create(*crds, {"metadata": {"name": "caves.example.com"}, "spec": {**spec, "versions": [v1, v2]}})
-    cave = {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": {"name": "deep"}}
-    assert (await api.post("/apis/example.com/v1/caves", cave)).status == 201
-    version = str(server.resource_version)
-    async with (
-        api.watch("/apis/example.com/v1/caves", resourceVersion=version) as old,
-        api.watch("/apis/example.com/v2/caves", resourceVersion=version) as new,
-    ):
-        server.patch(*crds, "caves.example.com", {"spec": {"versions": [{**v1, "served": False}, v2]}})
-        assert (await old.rest(), await new.rest()) == ([], [])
-    for path in ("/apis/example.com/v1", "/apis/example.com/v1/caves"):
-        assert (await api.get(path)).status == 404
-    assert (await api.post("/apis/example.com/v1/caves", cave)).status == 404
-    assert [each["version"] for each in (await api.get("/apis/example.com")).body["versions"]] == ["v2"]
-    assert len((await api.get("/apis/example.com/v2/caves")).body["items"]) == 1
-    async with api.watch("/apis/example.com/v2/caves", resourceVersion=version) as late:
-        assert (await late.next())["object"]["reason"] == "Expired"
-
-
-async def test_a_resource_without_a_definition(api: APIClient, server: APIServer) -> None:
-    server.register(ResourceType("example.com", "v1", "caves", "Cave", namespaced=False))
-    server.create("example.com/v1", "caves", {"metadata": {"name": "deep"}})
-    assert (await api.get("/apis/example.com/v1/caves/deep")).body["kind"] == "Cave"
 
 
 async def test_a_read_from_the_future(api: APIClient) -> None:
@@ -539,94 +431,3 @@ async def test_a_large_list_comes_in_pieces(api: APIClient, server: APIServer) -
         body = await response.read()
     assert len(json.loads(body)["items"]) == 300
     assert len(body) > 3_000_000
-
-
-async def test_a_pod_is_bound_and_evicted(api: APIClient, server: APIServer) -> None:
-    server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
-    binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
-    assert (await api.post(f"{PODS}/a/binding", binding, dryRun="Some")).status == 422
-    assert (await api.post(f"{PODS}/a/binding", binding, dryRun="All")).status == 201
-    assert server.get("v1", "pods", "a")["spec"] == {}
-    bound = await api.post(f"{PODS}/a/binding", binding)
-    assert bound.body == {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Success",
-        "code": 201,
-    }
-    pod = server.get("v1", "pods", "a")
-    assert (pod["spec"], pod["metadata"]["generation"]) == ({"nodeName": "n1"}, 1)
-    assert (await api.post(f"{PODS}/a/binding", binding)).status == 409
-    assert (await api.post(f"{PODS}/a/status", {})).status == 405
-    assert (await api.post(f"{PODS}/a/eviction", {"metadata": {"name": "a"}})).status == 201
-    assert server.snapshot("v1", "pods") == {}
-
-
-async def test_what_a_binding_brings(api: APIClient, server: APIServer) -> None:
-    old = {"type": "PodScheduled", "status": "False"}
-    status = {"nominatedNodeName": "n2", "conditions": [old, {"type": "Other", "status": "True"}]}
-    server.create("v1", "pods", {"metadata": {"name": "a", "labels": {"a": "1", "b": "1"}}, "status": status})
-    metadata = {"name": "a", "labels": {"b": "2"}, "annotations": {"c": "3"}}
-    assert (
-        await api.post(f"{PODS}/a/binding", {"metadata": metadata, "target": {"name": "n1"}})
-    ).status == 201
-    pod = server.get("v1", "pods", "a")
-    assert (pod["metadata"]["labels"], pod["metadata"]["annotations"]) == ({"a": "1", "b": "2"}, {"c": "3"})
-    assert [(each["type"], each["status"]) for each in pod["status"]["conditions"]] == [
-        ("Other", "True"),
-        ("PodScheduled", "True"),
-    ]
-    assert "nominatedNodeName" not in pod["status"]
-
-
-@pytest.mark.parametrize(
-    ("spec", "metadata", "why"),
-    [
-        ({"nodeName": "n2"}, {}, 'pod a is already assigned to node "n2"'),
-        ({"schedulingGates": [{"name": "x"}]}, {}, "pod a has non-empty .spec.schedulingGates"),
-        ({}, {"finalizers": ["example.com/a"]}, "pod a is being deleted, cannot be assigned to a host"),
-    ],
-)
-async def test_pods_that_cannot_be_bound(
-    api: APIClient, server: APIServer, spec: dict[str, Any], metadata: dict[str, Any], why: str
-) -> None:
-    server.create("v1", "pods", {"metadata": {"name": "a", **metadata}, "spec": spec})
-    if metadata:
-        server.delete("v1", "pods", "a")
-    refused = await api.post(f"{PODS}/a/binding", {"metadata": {"name": "a"}, "target": {"name": "n1"}})
-    assert refused.status == 409
-    assert refused.body["message"] == f'Operation cannot be fulfilled on pods/binding "a": {why}'
-
-
-@pytest.mark.parametrize(
-    ("subresource", "body", "code", "why"),
-    [
-        ("binding", {}, 400, "name in URL does not match name in Binding object"),
-        ("binding", {"metadata": {"name": "b"}}, 400, "name in URL does not match name in Binding object"),
-        ("binding", {"metadata": {"name": "a"}}, 500, "target.name: Required value"),
-        ("binding", {"metadata": {"name": "a"}, "target": {"kind": "X"}}, 500, "target.kind: Unsupported"),
-        ("eviction", {}, 400, "name in URL does not match name in Eviction object"),
-        (
-            "eviction",
-            {"kind": "Pod", "apiVersion": "v1"},
-            400,
-            'Pod in version "v1" cannot be handled as a Ev',
-        ),
-    ],
-)
-async def test_what_is_posted_to_a_pod_and_not_for_it(
-    api: APIClient, server: APIServer, subresource: str, body: object, code: int, why: str
-) -> None:
-    server.create("v1", "pods", {"metadata": {"name": "a"}, "spec": {}})
-    refused = await api.post(f"{PODS}/a/{subresource}", body)
-    assert refused.status == code
-    assert refused.body["message"].startswith(why)
-
-
-@pytest.mark.parametrize(
-    "path", [f"{PODS}/a/eviction", f"{PODS}/a/binding", "/api/v1/namespaces/default/finalize"]
-)
-async def test_some_subresources_cannot_be_read(api: APIClient, path: str) -> None:
-    assert (await api.get(path)).status == 405
-    assert (await api.patch(path, {})).status == 405
