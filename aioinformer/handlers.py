@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from .checks import require_callable
 from .deltas import DeletedFinalStateUnknown
 from .errors import ConfigError
 
@@ -196,11 +197,12 @@ def require_arguments(name: str, function: object, arguments: Sequence[str]) -> 
 
 
 def require_plain(name: str, function: object, *, may_yield: bool = False) -> None:
-    """Find out that a function whose result is wanted at once is a coroutine function or a generator.
+    """Find out that what gives its result at once is no function, a coroutine function or a generator.
 
     Raises:
         ConfigError: It is.
     """
+    require_callable(name, function)
     kinds = _ASYNC if may_yield else (*_ASYNC, inspect.isgeneratorfunction)
     if is_of_kind(function, *kinds):
         without = "async" if may_yield else "async or yield"

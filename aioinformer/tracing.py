@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar, cast
 import msgspec
 
 from .api import ListOptions
-from .checks import require_callable, require_count
+from .checks import require_count
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
@@ -104,7 +104,6 @@ class Tracer:
     """
 
     def __init__(self, on_trace: Callable[[Trace], object], *, limit: int = 100_000) -> None:
-        require_callable("on_trace", on_trace)
         require_plain("on_trace", on_trace)
         require_count("limit", limit)
         self._on_trace = on_trace

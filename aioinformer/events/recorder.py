@@ -19,7 +19,6 @@ from ..checks import is_subdomain, require_count, require_qualified_name, requir
 from ..errors import (
     AioInformerError,
     AlreadyExistsError,
-    AlreadyStartedError,
     ApiError,
     ClientClosedError,
     ConfigError,
@@ -147,7 +146,7 @@ class EventRecorder(Running):
         self._told: set[int] = set()
         self._resume_at = 0.0
         self._retry_pause = RETRY_PAUSE
-        self._is_running = self._is_flushed = False
+        self._is_flushed = False
         self._recorded = self._sent = 0
         self._over_budget = self._overflowed = self._refused = self._given_up = 0
         self._last_error: Exception | None = None
@@ -224,10 +223,7 @@ class EventRecorder(Running):
             AlreadyStartedError: It was started before.
             ClientClosedError: The client was closed.
         """
-        self.require_own_loop()
-        if self._is_running or self._is_flushed:
-            raise AlreadyStartedError(f"{self!r} was started before")
-        self._is_running = True
+        self.note_begin()
         try:
             await self._send_all()
         finally:
@@ -239,7 +235,7 @@ class EventRecorder(Running):
         try:
             await super().__aexit__(kind, error, traceback)
         finally:
-            if not self._is_running:  # cancelled before it began, the task has sent nothing
+            if not self._has_begun:  # cancelled before it began, the task has sent nothing
                 await self._flush()
 
     # -- recording -----------------------------------------------------------------------------------------

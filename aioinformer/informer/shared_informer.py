@@ -283,7 +283,6 @@ class SharedIndexInformer(Running, Generic[T]):
             ConfigError: It is no plain function.
         """
         self._require_not_started()
-        require_callable("transform", transform)
         require_plain("transform", transform)
         self._transform = transform
 

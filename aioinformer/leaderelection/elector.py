@@ -138,7 +138,6 @@ class LeaderElector:
         require_object_name("name", name)
         require_namespace("namespace", namespace)
         if on_new_leader is not None:
-            require_callable("on_new_leader", on_new_leader)
             require_plain("on_new_leader", on_new_leader)
         self.identity = identity if identity is not None else f"{socket.gethostname()}_{uuid.uuid4()}"
         require_text("identity", self.identity)

@@ -76,11 +76,6 @@ def _require_random(name: str, value: object) -> None:
     require_callable(f"{name}.random", getattr(value, "random", None))
 
 
-def _require_plain(name: str, value: object) -> None:
-    require_callable(name, value)
-    require_plain(name, value)
-
-
 _CHECKS: dict[str, Callable[[str, object], None]] = {
     "use_watch_list": _require_switch,
     "page_size": require_count,
@@ -89,7 +84,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "list_timeout": require_seconds,
     "max_silence": require_seconds,
     "initial_events_timeout": require_seconds,
-    "should_resync": _require_plain,
+    "should_resync": require_plain,
     "watch_error_handler": require_callable,
     "drop_managed_fields": _require_switch,
     "pack": require_callable,

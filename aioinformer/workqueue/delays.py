@@ -92,7 +92,6 @@ class Delays(Generic[T]):
         return pending is not None and pending[1] == entry[1]
 
     def _tidy(self) -> None:
-        self._entries[:] = [
-            entry for entry in self._entries if self._is_current(entry)
-        ]  # also while it fires
+        # In place: it may be firing.
+        self._entries[:] = [entry for entry in self._entries if self._is_current(entry)]
         heapify(self._entries)

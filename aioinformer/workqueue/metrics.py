@@ -46,9 +46,8 @@ class QueueMetrics(Generic[T]):
     def got(self, item: T) -> None:
         """An item was handed out."""
         now = self._got_at[item] = self._clock()
-        if (
-            added_at := self._added_at.pop(item, None)
-        ) is not None:  # somebody's added may have raised before this
+        added_at = self._added_at.pop(item, None)
+        if added_at is not None:  # somebody's added may have raised before this
             self.queue_duration.observe(now - added_at)
 
     def done(self, item: T) -> None:
