@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.builtin import PODS
-from aioinformer.testing.errors import StatusError
+from aioinformer.testing.errors import StatusError, conflict
 from aioinformer.testing.objects import Object, load, metadata_of
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def bind(cluster: Cluster, namespace: str, name: str, binding: Object, *, dry_ru
     pod = load(PODS, stored)
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if stored.terminating:
-        raise _conflict(name, f"pod {name} is being deleted, cannot be assigned to a host")
+        raise conflict(PODS, name, f"pod {name} is being deleted, cannot be assigned to a host", "binding")
     if spec.get("nodeName"):
-        raise _conflict(name, f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+        raise conflict(PODS, name, f'pod {name} is already assigned to node "{spec["nodeName"]}"', "binding")
     if spec.get("schedulingGates"):
-        raise _conflict(name, f"pod {name} has non-empty .spec.schedulingGates")
+        raise conflict(PODS, name, f"pod {name} has non-empty .spec.schedulingGates", "binding")
     given = metadata_of(binding)
     for part in ("annotations", "labels"):
         if given.get(part):
@@ -46,9 +46,3 @@ def bind(cluster: Cluster, namespace: str, name: str, binding: Object, *, dry_ru
     pod["spec"] = {**spec, "nodeName": node}
     if not dry_run:
         cluster.commit(PODS, stored, pod)
-
-
-def _conflict(name: str, why: str) -> StatusError:
-    subject = f'pods/binding "{name}"'
-    details = {"name": name, "kind": "pods/binding"}
-    return StatusError(409, "Conflict", f"Operation cannot be fulfilled on {subject}: {why}", details=details)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from aioinformer.testing.builtin import DEFINITIONS
+from aioinformer.testing.conditions import with_condition
 from aioinformer.testing.controller import Controller
 from aioinformer.testing.deletion import CLEANUP
-from aioinformer.testing.naming import accepted_names, is_established, with_condition, with_names
+from aioinformer.testing.naming import accepted_names, is_established, with_names
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.resources import FieldLabel, ResourceType, ScalePaths
 

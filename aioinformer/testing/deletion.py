@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import DEFINITIONS, NAMESPACES, PODS
-from aioinformer.testing.naming import with_condition
+from aioinformer.testing.conditions import with_condition
 from aioinformer.testing.objects import Object, load, store, timestamp
 
 if TYPE_CHECKING:

@@ -209,13 +209,16 @@ def already_exists(
     return StatusError(409, "AlreadyExists", message, details=details)
 
 
-def conflict(resource: ResourceType, name: str, why: str = OPTIMISTIC_LOCK) -> StatusError:
-    """409 of an update or delete."""
+def conflict(
+    resource: ResourceType, name: str, why: str = OPTIMISTIC_LOCK, subresource: str = ""
+) -> StatusError:
+    """409 of an update or delete, or of what is written to a subresource."""
+    below = f"/{subresource}" if subresource else ""
     return StatusError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {resource.group_resource} "{name}": {why}',
-        details=_details(resource, name),
+        f'Operation cannot be fulfilled on {resource.group_resource}{below} "{name}": {why}',
+        details={**_details(resource, name), "kind": f"{resource.plural}{below}"},
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aioinformer.testing.builtin import NAMESPACES, PODS
 from aioinformer.testing.cluster import WriteOptions
+from aioinformer.testing.conditions import condition
 from aioinformer.testing.controller import Controller, finalizers_of
 from aioinformer.testing.objects import Object, load
 
@@ -138,7 +139,8 @@ class NamespaceController(Controller):
             status = obj.setdefault("status", {})
             old = {each["type"]: each for each in status.get("conditions") or []}
             status["conditions"] = [
-                _condition(kind, found.get(kind), old.get(kind), self.cluster.now()) for kind in _WELL
+                condition(kind, kind in found, *found.get(kind, well), old.get(kind), self.cluster.now())
+                for kind, well in _WELL.items()
             ]
             return obj
 
@@ -147,16 +149,3 @@ class NamespaceController(Controller):
 
 def _listed(counts: dict[str, int], how: str) -> str:
     return ", ".join(sorted(f"{name} {how} {count} resource instances" for name, count in counts.items()))
-
-
-def _condition(kind: str, fault: tuple[str, str] | None, old: Object | None, now: str) -> Object:
-    reason, message = fault or _WELL[kind]
-    status = "False" if fault is None else "True"
-    since = old["lastTransitionTime"] if old is not None and old["status"] == status else now
-    return {
-        "type": kind,
-        "status": status,
-        "lastTransitionTime": since,
-        "reason": reason,
-        "message": message,
-    }

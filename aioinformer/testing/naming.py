@@ -1,4 +1,4 @@
-"""The names that a definition asks for and those that it gets, and the conditions in its status.
+"""The names that a definition asks for and those that it gets.
 
 The rules are those of apiextensions-apiserver's naming controller (pkg/controller/status, v1.36).
 """
@@ -6,6 +6,8 @@ The rules are those of apiextensions-apiserver's naming controller (pkg/controll
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.conditions import with_condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,24 +72,6 @@ def is_established(definition: Object) -> bool:
     """Whether the names of a definition have been accepted once, so that it is served."""
     conditions = (definition.get("status") or {}).get("conditions") or []
     return any((each.get("type"), each.get("status")) == ("Established", "True") for each in conditions)
-
-
-def with_condition(status: Object, kind: str, holds: bool, reason: str, message: str, now: str) -> Object:
-    """A status with a condition set; since when it is as it is stays as it was, if it was so before."""
-    conditions = list(status.get("conditions") or [])
-    value = "True" if holds else "False"
-    index = next((i for i, each in enumerate(conditions) if each.get("type") == kind), len(conditions))
-    same = conditions[index : index + 1] and conditions[index].get("status") == value
-    conditions[index : index + 1] = [
-        {
-            "type": kind,
-            "status": value,
-            "lastTransitionTime": conditions[index].get("lastTransitionTime", now) if same else now,
-            "reason": reason,
-            "message": message,
-        }
-    ]
-    return {**status, "conditions": conditions}
 
 
 def _listed(names: Any) -> list[str]:

@@ -12,6 +12,8 @@ from aioinformer.testing.errors import bad_request
 from aioinformer.testing.storage import StoredObject
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aioinformer.testing.resources import ResourceType
 
 Object = dict[str, Any]
@@ -85,9 +87,7 @@ def store(resource: ResourceType, obj: Object) -> StoredObject:
 def _fields(resource: ResourceType, obj: Object) -> tuple[str, ...]:
     values = []
     for field in resource.fields:
-        value: Any = obj
-        for step in field.steps:
-            value = value.get(step) if isinstance(value, dict) else None
+        value = value_at(obj, field.steps)
         if value is None:
             values.append(field.default)
         elif isinstance(value, str):
@@ -97,6 +97,14 @@ def _fields(resource: ResourceType, obj: Object) -> tuple[str, ...]:
         else:
             values.append(str(value))
     return tuple(values)
+
+
+def value_at(obj: Object, steps: Iterable[str]) -> Any:
+    """The value of a field within fields; None where there is none."""
+    value: Any = obj
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def load(resource: ResourceType, stored: StoredObject) -> Object:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.apply import check_type
 from aioinformer.testing.errors import StatusError, cause, invalid
-from aioinformer.testing.objects import metadata_of
+from aioinformer.testing.objects import metadata_of, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ def scale_of(resource: ResourceType, obj: Object) -> Object:
         StatusError: 500 for a custom resource that does not say how many replicas it wants.
     """
     path = resource.scale_paths.replicas
-    if resource.custom and _find(obj, path) is None:
+    if resource.custom and value_at(obj, _steps(path)) is None:
         why = f'the spec replicas field "{path}" does not exist'
         causes = [{"message": why}]
         raise StatusError(500, message=f"Internal error occurred: {why}", details={"causes": causes})
@@ -67,14 +67,14 @@ def applied_scale(resource: ResourceType, scale: Object, name: str) -> Object:
 def _scale(resource: ResourceType, obj: Object) -> Object:
     paths, metadata = resource.scale_paths, obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    seen: dict[str, Any] = {"replicas": _find(obj, paths.status_replicas) or 0}
-    if selector := _find(obj, paths.selector):
+    seen: dict[str, Any] = {"replicas": value_at(obj, _steps(paths.status_replicas)) or 0}
+    if selector := value_at(obj, _steps(paths.selector)):
         seen["selector"] = selector if isinstance(selector, str) else _show(selector)
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in kept if name in metadata},
-        "spec": {"replicas": _find(obj, paths.replicas) or 0},
+        "spec": {"replicas": value_at(obj, _steps(paths.replicas)) or 0},
         "status": seen,
     }
 
@@ -96,13 +96,6 @@ def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str
 
 def _show(labels: dict[str, str]) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-
-
-def _find(obj: Object, path: str) -> Any:
-    value: Any = obj
-    for step in _steps(path):
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
 
 
 def _steps(path: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aioinformer.testing.jsonpath import find
+from aioinformer.testing.objects import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,9 +96,7 @@ def _age(created: Any, otherwise: str = "<unknown>") -> str:
 
 def _get(*path: str, default: Any = "<none>") -> Callable[[Object], Any]:
     def cell(obj: Object) -> Any:
-        value: Any = obj
-        for step in path:
-            value = value.get(step) if isinstance(value, dict) else None
+        value = value_at(obj, path)
         return default if value is None else value
 
     return cell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -153,11 +152,7 @@ def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
         StatusError: 422.
     """
     causes = [
-        cause(
-            "FieldValueInvalid",
-            f"Invalid value: {json.dumps(new[name])}: field is immutable",
-            f"metadata.{name}",
-        )
+        invalid_json(f"metadata.{name}", new[name], "field is immutable")
         for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
         if name in new and new[name] != old.get(name) and not (name == "deletionTimestamp" and name in old)
     ]
