@@ -22,7 +22,7 @@ def proxy_for(url: str, configured: str | None = None) -> str | None:
         configured: The configuration's proxy, which the environment yields to.
 
     Raises:
-        ConfigError: It is not an HTTP proxy.
+        ConfigError: It is not an HTTP proxy, or no URL.
     """
     proxy = configured or _of_environment(url)
     if proxy and not proxy.startswith(("http://", "https://")):
@@ -42,7 +42,10 @@ def _of_environment(url: str) -> str | None:
     entries = (entry.strip().lower() for entry in _variable("no_proxy").split(","))
     if any(_excepts(entry, host, str(port), address) for entry in entries):
         return None
-    parts = urlsplit(proxy)
+    try:
+        parts = urlsplit(proxy)
+    except ValueError as error:
+        raise ConfigError(f"the proxy {without_credentials(proxy)} cannot be used: {error}") from error
     return parts.geturl() if parts.scheme and parts.netloc else f"http://{proxy}"
 
 

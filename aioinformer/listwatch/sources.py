@@ -137,11 +137,11 @@ class InCluster:
                 )
             try:
                 module.load_incluster_config(client_configuration=configuration, try_refresh_token=False)
+                token_file = str(module.SERVICE_TOKEN_FILENAME)
+                namespace_file = Path(token_file).with_name("namespace")
+                namespace = namespace_file.read_text().strip() if namespace_file.is_file() else ""
             except (module.ConfigException, OSError, ValueError) as error:
                 raise ConfigError(f"the in-cluster configuration cannot be used: {error}") from error
-            token_file = str(module.SERVICE_TOKEN_FILENAME)
-            namespace_file = Path(token_file).with_name("namespace")
-            namespace = namespace_file.read_text().strip() if namespace_file.is_file() else ""
             access = Access(
                 configuration, namespace=namespace or "default", renew_at=wall() + TOKEN_FILE_PERIOD
             )

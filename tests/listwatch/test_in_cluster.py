@@ -127,6 +127,18 @@ async def test_closing_ends_what_began_before_the_authority_was_replaced(
             over.set()
 
 
+async def test_a_namespace_that_cannot_be_read(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (account / "ca.crt").write_bytes(Authority().pem)
+    (account / "token").write_text("one")
+    (account / "namespace").write_bytes(b"\xff")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    with pytest.raises(ConfigError, match=r"in-cluster configuration cannot be used: .*decode"):
+        await Client.in_cluster(library=library).open()
+
+
 async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     variables = r"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set"
     with pytest.raises(ConfigError, match=rf"in-cluster configuration cannot be used: {variables}"):

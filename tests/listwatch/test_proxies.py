@@ -38,6 +38,12 @@ def test_how_a_proxy_is_written(monkeypatch: pytest.MonkeyPatch, proxy: str, use
     assert proxy_for("http://api.example.com") is None  # HTTP_PROXY is not set
 
 
+def test_one_of_the_environment_that_is_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:secret@[::1")
+    with pytest.raises(ConfigError, match=r"^the proxy http://\[::1 cannot be used: "):
+        proxy_for(API)
+
+
 @pytest.mark.parametrize(
     "proxy", ["socks5://user:secret@proxy:1080", "user:secret@proxy", "ftp://user:sec/ret@proxy"]
 )
