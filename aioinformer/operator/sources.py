@@ -47,15 +47,16 @@ class SourceTrigger(Trigger):
                 )
         super().__init__(f"source {callable_name(source)}")
         self._source = source
-        self._ended = False
+        self._is_running = False
 
     @property
     def is_running(self) -> bool:
-        return not self._ended
+        return self._is_running
 
     async def run(self, queue: WorkQueue[str]) -> None:
         """Take requests until there are no more."""
         self.queue = queue
+        self._is_running = True
         now = asyncio.get_running_loop().time
         delay = RESTART_DELAY
         began = now()
@@ -67,7 +68,7 @@ class SourceTrigger(Trigger):
                 delay = min(2 * delay, LONGEST_RESTART_DELAY)
                 began = now()
         finally:
-            self._ended = True
+            self._is_running = False
 
     async def _take_all(self) -> bool:
         """Take requests until there are no more; whether they came to an end by themselves."""

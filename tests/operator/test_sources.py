@@ -161,6 +161,19 @@ async def test_cancelled_none_is_begun_anew(source: Callable[[], AsyncIterator[R
     assert not trigger.is_running
 
 
+@simulated
+async def test_of_one_that_has_not_begun_nothing_comes(world: Simulation) -> None:
+    async def source() -> AsyncIterator[Request[Any]]:
+        yield Request("default", "a")
+
+    informer = Manager(world.client).for_resource("v1", "configmaps")
+    controller = Controller("tests", Reconciler(), informer, sources=[source])
+    assert not source_of(controller).running
+    async with controller.feeding():
+        assert not source_of(controller).running
+    assert not source_of(controller).running  # it was cancelled before its first step
+
+
 async def test_one_that_ends_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     async def source() -> AsyncIterator[Request[Any]]:
         yield Request("default", "a")
