@@ -290,22 +290,14 @@ class Manager(Running):
     async def _read_and_lead(self) -> None:
         reading = asyncio.create_task(self._factory.run(), name=f"{self!r} reading")
         leading = asyncio.create_task(self._lead(), name=f"{self!r} leading")
-        try:
-            await asyncio.wait({reading, leading}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ended = [task for task in (reading, leading) if task.done()]
-            try:
-                await self._stop_controllers()
-            finally:
-                try:
-                    await finish(leading)
-                finally:
-                    try:
-                        await finish(reading)
-                    finally:
-                        raise_failures(f"{self!r} has failed", reading, leading)
-                    for task in ended:
-                        task.result()
+        async with AsyncExitStack() as ending:  # from the last one to the first, whatever becomes of each
+            ending.callback(raise_failures, f"{self!r} has failed", reading, leading)
+            ending.push_async_callback(finish, reading)
+            ending.push_async_callback(finish, leading)
+            ending.push_async_callback(self._stop_controllers)
+            ended, _ = await asyncio.wait({reading, leading}, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()
 
     async def _lead(self) -> None:
         """Work whenever it is this manager's turn."""
