@@ -144,6 +144,20 @@ def uid_of(obj: Any) -> str:
     return obj.uid if isinstance(obj, KubeObject) else str(metadata_field(obj, "uid", "uid") or "")
 
 
+def type_of(obj: Any) -> tuple[str, str]:
+    """``(apiVersion, kind)`` of an object; ``""`` for what it does not say."""
+    if isinstance(obj, KubeObject):
+        return obj.api_version, obj.kind
+    return str(read_field(obj, "api_version", "apiVersion") or ""), str(read_field(obj, "kind", "kind") or "")
+
+
+def is_deleting(obj: Any) -> bool:
+    """Whether an object is marked for deletion."""
+    if isinstance(obj, KubeObject):
+        return obj.metadata.deletion_timestamp is not None
+    return metadata_field(obj, "deletion_timestamp", "deletionTimestamp") is not None
+
+
 def labels_of(obj: Any) -> Mapping[str, str]:
     """metadata.labels of an object or of a tombstone's last state; none where they are no labels."""
     if isinstance(obj, KubeObject):
@@ -167,10 +181,14 @@ def metadata_field(obj: Any, attribute: str, field: str) -> Any:
     """
     if isinstance(obj, DeletedFinalStateUnknown):
         obj = obj.obj
-    metadata = obj.get("metadata") if _is_mapping(obj) else getattr(obj, "metadata", None)
-    if _is_mapping(metadata):
-        return metadata.get(field)
-    return getattr(metadata, attribute, None) or getattr(metadata, field, None)
+    return read_field(read_field(obj, "metadata", "metadata"), attribute, field)
+
+
+def read_field(value: Any, attribute: str, field: str) -> Any:
+    """One field of a mapping, or of a Struct or model by either of its names; None where there is none."""
+    if _is_mapping(value):
+        return value.get(field)
+    return getattr(value, attribute, None) or getattr(value, field, None)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigError, KeyFuncError, shortened
-from ..keys import meta_namespace_key_func, namespace_of, resource_version_of, uid_of
+from ..keys import meta_namespace_key_func, namespace_of, resource_version_of, type_of, uid_of
 
 Reference = dict[str, str]
 
@@ -29,9 +29,10 @@ def reference_of(obj: Any) -> Reference:
             key = meta_namespace_key_func(obj)
         except KeyFuncError as error:
             raise ConfigError(f"an event is about an object: {error}") from error
+        api_version, kind = type_of(obj)
         found = {
-            "apiVersion": _said(obj, "apiVersion", "api_version"),
-            "kind": _said(obj, "kind", "kind"),
+            "apiVersion": api_version,
+            "kind": kind,
             "namespace": namespace_of(obj),
             "name": key.rpartition("/")[2],
             "uid": uid_of(obj),
@@ -40,8 +41,3 @@ def reference_of(obj: Any) -> Reference:
     if not found.get("kind") or not found.get("name"):
         raise ConfigError(f"an event is about something with a kind and a name, not {shortened(obj)}")
     return {field: value for field, value in found.items() if value}
-
-
-def _said(obj: Any, field: str, attribute: str) -> str:
-    value = obj.get(field) if isinstance(obj, Mapping) else getattr(obj, attribute, None)
-    return str(value or "")

@@ -9,8 +9,9 @@ from ..checks import require_qualified_name
 from ..errors import ConfigError, InvalidResultError, shortened
 from ..finalizers import contains_finalizer
 from ..handlers import require_arguments, require_not_iterated
+from ..keys import is_deleting
 from ..tasks import settle
-from .metadata import DELETION_TIMESTAMP, FINALIZERS, is_deleting, require_fields
+from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request, Result
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from ..decoders import class_of
 from ..errors import ConfigError, shortened
-from ..keys import metadata_field, uid_of
+from ..keys import metadata_field, read_field, type_of, uid_of
 from ..objects import KubeObject
 
 
@@ -117,21 +117,16 @@ def read_metadata(obj: Any, field: MetadataField) -> Any:
     )
 
 
-def is_deleting(obj: Any) -> bool:
-    """Whether an object is marked for deletion."""
-    return read_metadata(obj, DELETION_TIMESTAMP) is not None
-
-
 def owners_of(obj: Any) -> list[Owner]:
     """The owners that an object refers to."""
     references = read_metadata(obj, OWNER_REFERENCES) or ()
     return [
         Owner(
-            _read(each, "api_version", "apiVersion") or "",
-            _read(each, "kind", "kind") or "",
-            _read(each, "name", "name") or "",
-            _read(each, "uid", "uid") or "",
-            bool(_read(each, "controller", "controller")),
+            read_field(each, "api_version", "apiVersion") or "",
+            read_field(each, "kind", "kind") or "",
+            read_field(each, "name", "name") or "",
+            read_field(each, "uid", "uid") or "",
+            bool(read_field(each, "controller", "controller")),
         )
         for each in references
     ]
@@ -163,13 +158,6 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     }
 
 
-def type_of(obj: Any) -> tuple[str, str]:
-    """``(apiVersion, kind)`` of an object; ``""`` for what it does not say."""
-    if isinstance(obj, KubeObject):
-        return obj.api_version, obj.kind
-    return _read(obj, "api_version", "apiVersion") or "", _read(obj, "kind", "kind") or ""
-
-
 def read_path(obj: Any, path: Sequence[str]) -> Any:
     """What is at a path of field names; None where there is nothing."""
     value = obj
@@ -179,12 +167,5 @@ def read_path(obj: Any, path: Sequence[str]) -> Any:
         if isinstance(value, list):
             value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
         else:
-            value = _read(value, part, part)
+            value = value.get(part) if isinstance(value, KubeObject) else read_field(value, part, part)
     return value
-
-
-def _read(value: Any, attribute: str, field: str) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(field)
-    found = getattr(value, attribute, None)
-    return getattr(value, field, None) if found is None else found

@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import ConfigError
 from ..handlers import callable_name, require_arguments, require_plain
-from ..keys import labels_of, same_version, uid_of
+from ..keys import is_deleting, labels_of, same_version, uid_of
 from ..labels import LabelSelector
 from .metadata import (
     ANNOTATIONS,
@@ -19,7 +19,6 @@ from .metadata import (
     GENERATION,
     LABELS,
     MetadataField,
-    is_deleting,
     read_metadata,
     read_path,
 )

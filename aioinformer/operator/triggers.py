@@ -14,10 +14,10 @@ from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, shortened
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
-from ..keys import key_and_version, namespace_of
+from ..keys import is_deleting, key_and_version, namespace_of, type_of
 from ..tasks import is_cancelled
 from ..workqueue import WorkQueue
-from .metadata import OWNER_REFERENCES, is_deleting, owners_of, require_fields, type_of
+from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
 from .protocols import WrittenResource
 from .requests import Request

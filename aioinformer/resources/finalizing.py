@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ import msgspec
 
 from ..errors import ConfigError, ConflictError, InvalidError, ObjectNotFoundError
 from ..finalizers import finalizers_of
-from ..keys import uid_of
+from ..keys import is_deleting, uid_of
 from .endpoint import Endpoint, seen_of
 from .patches import JSON_PATCH, adding, removing
 
@@ -121,7 +120,7 @@ class Finalizers(Settling):
             finalizers = finalizers_of(target)
         except ConfigError:  # a Struct that does not name them
             return None
-        return State(target, uid_of(target), tuple(finalizers), _is_deleted(target))
+        return State(target, uid_of(target), tuple(finalizers), is_deleting(target))
 
     def state_of(self, body: bytes) -> State:
         seen = seen_of(body)
@@ -163,12 +162,3 @@ class SpecFinalizers(Settling):
             namespace,
             path=self.endpoint.addresses.of(key, "finalize"),
         )
-
-
-def _is_deleted(obj: Any) -> bool:
-    """Whether an object says that its deletion was asked for."""
-    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
-    if isinstance(metadata, Mapping):
-        return metadata.get("deletionTimestamp") is not None
-    names = ("deletion_timestamp", "deletionTimestamp")
-    return any(getattr(metadata, name, None) is not None for name in names)

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from aioinformer import Client, ConfigError, KubeObject
+from aioinformer.keys import is_deleting, type_of
 from aioinformer.operator import (
     AnnotationsChanged,
     Change,
@@ -25,7 +26,7 @@ from aioinformer.operator import (
     When,
     owner_reference,
 )
-from aioinformer.operator.metadata import Owner, is_deleting, owners_of, type_of
+from aioinformer.operator.metadata import Owner, owners_of
 
 FIELDS: dict[str, Any] = {
     "apiVersion": "example.com/v1",
