@@ -164,7 +164,6 @@ class LeaderElector:
 
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
-        self._leaving = False
         self._renewed: float | None = None
         self._asked = False
         self._cancelling = 0
@@ -239,7 +238,6 @@ class LeaderElector:
         assert body is not None
         self._loop = asyncio.get_running_loop()
         self._body, self._lost, self._renewed, self._asked = body, None, None, False
-        self._leaving = False
         try:
             await self._acquire()
         except BaseException:
@@ -263,7 +261,6 @@ class LeaderElector:
         assert renewing is not None
         assert self._expiry is not None
         self._renewing = None  # from here on nothing is lost any more, and nobody leads
-        self._leaving = True
         is_ours = lost is not None and body.uncancel() <= self._cancelling
         try:
             try:
@@ -290,7 +287,7 @@ class LeaderElector:
     async def _renew(self) -> None:
         try:
             started = self._renewed or 0.0
-            while self._lost is None and not self._leaving:  # a request may swallow the cancelling
+            while self._lost is None and self._renewing is not None:  # a request may swallow the cancelling
                 await asyncio.sleep(max(0.0, started + self._retry_period - self._now()))
                 started = self._now()
                 if await self._try():
