@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..checks import require_qualified_name
-from ..errors import ConfigError, InvalidResultError, shortened
+from ..errors import ConfigError
 from ..finalizers import contains_finalizer
 from ..handlers import require_arguments, require_not_iterated
 from ..keys import is_deleting
@@ -99,10 +99,6 @@ class Finalizing:
             if result is None or (isinstance(result, Result) and result.is_final):
                 await self._written.drop_finalizer(obj, self._finalizer)
                 return None
-            if not isinstance(result, Result):
-                raise InvalidResultError(
-                    f"cleaning up {request.key} returned {shortened(result)}, which is neither a Result nor None"
-                )
             return result
         if not contains_finalizer(obj, self._finalizer):
             obj = await self._written.ensure_finalizer(obj, self._finalizer)

@@ -140,9 +140,9 @@ class _Changed(Predicate):
     """
 
     def __call__(self, change: Change[Any]) -> bool:
-        if not change.is_update or self._differs(change.old, change.new) or change.is_sync:
+        if not change.is_update or self._differs(change.old, change.new):
             return True
-        return is_made_anew(change)
+        return change.is_sync or is_made_anew(change)
 
     @abstractmethod
     def _differs(self, old: Any, new: Any) -> bool:

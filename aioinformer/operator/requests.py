@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ..checks import require_seconds
 from ..errors import ConfigError
 from ..keys import deletion_handling_meta_namespace_key_func, split_meta_namespace_key
 
@@ -68,10 +68,8 @@ class Result(msgspec.Struct, frozen=True):
     requeue_after: float | None = None
 
     def __post_init__(self) -> None:
-        after = self.requeue_after
-        is_number = isinstance(after, (int, float)) and not isinstance(after, bool)
-        if after is not None and not (is_number and 0 <= after < math.inf):
-            raise ConfigError(f"requeue_after must be a number of seconds, 0 or more, not {after!r}")
+        if self.requeue_after is not None:
+            require_seconds("requeue_after", self.requeue_after)
         if not isinstance(self.requeue, bool):
             raise ConfigError(
                 f"requeue must be True or False, not {self.requeue!r}; for seconds it is Result(requeue_after=20)"
