@@ -60,6 +60,9 @@ class Client:
             context: The context's name; None for what is the current one when the client is opened.
             path: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
             library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 37 on.
+
+        Raises:
+            ConfigError: There is no such library. What is wrong with the file shows up when the client is opened.
         """
         return cls(LibraryTransport(KubeConfig(context, path), library_named(library)))
 

@@ -46,6 +46,9 @@ class CachedResource(Writes[T]):
         resource: Whose objects.
         informer: Of the same resource, entered by its owner.
         timeout: Seconds that a read waits.
+
+    Raises:
+        ConfigError: The timeout is no duration.
     """
 
     def __init__(

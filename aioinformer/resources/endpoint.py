@@ -75,14 +75,13 @@ class Endpoint(Generic[T]):
             verb: What to call it in messages.
             key: The object's.
             method: Of HTTP.
-            body: A dict or list; None for none.
+            body: A dict or list.
             path: Other than the object's.
             subresource: Of the object.
             content_type: The body's.
             query: What else to say; the field manager is said where there is a body of fields.
         """
-        content = b"" if body is None else body_of(body, f"{verb} {self} {key}")
-        change = Change(method, content, content_type)
+        change = Change(method, body_of(body, f"{verb} {self} {key}"), content_type)
         verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
         with refusing(verb, str(self), key), self.addresses.collection.explaining(subresource):
             return await self.client.send(
@@ -93,10 +92,6 @@ class Endpoint(Generic[T]):
         """The query that says who owns what is written."""
         manager = self.field_manager if field_manager is None else field_manager
         return [("fieldManager", manager)] if manager else []
-
-    def decode(self, body: bytes) -> T:
-        """An answer as an object."""
-        return self.codec.decode(body)
 
     def seen(self, key: str, body: bytes, *, or_status: bool = False) -> Seen:
         """What an answer says of the life of an object.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from ..api import ListResult
@@ -38,6 +39,9 @@ class Resource(Writes[T]):
         field_manager: Who owns the fields that are written here.
         timeout: Seconds in which ``get`` and each write are answered as a whole, and in which a finalizer has to be
             settled. A list may take longer; it ends after 60 s of silence.
+
+    Raises:
+        ConfigError: The arguments name no collection, the client is none, or objects cannot be of this type.
     """
 
     @overload
@@ -105,7 +109,7 @@ class Resource(Writes[T]):
         body = await endpoint.read(key)
         with endpoint.asking("get", key):
             endpoint.seen(key, body)
-            return endpoint.decode(body)
+            return endpoint.codec.decode(body)
 
     async def list(
         self, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
@@ -124,17 +128,17 @@ class Resource(Writes[T]):
             TransportError: No usable answer came.
             DecodeError: The answer is no list, has no end, or an object in it is not of the object type.
         """
-        addresses = self._endpoint.addresses
-        collection = addresses.collection
+        endpoint = self._endpoint
+        addresses, read_item = endpoint.addresses, endpoint.codec.read_item
         if namespace and not addresses.namespaced:
-            raise ConfigError(f"{collection} live in no namespace, and {namespace!r} is asked for")
-        asked = Collection(
-            collection.api_version, collection.plural, namespace or None, label_selector, field_selector
+            raise ConfigError(f"{endpoint} live in no namespace, and {namespace!r} is asked for")
+        asked = replace(
+            addresses.collection,
+            namespace=namespace or None,
+            label_selector=label_selector,
+            field_selector=field_selector,
         )
-        codec = self._endpoint.codec
-        pager = Pager(
-            ResourceListWatch(self._endpoint.client, asked), self._decoded, READ_TIMEOUT, codec.read_item
-        )
+        pager = Pager(ResourceListWatch(endpoint.client, asked), self._decoded, READ_TIMEOUT, read_item)
         with refusing("list", str(asked)):
             listed = await pager.list("", PAGE_SIZE)
         return builtins.list(listed.objects)

@@ -291,7 +291,7 @@ class Writes(Generic[T]):
         """The object that an answer brings."""
         with self._endpoint.asking(verb, key):
             seen = self._endpoint.seen(key, body)
-            obj = self._endpoint.decode(body)
+            obj = self._endpoint.codec.decode(body)
         if seen.is_gone:
             self._note_removed(seen.key, seen.uid)
         else:
