@@ -203,18 +203,13 @@ class ApiError(AioInformerError):
     @property
     def is_too_large_resource_version(self) -> bool:
         """The resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and its form before 1.18.5)."""
-        causes = self.details.get("causes")
-        for cause in causes if isinstance(causes, list) else ():
-            if isinstance(cause, Mapping) and cause.get("reason") == "ResourceVersionTooLarge":
-                return True
-            if (
-                self._says("Timeout", 504)
-                and isinstance(cause, Mapping)
-                and cause.get("message") == "Too large resource version"
-            ):
-                return True
-        in_words = "Too large resource version" in self.message and bool(self.details)
-        return in_words and self._says("Timeout", 504)
+        if any(cause.reason == "ResourceVersionTooLarge" for cause in self.causes):
+            return True
+        in_words = "Too large resource version"
+        return self._says("Timeout", 504) and (
+            any(cause.message == in_words for cause in self.causes)
+            or (in_words in self.message and bool(self.details))
+        )
 
     @property
     def is_too_many_requests(self) -> bool:
