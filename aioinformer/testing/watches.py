@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from aioinformer.testing.storage import Collection, StoredEvent, StoredObject
 
 _BATCH = 1000
-"""How many changes one write takes at most."""
+"""How many changes are looked at without letting others have a turn."""
 
-_INITIAL_BYTES = 1 << 18
-"""About how many bytes of the initial objects one write takes."""
+_AT_ONCE = 1 << 18
+"""About how many bytes one write takes: what is kept for a client that does not read."""
 
 _BEFORE_THE_END = 2.0
 """How many seconds before its timeout a watch is sent the last bookmark; a shorter one gets none."""
@@ -160,14 +160,15 @@ class WatchCursor:
         events = self._collection.log.since(self._position, _BATCH)
         if not events:
             return []
-        self._position += len(events)
-        if self._view is None and not self._selection.has_selectors:
-            return self._plain(events)
-        lines = []
+        line_of = self._selected if self._view is not None or self._selection.has_selectors else self._plain
+        lines, size = [], 0
         for event in events:
-            line = self._selected(event)
-            if line:
+            self._position += 1
+            if line := line_of(event):
                 lines.append(line)
+                size += len(line)
+                if size >= _AT_ONCE:
+                    break
         return lines
 
     def bookmark(self, *, closing: bool = False) -> bytes:
@@ -189,19 +190,17 @@ class WatchCursor:
 
     def _take_initial(self) -> list[bytes]:
         lines, size = [], 0
-        while self._initial and size < _INITIAL_BYTES:
+        while self._initial and size < _AT_ONCE:
             line = self._line("ADDED", self._initial.popleft())
             lines.append(line)
             size += len(line)
         return lines
 
-    def _plain(self, events: list[StoredEvent]) -> list[bytes]:
-        prefix, namespace, begin = self._resource.prefix, self._selection.namespace, self._from
-        return [
-            event.line(prefix)
-            for event in events
-            if event.resource_version > begin and (not namespace or event.namespace == namespace)
-        ]
+    def _plain(self, event: StoredEvent) -> bytes:
+        namespace = self._selection.namespace
+        if event.resource_version <= self._from or (namespace and event.namespace != namespace):
+            return b""
+        return event.line(self._resource.prefix)
 
     def _selected(self, event: StoredEvent) -> bytes:
         if event.resource_version <= self._from:
@@ -298,13 +297,14 @@ class OpenWatch:
                 await self._cut_line(sink)
                 return
             lines = self._due()
+            is_all = self._cursor.up_to_date or (self._cursor.lost and not lines)
+            is_last = is_all and self._done()  # told now: while this is written there may be more
             if lines:
                 await self._write(sink, b"".join(lines))
-                await asyncio.sleep(0)
-            elif not self._cursor.up_to_date and not self._cursor.lost:
-                await asyncio.sleep(0)  # what was taken was not for this watch; there is more
-            elif self._done():
+            if is_last:
                 return
+            if lines or not is_all:
+                await asyncio.sleep(0)
             else:
                 await self._sleep()
 
@@ -321,9 +321,8 @@ class OpenWatch:
                 self._schedule_bookmark()
                 if self._keep_bookmark(self.request, False):
                     lines.append(cursor.bookmark())
-            if not lines and self._out:
-                lines.extend(self._out)
-                self._out.clear()
+            lines.extend(self._out)
+            self._out.clear()
         return lines
 
     def _schedule_bookmark(self) -> None:

@@ -332,3 +332,42 @@ async def test_a_watch_ends_with_its_client(api: APIClient, server: APIServer) -
         assert server.open_watches == 1
     while server.open_watches:
         await api.get("/version")
+
+
+@pytest.mark.parametrize("how", ["dropped", "error", "timeout"])
+async def test_a_watch_ends_while_every_turn_of_the_loop_brings_a_change(
+    http: aiohttp.ClientSession, server: APIServer, how: str
+) -> None:
+    async def change_on() -> None:
+        number = 0
+        while True:
+            create(server, f"c{(number := number + 1)}")
+            await asyncio.sleep(0)
+
+    query = {"timeoutSeconds": "1"} if how == "timeout" else {}
+    async with APIClient(http, server.url).watch(ALL, resourceVersion=now(server), **query) as lines:
+        changing = asyncio.create_task(change_on())
+        try:
+            await lines.take(1)
+            if how == "dropped":
+                server.faults.drop_watches()
+            elif how == "error":
+                server.faults.watch_error()
+            async with asyncio.timeout(5):
+                rest = await lines.rest()
+        finally:
+            changing.cancel()
+    assert (rest[-1]["type"] == "ERROR") is (how == "error")
+
+
+def test_one_write_takes_so_many_bytes_at_most() -> None:
+    cluster = APIServer()
+    resource = cluster.resource("v1", "configmaps")
+    collection = cluster.cluster.collection(resource)
+    options = WatchOptions(resource_version=now(cluster))
+    cursor = WatchCursor(resource, collection, Selection(), options, current=lambda: cluster.resource_version)
+    for number in range(200):
+        cluster.create("v1", "configmaps", {"metadata": {"name": f"c{number}"}, "data": {"a": "x" * 10_000}})
+    taken = [len(b"".join(lines)) for lines in iter(cursor.take, [])]
+    assert max(taken) < 2**18 + 20_000
+    assert sum(taken) > 2_000_000
