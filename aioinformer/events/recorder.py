@@ -6,12 +6,12 @@ import asyncio
 import logging
 import math
 import socket
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
+from time import time
 from types import TracebackType
 from typing import Any, Literal
 
@@ -119,7 +119,7 @@ class EventRecorder(Running):
         refill: float = 300.0,
         queue_limit: int = QUEUE_LIMIT,
         flush_timeout: float = 5.0,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] | None = None,
         random: Random | None = None,
     ) -> None:
         require_count("burst", burst)
@@ -138,7 +138,7 @@ class EventRecorder(Running):
         self._budget = Budget(burst, refill) if refill else None
         self._queue_limit = queue_limit
         self._flush_timeout = flush_timeout
-        self._wall = wall
+        self._wall = wall or time
         self._random = random or Random()
         self._cache = SeriesCache()
         self._news = asyncio.Event()

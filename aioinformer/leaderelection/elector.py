@@ -6,14 +6,14 @@ import asyncio
 import logging
 import math
 import socket
-import time
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable
 from random import Random
+from time import time
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from uuid import uuid4
 
 from ..checks import require_callable, require_namespace, require_object_name, require_seconds, require_text
 from ..errors import (
@@ -121,7 +121,7 @@ class LeaderElector:
         release: bool = True,
         labels: Mapping[str, str] | None = None,
         on_new_leader: Callable[[str], object] | None = None,
-        wall: Callable[[], float] = time.time,
+        wall: Callable[[], float] | None = None,
         random: Random | None = None,
     ) -> None:
         for option, seconds in (
@@ -139,14 +139,14 @@ class LeaderElector:
         require_namespace("namespace", namespace)
         if on_new_leader is not None:
             require_plain("on_new_leader", on_new_leader)
-        self.identity = identity if identity is not None else f"{socket.gethostname()}_{uuid.uuid4()}"
+        self.identity = identity if identity is not None else f"{socket.gethostname()}_{uuid4()}"
         require_text("identity", self.identity)
         if not self.identity:
             raise ConfigError("identity must not be empty")
         leases = Resource(
             client, "coordination.k8s.io/v1", "leases", dict, kind="Lease", timeout=renew_deadline / 2
         )  # half the time: a connection that fell silent leaves time for another one
-        self._lock = LeaseLock(leases, namespace, name, labels or {}, wall)
+        self._lock = LeaseLock(leases, namespace, name, labels or {}, wall or time)
         self._lease_duration = lease_duration
         self._renew_deadline = renew_deadline
         self._retry_period = retry_period

@@ -83,7 +83,7 @@ class Handler:
         query = http.query
         request = parse_request(http.method, http.path, {name: query[name] for name in query})
         token = _bearer_token(http)
-        request.user = self._identify(token)
+        request.user, request.time = self._identify(token), self._cluster.time()
         self._record(request)
         while (frozen := self._faults.thawed(request)) is not None:
             await frozen.wait()

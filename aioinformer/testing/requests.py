@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,7 +38,7 @@ class Request:
         user: Who asks: a name out of the server's `users`, `"embedded"` for another token that it takes, or
             `"system:anonymous"`.
         status: The HTTP status of the answer; 0 while there is none, and for a connection that was cut first.
-        time: When it came, in the seconds of `time.time`.
+        time: When it came, in seconds, by the server's `clock`.
     """
 
     method: str
@@ -54,7 +53,7 @@ class Request:
     subresource: str = ""
     user: str = ANONYMOUS
     status: int = 0
-    time: float = field(default_factory=time.time)
+    time: float = 0.0
 
     @property
     def is_continue(self) -> bool:

@@ -1,18 +1,22 @@
-"""Keeping the machine out: real time and chance, as the package uses them, come from the seed."""
+"""Keeping the machine out: time and chance, as the package takes them from the machine, come from the seed."""
 
 from __future__ import annotations
 
 import random as chance
 import sys
 import time
+import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from aioinformer.testing.simulation.loop import START, VirtualTimeLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
-    from aioinformer.testing.simulation.loop import VirtualTimeLoop
+EPOCH = 1_750_000_000.0
+"""The wall clock at the beginning of a simulation."""
 
 _LONG = 0.003
 """Seconds, longer than a turn of `aioinformer.turns`: so work is interrupted here and there."""
@@ -39,7 +43,18 @@ def hermetic(random: Random, loop: VirtualTimeLoop) -> Iterator[None]:
     def seeded(seed: Any = None) -> Random:
         return chance.Random(random.getrandbits(64) if seed is None else seed)
 
-    instead = {"perf_counter": (time.perf_counter, clock), "Random": (chance.Random, seeded)}
+    def wall() -> float:
+        return EPOCH + loop.time() - START
+
+    def new_uuid() -> uuid.UUID:
+        return uuid.UUID(int=random.getrandbits(128), version=4)
+
+    instead = {
+        "perf_counter": (time.perf_counter, clock),
+        "time": (time.time, wall),
+        "uuid4": (uuid.uuid4, new_uuid),
+        "Random": (chance.Random, seeded),
+    }
     modules = [vars(module) for name, module in sys.modules.items() if name.startswith("aioinformer.")]
     replaced = [
         (names, name, real)

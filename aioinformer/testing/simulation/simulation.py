@@ -6,6 +6,7 @@ import re
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.testing.simulation.hermetic import EPOCH
 from aioinformer.testing.simulation.loop import START, VirtualTimeLoop
 from aioinformer.testing.simulation.server import SimulatedAPIServer
 from aioinformer.testing.simulation.storm import Storm
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
     from aioinformer.listwatch.client import Client
     from aioinformer.testing.simulation.history import History
-
-_EPOCH = 1_750_000_000.0
-"""The server's wall clock at the beginning of a simulation."""
 
 
 class Simulation:
@@ -46,7 +44,7 @@ class Simulation:
         self.random = Random(f"{seed} scenario")
         self.history = history
         server.setdefault("seed", seed)
-        server.setdefault("clock", lambda: _EPOCH + self.now)
+        server.setdefault("clock", lambda: EPOCH + self.now)
         self.server = SimulatedAPIServer(Random(f"{seed} network"), history, **server)
         self.network = loop.network = self.server.network
         self.client = self.new_client()

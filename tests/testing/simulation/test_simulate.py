@@ -12,7 +12,14 @@ from typing import Any
 
 import pytest
 
-from aioinformer import KubeObject, ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
+from aioinformer import (
+    EventRecorder,
+    KubeObject,
+    LeaderElector,
+    ListWatch,
+    ResourceEventHandlerFuncs,
+    SharedIndexInformer,
+)
 from aioinformer.reflector import reflector
 from aioinformer.testing import TROUBLES, Simulation, SimulationError, simulate
 from aioinformer.testing.simulation import DeadlockError, History, LeakError, VirtualTimeoutError
@@ -315,3 +322,18 @@ def test_one_after_the_other_leaves_nothing_in_memory(monkeypatch: pytest.Monkey
 def test_errors_of_a_simulation_have_one_root() -> None:
     assert issubclass(DeadlockError, SimulationError)
     assert issubclass(LeakError, SimulationError)
+
+
+def test_what_the_package_takes_from_the_machine_comes_from_the_seed() -> None:
+    async def scenario(world: Simulation) -> None:
+        about = world.server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+        async with (
+            EventRecorder(world.client, "controller") as recorder,
+            LeaderElector(world.client, "lock", "default"),
+        ):
+            recorder.event(about, "Normal", "Created", "as it must")
+            await asyncio.sleep(10)
+        assert all(abs(request.time - 1_750_000_000) < 20 for request in world.server.requests)
+
+    assert simulate(scenario, seed=1).text() == simulate(scenario, seed=1).text()
+    assert simulate(scenario, seed=1).text() != simulate(scenario, seed=2).text()
