@@ -38,9 +38,13 @@ class Outcome(NamedTuple):
         happened: How many things asked `Simulation.happens`.
     """
 
-    error: Exception | None
+    error: BaseException | None
     history: History
     happened: int
+
+    def skipped(self, skip: Collection[int]) -> frozenset[int]:
+        """Those among some numbers that were asked for: the others make no difference."""
+        return frozenset(number for number in skip if number < self.happened)
 
 
 def simulate(
@@ -80,7 +84,7 @@ def simulate(
     outcome = run(skip)
     if outcome.error is None:
         return outcome.history
-    skipped = frozenset(skip)
+    skipped = outcome.skipped(skip)
     if shrink:
         outcome, skipped = shrunk(run, outcome, skipped)
     assert outcome.error is not None
@@ -131,12 +135,14 @@ def run_once(
     return Outcome(error, history, happened)
 
 
-def _run_on(loop: VirtualTimeLoop, main: Callable[[], Coroutine[Any, Any, None]]) -> Exception | None:
-    error: Exception | None = None
+def _run_on(loop: VirtualTimeLoop, main: Callable[[], Coroutine[Any, Any, None]]) -> BaseException | None:
+    error: BaseException | None = None
     runner = asyncio.Runner(loop_factory=lambda: loop)
     try:
         runner.run(main())
-    except Exception as raised:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as raised:  # a stray cancellation, or pytest.fail
         error = raised
     finally:
         loop.after_step = None

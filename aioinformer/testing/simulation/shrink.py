@@ -42,8 +42,8 @@ def shrunk(
             candidate = skip | set(kept[begin : begin + portion])
             outcome = run(candidate)
             if type(outcome.error) is kind:
-                failed, skip, smaller = outcome, candidate, True
-        kept = [number for number in kept if number not in skip]
+                failed, skip, smaller = outcome, outcome.skipped(candidate), True
+        kept = [number for number in range(failed.happened) if number not in skip]
         portion = portion // 2 if not smaller or portion > len(kept) else portion
         portion = min(portion, len(kept))
     return failed, skip

@@ -39,7 +39,7 @@ class Simulation:
         self._skip = frozenset(skip)
         self._checks: list[Callable[[], object]] = []
         self._tolerated: list[re.Pattern[str]] = []
-        self.happened = 0
+        self.happened = self.storms = 0
         self.seed = seed
         self.random = Random(f"{seed} scenario")
         self.history = history

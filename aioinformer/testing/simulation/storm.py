@@ -26,7 +26,8 @@ class Storm:
         self.world = world
         self.server = world.server
         self.network = world.network
-        self._random = Random(f"{world.seed} storm {world.happened}")
+        self._random = Random(f"{world.seed} storm {world.happened + world.storms}")
+        world.storms += 1
         known = list(TROUBLES)
         self._names = (
             self._random.sample(known, self._random.randint(1, len(known))) if names is None else list(names)

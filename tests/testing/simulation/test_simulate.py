@@ -337,3 +337,33 @@ def test_what_the_package_takes_from_the_machine_comes_from_the_seed() -> None:
 
     assert simulate(scenario, seed=1).text() == simulate(scenario, seed=1).text()
     assert simulate(scenario, seed=1).text() != simulate(scenario, seed=2).text()
+
+
+@pytest.mark.parametrize("raised", [pytest.fail.Exception("no"), asyncio.CancelledError()])
+def test_what_is_no_exception_is_told_with_the_history_too(raised: BaseException) -> None:
+    async def scenario(world: Simulation) -> None:
+        world.happens("me", "nothing")
+        raise raised
+
+    with pytest.raises(type(raised)) as caught:
+        simulate(scenario, seed=7)
+    assert "seed=7, skip=[0]" in caught.value.__notes__[0]
+
+
+def test_only_what_happened_is_left_out() -> None:
+    async def scenario(world: Simulation) -> None:
+        for number in range(30 if world.happens("me", "many") else 2):
+            world.happens("me", number)
+        assert False  # noqa: B011, PT015
+
+    with pytest.raises(AssertionError) as raised:
+        simulate(scenario)
+    assert "skip=[0, 1, 2]) replays it: 3 things happened, of which 0 suffice" in raised.value.__notes__[0]
+
+
+def test_two_storms_at_once_are_two() -> None:
+    async def scenario(world: Simulation) -> None:
+        await asyncio.gather(world.storm(60), world.storm(60))
+
+    struck = [entry.time for entry in simulate(scenario) if entry.who == "storm"][:-2]
+    assert len(struck) == len(set(struck)) > 5
