@@ -95,6 +95,11 @@ class InformerHistory:
         await world.eventually(self._is_equal, 60, "cache, handlers and server equal still")
         # Where there is nothing, a first list that is not answered yet is not missed.
         await world.eventually(lambda: self.synced, patience, "everything is there, and it says so")
+        await world.eventually(
+            lambda: all(each.synced or each.removed for each in self.witnesses),
+            patience,
+            "every handler was told what was there, and says so",
+        )
         self._check_initial()
         self._check_manners()
         await world.eventually(

@@ -82,6 +82,18 @@ MUTANTS = [
         why="Few histories add a handler between two turns of one list. tests/informer/test_real_queue.py does.",
     ),
     Mutant(
+        "a handler has never synced, where an initial add waited with a change",
+        "processor/backlog.py",
+        "AddNotification(then.obj, first.is_in_initial_list)",
+        "AddNotification(then.obj, False)",
+    ),
+    Mutant(
+        "a handler that raises CancelledError ends its listener",
+        "processor/listener.py",
+        "                self._note_failure(notification, error)  # the handler's own doing, not ours\n",
+        "                raise\n",
+    ),
+    Mutant(
         "a removed handler is still told",
         "processor/listener.py",
         "            self._stopping = True\n",

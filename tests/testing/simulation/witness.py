@@ -189,4 +189,4 @@ class Witness(ResourceEventHandler[KubeObject]):
 
     def _raise_perhaps(self) -> None:
         if self._raises and self._random.random() < self._raises:
-            raise RuntimeError(f"{self.name} fails")
+            raise (RuntimeError if self.calls % 2 else asyncio.CancelledError)(f"{self.name} fails")
