@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +17,6 @@ from aioinformer import (
     NAMESPACE_INDEX,
     Client,
     KubeObject,
-    LabelSelector,
     Lister,
     ListWatch,
     ResourceEventHandlerFuncs,
@@ -104,14 +104,13 @@ class AioInformer(Peer):
         if self._type is not KubeObject:
             raise UnsupportedError(f"reads are for KubeObjects, not for {self.options.form}")
         indexer = self._informers[0].indexer
-        first = indexer.list()[0]
-        key, namespace = indexer.key_of(first), first.metadata.namespace
-        selector = LabelSelector.parse(f"app={first.metadata.labels['app']}")
         lister = Lister(indexer)
-        return Reads(
-            get=lambda: _names([indexer.get_by_key(key)]),
-            by_index=lambda: _names(indexer.by_index(NAMESPACE_INDEX, namespace)),
-            label=lambda: _names(lister.list(selector)),
+        pods = random.sample(indexer.list(), min(500, len(indexer)))
+        some = [(pod.key, pod.namespace, f"app={pod.metadata.labels['app']}") for pod in pods]
+        return Reads(  # each of another pod, as the other clients' are: what was read before is cheaper
+            get=lambda: _names([indexer.get_by_key(random.choice(some)[0])]),
+            by_index=lambda: _names(indexer.by_index(NAMESPACE_INDEX, random.choice(some)[1])),
+            label=lambda: _names(lister.list(random.choice(some)[2])),
         )
 
     async def close(self) -> None:
