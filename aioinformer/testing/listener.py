@@ -16,22 +16,6 @@ _HOST = "127.0.0.1"
 _BACKLOG = 1024
 
 
-class _Connections(web.Server):
-    """aiohttp's server of one protocol a connection, with the transports at hand to be cut."""
-
-    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> None:
-        super().__init__(handler, handler_cancellation=True, access_log=None)
-        self.transports: set[asyncio.Transport] = set()
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        self.transports.add(transport)
-        super().connection_made(handler, transport)
-
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        self.transports = {transport for transport in self.transports if not transport.is_closing()}
-        super().connection_lost(handler, exc)
-
-
 class Listener:
     """A port of the loopback interface.
 
@@ -53,7 +37,7 @@ class Listener:
         self._handler = handler
         self.port = port
         self._tls = tls
-        self._connections: _Connections | None = None
+        self._connections: web.Server | None = None
         self._server: asyncio.Server | None = None
         self._reserved: socket.socket | None = None
 
@@ -62,7 +46,7 @@ class Listener:
         if self._server is not None:
             return
         if self._connections is None:
-            self._connections = _Connections(self._handler)
+            self._connections = web.Server(self._handler, handler_cancellation=True, access_log=None)
         sock = self._reserved or self._bind()
         self._reserved = None
         sock.listen(_BACKLOG)
@@ -80,9 +64,10 @@ class Listener:
 
     def cut(self) -> int:
         """Cut every connection; says how many there were."""
-        if self._connections is None:
-            return 0
-        transports = [each for each in self._connections.transports if not each.is_closing()]
+        found = [] if self._connections is None else self._connections.connections
+        transports = [
+            each.transport for each in found if each.transport is not None and not each.transport.is_closing()
+        ]
         for transport in transports:
             transport.abort()
         return len(transports)
@@ -103,8 +88,7 @@ class Listener:
         """Wait until the tasks of the connections that were cut have ended."""
         connections = self._connections
         while connections is not None and connections.connections:
-            for transport in list(connections.transports):
-                transport.abort()
+            self.cut()
             await asyncio.sleep(0)
 
     def _bind(self) -> socket.socket:

@@ -53,7 +53,8 @@ class APIServer:
     enough for kubectl. `faults` makes it fail on command.
 
     The Python API (`create`, `update`, ...) is synchronous, works before `start` and after `stop` too, and is a
-    back door: it asks for no permission, makes missing namespaces, and writes object and status in one step.
+    back door: it asks for no permission, makes missing namespaces, and writes object and status in one step. It is for
+    the event loop's own thread: from another one, open watches are not woken.
 
     Caveats:
         Specs are taken as they are: no schema of a built-in kind or a definition is checked, and few fields are
@@ -67,7 +68,8 @@ class APIServer:
         token: A bearer token that requests must carry; without one everybody may do everything. More can be
             added to `tokens` at any time, and taken away.
         history: How many changes of each resource a watch can go back; older versions get 410.
-        watch_buffer: How many changes a watch may lie behind its resource before its stream is ended.
+        watch_buffer: How many changes a watch may lie behind its resource before its stream is ended; `history` at
+            the least.
         bookmark_interval: Seconds between the bookmarks of a watch.
         watch_list: Whether watches can send the initial events (`sendInitialEvents`); without, they refuse as
             servers before 1.32 do.
