@@ -200,16 +200,16 @@ def percentiles(values: Sequence[float], unit: float = 1.0) -> dict[str, float]:
         unit: What they are divided by.
     """
     ordered = sorted(values)
-    last = len(ordered) - 1
 
-    def at(share: float) -> float:
-        return round(ordered[min(last, int(share * len(ordered)))] / unit, 3)
+    def at(thousandth: int) -> float:
+        rank = -(-len(ordered) * thousandth // 1000)
+        return round(ordered[rank - 1] / unit, 3)
 
     return {
         "count": len(ordered),
-        "p50": at(0.5),
-        "p90": at(0.9),
-        "p99": at(0.99),
-        "p999": at(0.999),
-        "max": at(1),
+        "p50": at(500),
+        "p90": at(900),
+        "p99": at(990),
+        "p999": at(999),
+        "max": at(1000),
     }

@@ -158,4 +158,4 @@ def test_goals_compare_medians(tmp_path: Path, ours: list[float], theirs: list[f
 
 def test_percentiles_are_by_nearest_rank() -> None:
     found = percentiles(list(range(1, 1001)))
-    assert (found["p50"], found["p99"], found["p999"], found["max"]) == (501, 991, 1000, 1000)
+    assert (found["p50"], found["p99"], found["p999"], found["max"]) == (500, 990, 999, 1000)
