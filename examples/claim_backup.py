@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from aioinformer import Client, KubeObject, contains_finalizer
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, eventually
 
 FINALIZER = "examples.aioinformer.dev/backup"
 PROTECTION = "kubernetes.io/pvc-protection"
@@ -59,14 +59,12 @@ async def main() -> None:
         server.create(
             "v1", "pods", {"metadata": {"name": "web"}, "spec": {"nodeName": "n", "volumes": [volume]}}
         )
-        while FINALIZER not in finalizers(server):
-            await asyncio.sleep(0.01)
+        await eventually(lambda: FINALIZER in finalizers(server))
         server.delete("v1", "persistentvolumeclaims", "photos")
         await asyncio.sleep(0.1)
         print("the pod ends")
         server.delete("v1", "pods", "web")
-        while "default/photos" in server.snapshot("v1", "persistentvolumeclaims"):
-            await asyncio.sleep(0.01)
+        await eventually(lambda: "default/photos" not in server.snapshot("v1", "persistentvolumeclaims"))
         print("photos is gone")
 
 

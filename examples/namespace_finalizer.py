@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from aioinformer import Client, KubeObject
 from aioinformer.operator import Controller, Manager, Request
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, eventually
 
 FINALIZER = "examples.aioinformer.dev/account"
 TENANTS = "examples.aioinformer.dev/tenant"
@@ -51,11 +51,9 @@ async def main() -> None:
     async with APIServer() as server, Client.from_url(server.url) as client, operator(client):
         server.create("v1", "namespaces", {"metadata": {"name": "acme", "labels": {TENANTS: ""}}})
         server.create("v1", "configmaps", {"metadata": {"name": "settings"}}, "acme")
-        while FINALIZER not in server.get("v1", "namespaces", "acme")["spec"]["finalizers"]:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: FINALIZER in server.get("v1", "namespaces", "acme")["spec"]["finalizers"])
         server.delete("v1", "namespaces", "acme")
-        while "acme" in server.snapshot("v1", "namespaces"):
-            await asyncio.sleep(0.01)
+        await eventually(lambda: "acme" not in server.snapshot("v1", "namespaces"))
         print("acme is gone")
 
 

@@ -12,7 +12,7 @@ import asyncio
 
 from aioinformer import Client, KubeObject
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result, WrittenResource
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, eventually
 
 
 class Buckets(Reconciler[KubeObject]):
@@ -52,12 +52,10 @@ async def main() -> None:
         manager.add(controller(buckets, manager.resource("v1", "configmaps")))
         server.create("v1", "configmaps", {"metadata": {"name": "photos"}})
         async with manager:
-            while not buckets.files:
-                await asyncio.sleep(0.01)
+            await eventually(lambda: buckets.files)
             server.delete("v1", "configmaps", "photos")  # what a user does, some day
             print("still there:", "default/photos" in server.snapshot("v1", "configmaps"))
-            while "default/photos" in server.snapshot("v1", "configmaps"):
-                await asyncio.sleep(0.01)
+            await eventually(lambda: "default/photos" not in server.snapshot("v1", "configmaps"))
             print("gone")
 
 

@@ -12,7 +12,7 @@ import asyncio
 
 from aioinformer import Client, KubeObject, contains_finalizer
 from aioinformer.operator import Controller, Manager, Request
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, eventually
 
 FINALIZER = "examples.aioinformer.dev/cleanup"
 
@@ -45,8 +45,7 @@ async def main() -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
         server.create("v1", "configmaps", {"metadata": {"name": "database"}, "data": {"about": "a database"}})
         async with operator(client, gone):
-            while "finalizers" not in server.get("v1", "configmaps", "database")["metadata"]:
-                await asyncio.sleep(0.01)
+            await eventually(lambda: "finalizers" in server.get("v1", "configmaps", "database")["metadata"])
             server.delete("v1", "configmaps", "database")  # what a user does, some day
             await gone.wait()
             print("default/database is gone")

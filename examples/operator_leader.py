@@ -10,7 +10,7 @@ import asyncio
 from aioinformer import Client, KubeObject
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, LeaderElection, Manager, Request
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, eventually
 
 
 def replica(name: str, client: Client, election: LeaderElection) -> Manager:
@@ -33,16 +33,12 @@ async def main() -> None:
         ]
         async with two:
             async with one:
-                while not (one.state.leading or two.state.leading):
-                    await asyncio.sleep(0.01)
-                while not (one.ready() and two.ready()):
-                    await asyncio.sleep(0.01)
+                await eventually(lambda: one.state.leading or two.state.leading)
+                await eventually(lambda: one.ready() and two.ready())
                 print("both ready; leading:", [bool(each.state.leading) for each in (one, two)].count(True))
-            while not two.state.leading:  # at once, since the lease was given back
-                await asyncio.sleep(0.01)
+            await eventually(lambda: two.state.leading)  # at once, since the lease was given back
             server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
-            while not two.state.controllers[0].reconciles:
-                await asyncio.sleep(0.01)
+            await eventually(lambda: two.state.controllers[0].reconciles)
 
 
 if __name__ == "__main__":

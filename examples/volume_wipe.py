@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from aioinformer import Client, KubeObject, contains_finalizer
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, eventually
 
 FINALIZER = "examples.aioinformer.dev/wipe"
 PROTECTION = "kubernetes.io/pv-protection"
@@ -76,14 +76,14 @@ async def main() -> None:
             "status": {"phase": "Bound"},
         }
         server.create("v1", "persistentvolumes", volume)
-        while FINALIZER not in server.get("v1", "persistentvolumes", "disk")["metadata"]["finalizers"]:
-            await asyncio.sleep(0.01)
+        await eventually(
+            lambda: FINALIZER in server.get("v1", "persistentvolumes", "disk")["metadata"]["finalizers"]
+        )
         server.delete("v1", "persistentvolumes", "disk")
         await asyncio.sleep(0.1)
         print("the claim goes")
         server.delete("v1", "persistentvolumeclaims", "photos")
-        while "disk" in server.snapshot("v1", "persistentvolumes"):
-            await asyncio.sleep(0.01)
+        await eventually(lambda: "disk" not in server.snapshot("v1", "persistentvolumes"))
         print("disk is gone")
 
 
