@@ -182,13 +182,17 @@ class Reflector(Running, Generic[T]):
         """
         self.require_own_loop()
         watch = await self._stream_initial_state()
-        if watch is None:
-            await self._list()
-        heed_cancellation()  # which the tasks below would not know of
-        if self._resync_period > 0:
-            await first_of(self._watch(watch), self._resync_periodically())
-        else:
-            await self._watch(watch)
+        try:
+            if watch is None:
+                await self._list()
+            heed_cancellation()  # which the tasks below would not know of
+            if self._resync_period > 0:
+                await first_of(self._watch(watch), self._resync_periodically())
+            else:
+                await self._watch(watch)
+        finally:
+            if watch is not None:
+                await watch.aclose()  # also where nobody has begun to follow it
 
     # -- the initial state ---------------------------------------------------------------------------------
 

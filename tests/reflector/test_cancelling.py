@@ -20,6 +20,7 @@ from .running import Errors, reflector
 from .scripted import (
     FOREVER,
     ListAnswer,
+    Recorder,
     Scripted,
     Step,
     Stream,
@@ -191,3 +192,14 @@ class TestCancelling:
         ended, _ = await asyncio.wait({task}, timeout=60)
         assert ended
         assert task.cancelled()
+
+    @virtual_time
+    async def test_a_streamed_list_is_closed_where_its_store_swallows_it(self) -> None:
+        stream = Stream(closing_bookmark(1), FOREVER)
+        store: Any = Recorder()
+        store.replace = lambda objects, version: swallowed()
+        task = asyncio.create_task(reflector(Scripted([], [stream], watch_list_semantics=True), store).run())
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.wait({task})
+        assert (task.cancelled(), stream.closed) == (True, 1)
