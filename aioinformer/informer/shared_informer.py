@@ -142,9 +142,13 @@ class SharedIndexInformer(Running, Generic[T]):
         self._are_of_one_name = len(set(descriptions)) < len(descriptions)  # asked for each of them
         self._compressor = Compressor.of(compress, object_type)
         pack = None if self._compressor is None else self._compressor.pack
+        if len(self._list_watches) > 1:  # whose parts of the store are told apart by it
+            indexers = {NAMESPACE_INDEX: meta_namespace_index_func, **(indexers or {})}
+            if indexers[NAMESPACE_INDEX] is not meta_namespace_index_func:
+                raise ConfigError(
+                    f"an informer of several namespaces has an index {NAMESPACE_INDEX!r} of its own: rename yours"
+                )
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=pack)
-        if len(self._list_watches) > 1 and NAMESPACE_INDEX not in self._indexer.indexers:
-            self._indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func})
         if mutation_detector is not None:
             mutation_detector.name = mutation_detector.name or self.name
         self._tracer = tracer
