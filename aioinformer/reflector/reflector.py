@@ -284,6 +284,7 @@ class Reflector(Running, Generic[T]):
         self._intake.missed = False  # before it; what it lacks itself is still to come
 
     async def _replace(self, listed: Listed) -> None:
+        self._journal.listed = sum(map(len, listed.pieces))  # without those of pages that have expired
         try:
             replace = getattr(self._store, "replace_in_turns", None) or self._store.replace
             await settle(replace(listed.objects, listed.resource_version))

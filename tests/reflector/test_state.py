@@ -20,7 +20,9 @@ from .scripted import (
     Scripted,
     added,
     error_event,
+    expired,
     page,
+    pod,
 )
 
 
@@ -186,3 +188,11 @@ class TestState:
 
     def test_the_name(self) -> None:
         assert reflector(Scripted(), name="mine").name == "mine"
+
+
+@virtual_time
+async def test_pages_that_were_given_up_are_not_listed() -> None:
+    server = Scripted([page(pod("a"), version=1, token="t"), expired(), page(pod("a"), pod("b"), version=3)])
+    subject = reflector(server, page_size=1)
+    await run_for(subject, 5)
+    assert subject.state.listed == 2
