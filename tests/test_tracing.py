@@ -162,3 +162,12 @@ def test_stage_times_are_percentiles_of_the_last_traces() -> None:
     assert found["finished"] == (100e-6, 150e-6, 199e-6)
     assert found["total"] == (106e-6, 156e-6, 205e-6)
     assert sum(times.means().values()) == pytest.approx(155.5e-6)
+
+
+@virtual_time
+async def test_bookmarks_get_through() -> None:
+    """Also from Python 3.12 on, where isinstance does not see what a wrapper passes on by __getattr__."""
+    server = Scripted([page(version=10)], [[bookmark(14), FOREVER]])
+    async with traced(server, Tracer(lambda trace: None), queue="real") as subject:
+        await asyncio.sleep(1)
+        assert subject.store.last_store_sync_resource_version == "14"

@@ -27,7 +27,7 @@ from ..errors import (
     WrongEventLoopError,
 )
 from ..keys import keyed_by, meta_namespace_key_func
-from ..protocols import ListerWatcher, ReflectorBookmarkStore, ReflectorStore, ResourceVersionUpdater
+from ..protocols import ListerWatcher, ReflectorStore
 from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle
 from ..turns import in_turns
 from ..versions import number_of
@@ -102,9 +102,12 @@ class Reflector(Running, Generic[T]):
             self._key_of,
             drop_managed_fields=options.get("drop_managed_fields") or False,
         )
-        self._version_updater = store if isinstance(store, ResourceVersionUpdater) else None
-        takes_bookmarks = isinstance(store, ReflectorBookmarkStore)
-        self._intake = Intake(codec, self._key_of, takes_bookmarks, self._note_rejected, options.get("pack"))
+        # Not by isinstance, which from Python 3.12 on overlooks what a wrapper such as a Tracer's passes on.
+        self._update_version = getattr(store, "update_resource_version", None)
+        self._bookmark = getattr(store, "bookmark", None)
+        self._intake = Intake(
+            codec, self._key_of, self._bookmark is not None, self._note_rejected, options.get("pack")
+        )
         self._resync_period = resync_period
         self._should_resync = options.get("should_resync")
         self._watch_error_handler = options.get("watch_error_handler")
@@ -410,8 +413,8 @@ class Reflector(Running, Generic[T]):
             await self._store_deltas(changes.deltas)
         if changes.version:
             self._last_version = changes.version
-            if self._version_updater is not None:
-                await settle(self._version_updater.update_resource_version(changes.version))
+            if self._update_version is not None:
+                await settle(self._update_version(changes.version))
         if self.on_progress is not None:
             self.on_progress()
         if changes.failure is not None:
@@ -433,8 +436,8 @@ class Reflector(Running, Generic[T]):
         for delta_type, obj in deltas:
             try:
                 if delta_type is BOOKMARK_DELTA:
-                    assert isinstance(self._store, ReflectorBookmarkStore)
-                    await settle(self._store.bookmark(obj.resource_version))
+                    assert self._bookmark is not None
+                    await settle(self._bookmark(obj.resource_version))
                 else:
                     await settle(verbs[delta_type](obj))
             except RejectedObjectError as error:
