@@ -12,7 +12,7 @@ from ..codec import codec_for
 from ..compression import Compression, Compressor
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
-from ..errors import AlreadyStartedError, ConfigError, InformerError, StoppedError, SyncTimeout
+from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
 from ..handlers import ResourceEventHandler, handler_name, require_plain
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
 from ..metrics import apart
@@ -135,7 +135,6 @@ class SharedIndexInformer(Running, Generic[T]):
         self._mutation_detector = mutation_detector
         check_options(options)
         self._options = options
-        self._watch_error_handler: WatchErrorHandler | None = options.get("watch_error_handler")
         self._transform: Transformer | None = None
         self.name = options.get("name") or name_of(self._list_watches)
         descriptions = list(map(_description, self._list_watches.values()))
@@ -286,7 +285,7 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: The informer has started.
             ConfigError: It is no plain function.
         """
-        self._require_not_started()
+        self.require_not_started()
         require_plain("transform", transform)
         self._transform = transform
 
@@ -297,9 +296,9 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: The informer has started.
             ConfigError: It is no function.
         """
-        self._require_not_started()
+        self.require_not_started()
         require_callable("watch_error_handler", handler)
-        self._watch_error_handler = handler
+        self._options["watch_error_handler"] = handler
 
     # -- running -------------------------------------------------------------------------------------------
 
@@ -310,9 +309,7 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: It was started before.
             CacheMutatedError: The mutation detector found a changed object.
         """
-        self.require_own_loop()
-        if self._task is not asyncio.current_task():
-            self._require_not_started()
+        self.note_begin()
         self._controllers = [
             self._make_controller(namespace, each) for namespace, each in self._list_watches.items()
         ]
@@ -344,7 +341,6 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             AlreadyStartedError: It was started before.
         """
-        self._require_not_started()
         task = super().begin()
         task.add_done_callback(self._note_end)  # also where it is cancelled before it has begun
         return task
@@ -502,7 +498,6 @@ class SharedIndexInformer(Running, Generic[T]):
             list_watch,
             distributor.once_there_is_room(process),
             self.object_type,
-            watch_error_handler=self._watch_error_handler,
             reflector_options=options,
             process_batch=distributor.once_there_is_room(distributor.handle_batch),
             at_once=distributor.handle if is_delta else None,
@@ -511,10 +506,6 @@ class SharedIndexInformer(Running, Generic[T]):
         if self._tracer is not None:
             self._tracer.attach(config)
         return Controller(config)
-
-    def _require_not_started(self) -> None:
-        if self._started.is_set() or self._task is not None:
-            raise AlreadyStartedError(f"informer has already started: {self.name}")
 
     def _require_own_loop_once_started(self) -> None:
         if self._started.is_set():

@@ -44,7 +44,7 @@ class TestLifecycle:
         """W18."""
         subject = informer(Scripted([page(version=1)]))
         async with subject:
-            with pytest.raises(AlreadyStartedError, match="already started: scripted pods"):
+            with pytest.raises(AlreadyStartedError, match="scripted pods> was started before"):
                 await subject.run()
             with pytest.raises(AlreadyStartedError):
                 async with subject:
@@ -74,9 +74,9 @@ class TestLifecycle:
         async with subject:
             if started:
                 await settled()
-            with pytest.raises(AlreadyStartedError, match="already started"):
+            with pytest.raises(AlreadyStartedError, match="started before"):
                 subject.set_transform(lambda obj: obj)
-            with pytest.raises(AlreadyStartedError, match="already started"):
+            with pytest.raises(AlreadyStartedError, match="started before"):
                 subject.set_watch_error_handler(lambda reflector, error: None)
 
     @virtual_time
