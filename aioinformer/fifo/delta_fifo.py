@@ -66,14 +66,6 @@ class DeltaFIFO(FIFO):
         deltas = self._deltas.items.get(key)
         return None if deltas is None else list(deltas)
 
-    def key_of(self, obj: Any) -> str:
-        """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
-
-        Raises:
-            KeyFuncError: There is none.
-        """
-        return self._deltas.key_of(obj)
-
 
 class DeltaState:
     """DeltaFIFO's rules.

@@ -37,6 +37,7 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         deltas: In the order in which they are to be worked off.
+        is_in_initial_list: Whether they are of the first Replace.
         by_key: The same, where the queue keeps each key's together.
     """
 
@@ -69,6 +70,10 @@ class QueueState(Protocol):
     @property
     def queue(self) -> Sized:
         """What waits to be popped."""
+        ...
+
+    def key_of(self, obj: Any) -> str:
+        """The key of an object, a tombstone, or (that of the newest of) a list of deltas."""
         ...
 
     def enqueue(self, delta: Delta) -> None:
@@ -248,6 +253,14 @@ class FIFO:
             if waiting is not None and waiting.count:
                 return waiting.count
             return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
+
+    def key_of(self, obj: Any) -> str:
+        """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
+
+        Raises:
+            KeyFuncError: There is none.
+        """
+        return self._state.key_of(obj)
 
     def has_synced(self) -> bool:
         """Whether the items of the first Replace have been worked off, or the first verb was another one."""

@@ -93,14 +93,6 @@ class RealFIFO(FIFO):
         """What waits to be popped, oldest first; a copy."""
         return list(self._real.queue)
 
-    def key_of(self, obj: Any) -> str:
-        """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
-
-        Raises:
-            KeyFuncError: There is none.
-        """
-        return self._real.key_of(obj)
-
 
 class RealState:
     """RealFIFO's rules.
