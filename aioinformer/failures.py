@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 
+from .decoders import DECODE_ERRORS
 from .errors import AioInformerError, ApiError, DecodeError, TransportError
-from .objects import DECODE_ERRORS
 
 _REASONS = {
     400: "BadRequest",
@@ -60,6 +60,21 @@ def api_error(
     if seconds is not None and error.retry_after is None:
         error.details["retryAfterSeconds"] = seconds
     return error
+
+
+def no_event(line: Any) -> DecodeError:
+    """What is to be said of a line that says no event."""
+    return DecodeError(f"a line of {len(line)} bytes that says no event; it begins {line[:80]!r}")
+
+
+def status_error(status: Any) -> ApiError:
+    """The error that an ERROR event's Status stands for."""
+    if isinstance(status, bytes):
+        with suppress(*DECODE_ERRORS):
+            status = msgspec.json.decode(status)
+    if isinstance(status, Mapping):
+        return ApiError.from_status(status)
+    return ApiError(500, "InternalError", f"the watch sent an ERROR that is no Status: {status!r:.200}")
 
 
 def network_error(error: Any) -> AioInformerError | None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, TypeVar, cast
 import msgspec
 
 from .api import TypeMeta
-from .decoders import DECODE_ERRORS as DECODE_ERRORS
-from .decoders import decoder_of
+from .decoders import DECODE_ERRORS, decoder_of
 from .errors import DecodeError
 
 S = TypeVar("S")

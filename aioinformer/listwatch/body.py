@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from ..api import ListResult, TypeMeta
-from ..decoders import FromBytes
+from ..decoders import DECODE_ERRORS, FromBytes
 from ..errors import ApiError, DecodeError, TransportError
-from ..objects import DECODE_ERRORS, KubeObject
+from ..objects import KubeObject
 from .lines import LONGEST_OBJECT, Pending
 
 PIECE = 128 * 1024

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import msgspec
 
+from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError, DecodeError, shortened
 from ..failures import asking
-from ..objects import DECODE_ERRORS
 from .health import ServerHealth
 from .kubeconfig import KubeConfig
 from .libraries import KUBERNETES_ASYNCIO, library_named, library_of

@@ -11,8 +11,8 @@ from typing import Self
 import msgspec
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, WatchEvent
+from ..decoders import DECODE_ERRORS
 from ..errors import TransportError
-from ..objects import DECODE_ERRORS
 from .lines import LONGEST_OBJECT, LineSplitter, Span
 from .transport import ByteStream
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
+from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
-from ..objects import DECODE_ERRORS
 
 PLUGIN_TIMEOUT = 60.0
 """Seconds after which a plugin that nobody can talk to is ended."""

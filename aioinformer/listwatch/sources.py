@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
-from ..objects import DECODE_ERRORS
 from .libraries import Library, to_thread
 
 TOKEN_FILE_PERIOD = 60.0

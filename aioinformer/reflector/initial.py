@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection
 from typing import Any
-
-import msgspec
 
 from ..api import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, NO_EVENT, WatchEvent
 from ..codec import decode_bookmark
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
+from ..failures import no_event, status_error
 from ..keys import ExplicitKey, KeyFunc, metadata_field, resource_version_of
-from ..objects import DECODE_ERRORS, KubeObject
+from ..objects import KubeObject
 from ..turns import Turn
 
 UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
@@ -97,21 +95,6 @@ def is_closing(bookmark: Any) -> bool:
     if not resource_version_of(bookmark):
         raise DecodeError("the bookmark that closes the initial events is without a resourceVersion")
     return True
-
-
-def no_event(line: Any) -> DecodeError:
-    """What is to be said of a line that says no event."""
-    return DecodeError(f"a line of {len(line)} bytes that says no event; it begins {line[:80]!r}")
-
-
-def status_error(status: Any) -> ApiError:
-    """The error that an ERROR event's Status stands for."""
-    if isinstance(status, bytes):
-        with suppress(*DECODE_ERRORS):
-            status = msgspec.json.decode(status)
-    if isinstance(status, Mapping):
-        return ApiError.from_status(status)
-    return ApiError(500, "InternalError", f"the watch sent an ERROR that is no Status: {status!r:.200}")
 
 
 class InitialEvents:

@@ -10,10 +10,10 @@ from ..codec import Codec, codec_for, decode_bookmark
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import ApiError, DecodeError, KeyFuncError
+from ..failures import no_event, status_error
 from ..keys import ExplicitKey, KeyFunc, resource_version_of
 from ..objects import KubeObject
 from ..turns import Turn
-from .initial import no_event, status_error
 
 DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
 

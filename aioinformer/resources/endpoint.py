@@ -10,11 +10,12 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ..codec import Codec
+from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError, DecodeError, TransportError
 from ..failures import asking
 from ..listwatch import Client
 from ..listwatch.transport import JSON, Change, Query
-from ..objects import DECODE_ERRORS, KubeObject, encode
+from ..objects import KubeObject, encode
 from ..tasks import within
 from .addresses import Addresses
 from .encoding import body_of, fields_of

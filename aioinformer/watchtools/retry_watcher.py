@@ -13,10 +13,10 @@ from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListOptio
 from ..checks import require_seconds
 from ..codec import Codec, codec_for, decode_bookmark
 from ..errors import ApiError, DecodeError, TransportError
+from ..failures import status_error
 from ..keys import resource_version_of
 from ..objects import KubeObject
 from ..protocols import ListerWatcher
-from ..reflector.initial import status_error
 from ..reflector.watch import OpenWatch, open_watch
 from ..versions import require_version
 

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from ..api import ERROR, WatchEvent
 from ..errors import ConfigError, UntilTimeout, WatchClosedError
+from ..failures import status_error
 from ..handlers import callable_name
 from ..informer import SharedIndexInformer
 from ..keys import key_and_version
 from ..objects import KubeObject
 from ..protocols import ListerWatcher
-from ..reflector.initial import status_error
 from ..store import Indexer
 from ..tasks import settle, within
 from .informer_events import InformerEvents

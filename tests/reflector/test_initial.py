@@ -11,6 +11,7 @@ import pytest
 
 from aioinformer.api import NO_EVENT, WatchEvent
 from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
+from aioinformer.failures import status_error
 from aioinformer.keys import ExplicitKey, meta_namespace_key_func
 from aioinformer.objects import KubeObject
 from aioinformer.reflector.initial import (
@@ -20,7 +21,6 @@ from aioinformer.reflector.initial import (
     Streaming,
     is_closing,
     lacks_watch_list,
-    status_error,
 )
 from aioinformer.turns import TURN
 
