@@ -47,7 +47,7 @@ async def wait_ended(*tasks: asyncio.Task[Any], grace: float | None = None) -> N
         raise interrupted
 
 
-async def first_of(*coroutines: Coroutine[Any, Any, None]) -> None:
+async def first_of(*coroutines: Coroutine[Any, Any, object]) -> None:
     """Run coroutines together until one ends, cancel the others, and end as that one did.
 
     Of several that ended at once one that failed counts, the first one given of these; then one that fails of being

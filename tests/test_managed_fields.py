@@ -152,6 +152,6 @@ class TestTheOption:
             assert b"managedFields" not in obj.raw
 
     def test_what_it_may_be(self) -> None:
-        with pytest.raises(ConfigError, match="drop_managed_fields must be True, False or None"):
+        with pytest.raises(ConfigError, match="drop_managed_fields must be true or false"):
             Reflector(Scripted(), KubeObject, Store(), drop_managed_fields="yes")  # type: ignore[arg-type]
         SharedIndexInformer(Scripted(), KubeObject, drop_managed_fields=False)

@@ -118,7 +118,7 @@ class TestFirstOf:
             raise ValueError
 
         with pytest.raises(ValueError):
-            await first_of(asyncio.Event().wait(), fail())  # type: ignore[arg-type]
+            await first_of(asyncio.Event().wait(), fail())
 
     @pytest.mark.parametrize("count", range(5))
     async def test_cancelled_at_any_moment_it_leaves_nothing(self, count: int) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from itertools import chain
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 V = TypeVar("V")
-D = TypeVar("D")
 
 SLICES = 64
 """A power of two."""
@@ -48,21 +47,9 @@ class SlicedDict(MutableMapping[str, V]):
     def __len__(self) -> int:
         return sum(map(len, self._slices))
 
-    @overload
-    def get(self, key: str) -> V | None: ...
-    @overload
-    def get(self, key: str, default: V) -> V: ...
-    @overload
-    def get(self, key: str, default: D) -> V | D: ...
     def get(self, key: str, default: Any = None) -> Any:
         return self._slice(key).get(key, default)
 
-    @overload
-    def pop(self, key: str) -> V: ...
-    @overload
-    def pop(self, key: str, default: V) -> V: ...
-    @overload
-    def pop(self, key: str, default: D) -> V | D: ...
     def pop(self, key: str, default: Any = _NONE) -> Any:
         found = self._slice(key)
         return found.pop(key) if default is _NONE else found.pop(key, default)

@@ -6,8 +6,14 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ..checks import require_callable, require_count, require_methods, require_seconds, require_text
-from ..errors import ConfigError
+from ..checks import (
+    require_callable,
+    require_count,
+    require_flag,
+    require_methods,
+    require_seconds,
+    require_text,
+)
 from ..handlers import require_plain
 
 if TYPE_CHECKING:
@@ -67,17 +73,12 @@ class ReflectorOptions(TypedDict, total=False):
     random: Random
 
 
-def _require_switch(name: str, value: object) -> None:
-    if not isinstance(value, bool):
-        raise ConfigError(f"{name} must be True, False or None, not {value!r}")
-
-
 def _require_random(name: str, value: object) -> None:
     require_callable(f"{name}.random", getattr(value, "random", None))
 
 
 _CHECKS: dict[str, Callable[[str, object], None]] = {
-    "use_watch_list": _require_switch,
+    "use_watch_list": require_flag,
     "page_size": require_count,
     "min_watch_timeout": require_seconds,
     "max_internal_error_retry_duration": require_seconds,
@@ -86,7 +87,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "initial_events_timeout": require_seconds,
     "should_resync": require_plain,
     "watch_error_handler": require_callable,
-    "drop_managed_fields": _require_switch,
+    "drop_managed_fields": require_flag,
     "pack": require_callable,
     "name": require_text,
     "random": _require_random,

@@ -40,8 +40,9 @@ class Store(Generic[T]):
         (``LastStoreSyncResourceVersion``).
 
         Fed through a RealFIFO with atomic events and bookmarks: what happened up to it is here. Through a
-        DeltaFIFO it is no more than the last object's, as the objects of a list are in no order. Tombstones and
-        objects without a version leave it as it is.
+        DeltaFIFO it is no more than the last object's, as the objects of a list are in no order; and where several
+        namespaces are read, of the one that was heard of last. Tombstones and objects without a version leave it as
+        it is.
         """
         return self._version
 

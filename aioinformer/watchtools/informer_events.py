@@ -75,7 +75,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
             if self._left or self._informer.is_stopped:
                 raise StopAsyncIteration
             self._news.clear()
-            await first_of(self._wait_for_news(), self._informer.wait_stopped())
+            await first_of(self._news.wait(), self._informer.wait_stopped())
         return self._events.popleft()
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:
@@ -91,6 +91,3 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     def _put(self, kind: str, obj: Any) -> None:
         self._events.append(WatchEvent(kind, obj))
         self._news.set()
-
-    async def _wait_for_news(self) -> None:
-        await self._news.wait()
