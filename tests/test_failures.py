@@ -9,7 +9,7 @@ import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
 
 from aioinformer import AioInformerError, ApiError, DecodeError, TransportError
-from aioinformer.failures import api_error, asking, network_error, say_more
+from aioinformer.failures import api_error, asking, network_error, say_more, status_error
 
 
 def status(**fields: object) -> bytes:
@@ -146,3 +146,10 @@ def test_an_error_says_more(error: ApiError | TransportError, says: str) -> None
 def test_other_errors_pass() -> None:
     with pytest.raises(ValueError, match=r"^mine$"), asking("list pods"):
         raise ValueError("mine")
+
+
+def test_the_status_of_an_error_event() -> None:
+    assert str(status_error({"code": 410, "reason": "Gone", "message": "old"})) == "410 Gone: old"
+    assert status_error(b'{"code": 410, "reason": "Gone"}').is_expired
+    assert status_error(b"garbage").status == 500
+    assert status_error(None).is_internal_error

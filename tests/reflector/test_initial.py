@@ -11,7 +11,6 @@ import pytest
 
 from aioinformer.api import NO_EVENT, WatchEvent
 from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
-from aioinformer.failures import status_error
 from aioinformer.keys import ExplicitKey, meta_namespace_key_func
 from aioinformer.objects import KubeObject
 from aioinformer.reflector.initial import (
@@ -169,10 +168,3 @@ def test_what_says_that_a_server_has_no_watch_lists() -> None:
     assert not lacks_watch_list(ApiError(403, "Forbidden"))
     assert not lacks_watch_list(ApiError(410, "Expired"))
     assert not lacks_watch_list(TransportError("refused"))
-
-
-def test_status_errors() -> None:
-    assert str(status_error({"code": 410, "reason": "Gone", "message": "old"})) == "410 Gone: old"
-    assert status_error(b'{"code": 410, "reason": "Gone"}').is_expired
-    assert status_error(b"garbage").status == 500
-    assert status_error(None).is_internal_error
