@@ -349,7 +349,7 @@ class KeyFuncError(RejectedObjectError):
 
 
 class TransformError(RejectedObjectError):
-    """A transformer raised for an object."""
+    """A transformer raised for an object, or returned what is none, or has another key."""
 
     def __init__(self, key: str, resource_version: str, cause: BaseException) -> None:
         super().__init__(key, resource_version, cause)

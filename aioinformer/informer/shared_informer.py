@@ -277,9 +277,10 @@ class SharedIndexInformer(Running, Generic[T]):
     def set_transform(self, transform: Transformer) -> None:
         """Have every object changed before it is queued, such as stripped of what nobody reads.
 
-        However an object came, it goes through once. One that the function raises for, or returns None for, is
-        dropped: what the cache has of it stays, the log says so, and ``rejected`` of the reflector's state counts
-        it. Its deletion is not lost.
+        However an object came, it goes through once. What the function returns must have the object's name and
+        namespace: the key of both must be the same. An object that it raises for, or returns None or something of
+        another key for, is dropped: what the cache has of it stays, the log says so, and ``rejected`` of the
+        reflector's state counts it. Its deletion is not lost.
 
         Raises:
             AlreadyStartedError: The informer has started.

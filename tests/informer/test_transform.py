@@ -6,10 +6,13 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 
 from aioinformer import AlreadyStartedError, ConfigError, KubeObject
+from aioinformer.controller import QueueName
 
+from ..queues import QUEUES
 from ..reflector.scripted import (
     FOREVER,
     GONE,
@@ -160,6 +163,63 @@ async def test_versions_of_bookmarks_pass_transformers_by() -> None:
     async with subject:
         await subject.wait_for("12", timeout=10)
     assert not transform.calls
+
+
+class Meta(msgspec.Struct, rename="camel"):
+    name: str
+    resource_version: str
+
+
+class Nameless(msgspec.Struct):
+    metadata: dict[str, str]
+
+
+def without_namespace(obj: KubeObject) -> Any:
+    """What is kept of it; as a dict, and a Struct does the same."""
+    return {"metadata": {"name": obj.name, "resourceVersion": obj.resource_version}}
+
+
+class Cut(msgspec.Struct):
+    metadata: Meta
+
+
+OTHER_KEYS: list[Any] = [
+    pytest.param(without_namespace, "it changed the key to 'new'", id="no namespace"),
+    pytest.param(lambda obj: obj.decode(Cut), "it changed the key to 'new'", id="a Struct without it"),
+    pytest.param(lambda obj: Nameless({"resourceVersion": "1"}), "no key for Nameless", id="no name"),
+    pytest.param(lambda obj: 5, "no key for int 5", id="no object"),
+]
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize(("transform", "said"), OTHER_KEYS)
+@virtual_time
+async def test_what_has_another_key_is_dropped_and_named_by_a_list_and_live(
+    transform: Any, said: str, queue: QueueName, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else what is deleted stays in the cache, and the next list deletes all that there is."""
+    news: list[Step] = [1.0, added("new", 11), modified("a", 12), deleted("b", 13), 6.0, GONE]
+    server = Scripted(
+        [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 12), pod("new", 11), version=20)], [news]
+    )
+    changes = False
+    subject = informer(server, queue=queue)
+    subject.set_transform(lambda obj: transform(obj) if changes else obj)
+    subject.add_event_handler(follower := Follower())
+    async with subject:
+        await subject.wait_synced()
+        changes = True
+        await asyncio.sleep(3)
+        assert cached(subject) == {"default/a": "1"}, "a deletion is not lost"
+        await asyncio.sleep(30)
+        assert cached(subject) == {"default/a": "1"}
+        assert subject.state.reflectors[0].rejected == 5
+        assert subject.state.failed == 0
+    assert follower.calls == ["add a 1", "add b 2", "delete b 13"]
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(told) == 5
+    assert "dropped an object: transforming default/new at 11 failed" in told[0]
+    assert said in told[0]
 
 
 async def transform_later(obj: KubeObject) -> KubeObject:
