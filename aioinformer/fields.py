@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +29,9 @@ _Step = str | int
 
 _ALL = -1
 """A step to every element of a list."""
+
+_SEVERAL = (list, tuple, set, frozenset)
+"""What a list of JSON may be in a Struct."""
 
 _SNAKE_CASE = re.compile(r"(?P<parent>metadata|spec|status)\.(?P<name>[a-z0-9]+(_[a-z0-9]+)+)(?=[.[]|$)")
 
@@ -83,7 +88,7 @@ class Field:
         return self._read(obj) if isinstance(obj, KubeObject) else _at(obj, self._steps, self._many, _member)
 
     def values(self, obj: Any) -> list[str]:
-        """What an index lists an object under: the values as strings, numbers and true and false as in JSON.
+        """What an index lists an object under: the values as in JSON, without its quotes.
 
         Raises:
             DecodeError: The object cannot be read.
@@ -128,8 +133,13 @@ class Field:
     def _text(self, value: Any) -> str:
         if isinstance(value, str):
             return value
-        if isinstance(value, (bool, int, float)):
-            return msgspec.json.encode(value).decode()
+        plain = None
+        with suppress(TypeError):  # it is of a class that JSON knows nothing of
+            plain = msgspec.to_builtins(value)  # an Enum's value, a datetime as in JSON
+        if isinstance(plain, str):
+            return plain
+        if isinstance(plain, (bool, int, float)):
+            return msgspec.json.encode(plain).decode()
         raise TypeError(f"{self.path} is {value!r:.80}, which is no value to list an object under")
 
 
@@ -191,7 +201,7 @@ def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Ite
     for position in range(at, len(steps)):
         step = steps[position]
         if step == _ALL:
-            for element in found if isinstance(found, list) else ():
+            for element in found if isinstance(found, _SEVERAL) else ():
                 yield from _each(element, steps, position + 1, member)
             return
         found = member(found, step) if isinstance(step, str) else _element(found, step)
@@ -202,7 +212,7 @@ def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Ite
 
 
 def _element(found: Any, number: int) -> Any:
-    return found[number] if isinstance(found, list) and number < len(found) else None
+    return found[number] if isinstance(found, (list, tuple)) and number < len(found) else None
 
 
 def _value(found: Any, name: str) -> Any:
@@ -219,16 +229,20 @@ def _member(found: Any, name: str) -> Any:
     if attributes is None:
         return found.get(name)
     attribute = attributes.get(name)
-    return None if attribute is None else getattr(found, attribute, None)
+    value = None if attribute is None else getattr(found, attribute, None)
+    return None if value is msgspec.UNSET else value
 
 
 @lru_cache(maxsize=1024)
 def _attributes(kind: type[Any]) -> Mapping[str, str] | None:
-    """The attributes of a Struct or model by their names in JSON; none of what has no fields, None of mappings."""
+    """The attributes of a Struct, dataclass or model by their names in JSON; none of what has no fields, None of
+    mappings."""
     if issubclass(kind, Mapping):
         return None
     if issubclass(kind, msgspec.Struct):
         return {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
+    if dataclasses.is_dataclass(kind):
+        return {each.name: each.name for each in dataclasses.fields(kind)}
     if hasattr(kind, "attribute_map"):
         return {json: name for name, json in kind.attribute_map.items()}
     fields = getattr(kind, "model_fields", {})

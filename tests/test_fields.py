@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import decimal
+import enum
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -188,6 +192,72 @@ def test_what_is_no_value_to_list_under() -> None:
     assert isinstance(caught.value.__cause__, TypeError)
     indexer.add(pod(spec="text"))
     assert indexer.index_keys("spec", "text") == ["ns/a"]
+
+
+class Phase(enum.Enum):
+    RUNNING = "Running"
+
+
+@dataclasses.dataclass
+class Host:
+    ip: str
+
+
+class FrozenContainer(msgspec.Struct, frozen=True):
+    image: str
+
+
+class FrozenStatus(msgspec.Struct, rename="camel", frozen=True):
+    """What is immutable, or says more than JSON."""
+
+    containers: tuple[FrozenContainer, ...]
+    conditions: frozenset[str]
+    phase: Phase
+    start_time: datetime
+    host: Host
+    priority: decimal.Decimal
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class FrozenPod(msgspec.Struct, frozen=True):
+    metadata: Meta
+    status: FrozenStatus
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "status.containers[*].image",
+        "status.containers[0].image",
+        "status.containers[2].image",
+        "status.conditions[*]",
+        "status.phase",
+        "status.startTime",
+        "status.host.ip",
+        "status.host.name",
+        "status.priority",
+        "status.reason",
+    ],
+)
+def test_a_struct_is_listed_under_what_its_json_says_whatever_it_is_made_of(path: str) -> None:
+    obj = pod(
+        status={
+            "containers": [{"image": "x"}, {"image": "y"}],
+            "conditions": ["Ready", "Initialized"],
+            "phase": "Running",
+            "startTime": "2024-01-01T00:00:00Z",
+            "host": {"ip": "10.0.0.1"},
+            "priority": "1.5",
+        }
+    )
+    assert sorted(field(path).values(obj.decode(FrozenPod))) == sorted(field(path).values(obj))
+
+
+def test_a_models_times_are_listed_as_in_json() -> None:
+    created = "2024-01-01T00:00:00Z"
+    obj = pod(metadata={"creationTimestamp": created})
+    for kind in (V1Pod, NewPod):
+        assert field("metadata.creationTimestamp").values(obj.decode(kind)) == [created]
 
 
 def test_an_object_that_cannot_be_read_says_so() -> None:
