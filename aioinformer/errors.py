@@ -364,14 +364,16 @@ class TransformError(RejectedObjectError):
 class IndexFuncError(RejectedObjectError):
     """An index function raised for an object. The object is stored; that index does not list it."""
 
-    def __init__(self, index: str, key: str, cause: BaseException) -> None:
-        super().__init__(index, key, cause)
+    def __init__(self, index: str, key: str, cause: BaseException, resource_version: str = "") -> None:
+        super().__init__(index, key, cause, resource_version)
         self.index = index
         self.key = key
         self.cause = cause
+        self.resource_version = resource_version
 
     def __str__(self) -> str:
-        return f"index {self.index!r} failed on {self.key}: {self.cause!r}"
+        version = self.resource_version or "no version"
+        return f"index {self.index!r} failed on {self.key} at {version}: {self.cause!r}"
 
 
 class FIFOClosedError(AioInformerError):

@@ -73,8 +73,8 @@ def test_messages_name_what_they_are_about() -> None:
     assert str(TransformError("ns/a", "", CAUSE)) == (
         "transforming ns/a at no version failed: ValueError('why')"
     )
-    assert str(IndexFuncError("by-node", "ns/a", CAUSE)) == (
-        "index 'by-node' failed on ns/a: ValueError('why')"
+    assert str(IndexFuncError("by-node", "ns/a", CAUSE, "5")) == (
+        "index 'by-node' failed on ns/a at 5: ValueError('why')"
     )
     assert str(UnknownIndexError("x", ["b", "a"])) == "no index named 'x'; there are: a, b"
     assert str(UnknownIndexError("x")) == "no index named 'x'; there are: none"

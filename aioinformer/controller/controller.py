@@ -222,14 +222,15 @@ class Controller(Running):
         requeue = isinstance(error, RequeueError)
         cause = error.cause if isinstance(error, RequeueError) else error
         if cause is not None:
-            rejected = cause.all() if isinstance(cause, RejectedObjectError) else ()
-            self._failed += len(rejected) or 1
-            key, version = key_and_version(deltas[-1].object)
-            for each in rejected or (cause,):
+            if isinstance(cause, RejectedObjectError):
+                self._failed += len(cause.all())
+                self._reflector.note_unprocessed(cause)
+            else:
+                self._failed += 1
+                key, version = key_and_version(deltas[-1].object)
                 logger.error(
-                    "%s: processing %s at %s failed: %s", self._reflector.name, key, version, each,
-                    exc_info=None if rejected else each,
-                )  # fmt: skip
+                    "%s: processing %s at %s failed: %s", self.name, key, version, cause, exc_info=cause
+                )
         if requeue or self._config.retry_on_error:
             self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
             self._requeued += len({key_and_version(delta.object)[0] for delta in deltas})

@@ -13,12 +13,38 @@ from .state import Phase, ReflectorState
 
 logger = logging.getLogger(__name__)
 
-REJECTIONS_LOGGED = 20
-"""Dropped objects that are logged from one list to the next: a wrong object type must not flood the log."""
+LOGGED = 20
+"""Lines about single objects, of each kind, from one list to the next: a wrong object type must not flood the log."""
+
+
+class _Lines:
+    """The lines of one kind about single objects; further ones are as good as one.
+
+    Args:
+        name: What logs call the reflector.
+        objects: Those that they are about.
+    """
+
+    def __init__(self, name: str, objects: str) -> None:
+        self._name = name
+        self._objects = objects
+        self._wanted = 0
+
+    def list_begun(self) -> None:
+        """Tell of the next ones again."""
+        self._wanted = 0
+
+    def tell(self, line: str, *values: object) -> None:
+        """Log that, unless there were as many."""
+        self._wanted += 1
+        if self._wanted <= LOGGED:
+            logger.error(line, *values)
+        elif self._wanted == LOGGED + 1:
+            logger.error("%s: further %s are only counted, until the next list", self._name, self._objects)
 
 
 class Journal:
-    """Phase, counters and errors of one reflector. It decides nothing.
+    """Phase, counters and errors of one reflector, and of what processes what it has read. It decides nothing.
 
     Args:
         name: What logs call the reflector.
@@ -37,7 +63,9 @@ class Journal:
         self._last_activity: float | None = None
         self._logged: set[tuple[Any, ...]] = set()  # kinds of errors since things were well
         self._lists = self._watches = self._events = 0
-        self._rejected = self._rejected_since_list = 0
+        self._rejected = 0
+        self._dropped = _Lines(name, "dropped objects")
+        self._unprocessed = _Lines(name, "objects that cannot be processed")
         self.last_error: Exception | None = None
         self.listed = 0
 
@@ -52,7 +80,9 @@ class Journal:
     def list_begun(self) -> None:
         """A list, or the stream that stands for one, is asked for."""
         self._lists += 1
-        self.listed = self._rejected_since_list = 0
+        self.listed = 0
+        self._dropped.list_begun()
+        self._unprocessed.list_begun()
 
     def watch_begun(self) -> None:
         """A watch is asked for."""
@@ -91,11 +121,12 @@ class Journal:
         errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
         self._rejected += len(errors)
         for each in errors:
-            self._rejected_since_list += 1
-            if self._rejected_since_list <= REJECTIONS_LOGGED:
-                logger.error("%s at %s: dropped an object: %s", self._name, version or "no version", each)
-            elif self._rejected_since_list == REJECTIONS_LOGGED + 1:
-                logger.error("%s: further dropped objects are only counted, until the next list", self._name)
+            self._dropped.tell("%s at %s: dropped an object: %s", self._name, version or "no version", each)
+
+    def unprocessed(self, error: RejectedObjectError) -> None:
+        """Objects could not be processed, or not be indexed."""
+        for each in error.all():
+            self._unprocessed.tell("%s: processing failed: %s", self._name, each)
 
     def state(self, version: str, retry_at: float | None, waiting_for: str | None) -> ReflectorState:
         """A snapshot, for any thread.

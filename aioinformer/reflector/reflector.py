@@ -148,6 +148,10 @@ class Reflector(Running, Generic[T]):
         """What it is doing, and what went wrong last."""
         return self._journal.state(self._last_version, self._retry.at, self._retry.waiting_for)
 
+    def note_unprocessed(self, error: RejectedObjectError) -> None:
+        """Tell of objects that could not be processed, as of those that are dropped: many are not told one by one."""
+        self._journal.unprocessed(error)
+
     async def run(self) -> None:
         """List and watch until cancelled, with backoff between the tries.
 

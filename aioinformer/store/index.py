@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ..errors import IndexFuncError, RejectedObjectError
-from ..keys import namespace_of
+from ..keys import namespace_of, resource_version_of
 
 IndexFunc = Callable[[Any], Iterable[str]]
 """The values under which an object is listed in an index."""
@@ -59,7 +59,7 @@ class Index:
                 raise TypeError(f"it returned {values!r}; it must return a list of strings")
             return found
         except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
-            raise IndexFuncError(self.name, key, error) from error
+            raise IndexFuncError(self.name, key, error, resource_version_of(obj)) from error
 
     def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:
         """List an object; under nothing, with an error, if its values cannot be had."""

@@ -18,9 +18,11 @@ from aioinformer import (
     SharedInformerFactory,
     wait_for_cache_sync,
 )
+from aioinformer.controller import QueueName
 from aioinformer.errors import TransportError
 from aioinformer.testing import APIServer
 
+from ..queues import QUEUES
 from ..reflector.running import Errors, NoJitter
 from ..reflector.scripted import (
     FOREVER,
@@ -80,6 +82,32 @@ async def test_w7_whatever_processing_raises_is_logged_and_counted(caplog: pytes
         "index 'node' failed on default/unindexed",
     ):
         assert words in caplog.text
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@virtual_time
+async def test_an_index_that_fails_for_all_names_each_object_and_does_not_flood_the_log(
+    queue: QueueName, caplog: pytest.LogCaptureFixture
+) -> None:
+    objects = [pod(f"p{number}", number) for number in range(1, 51)]
+    subject = informer(
+        Scripted([page(*objects, version=100), page(objects[0], version=200)], [[6.0, GONE]]),
+        indexers={"broken": lambda obj: 1 // 0},
+        queue=queue,
+    )
+    async with subject:
+        await subject.wait_synced()
+        assert (subject.state.failed, len(subject.store)) == (50, 50)
+        failed = "scripted pods: processing failed: index 'broken' failed on default/p%d at %d: %r"
+        why = ZeroDivisionError("integer division or modulo by zero")
+        *lines, last = caplog.messages
+        assert lines == [failed % (number, number, why) for number in range(1, 21)]
+        assert last == (
+            "scripted pods: further objects that cannot be processed are only counted, until the next list"
+        )
+        caplog.clear()
+        await asyncio.sleep(30)
+        assert caplog.messages == [failed % (1, 1, why)]
 
 
 @virtual_time
