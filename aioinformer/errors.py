@@ -50,6 +50,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from .difference import difference
+
 __all__ = [
     "AioInformerError",
     "AlreadyExistsError",
@@ -508,7 +510,7 @@ class CacheMutatedError(AioInformerError):
         self.after = after
 
     def __str__(self) -> str:
-        path, was, now = _first_difference(self.before, self.after)
+        path, was, now = difference(self.before, self.after) or ("", self.before, self.after)
         where = f" at {path}" if path else ""
         return f"{self.name}: cached object {self.key} was modified{where}: was {shortened(was)}, is {shortened(now)}"
 
@@ -584,26 +586,3 @@ def shortened(value: Any, limit: int = 120) -> str:
     except Exception:
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[:limit]}…"
-
-
-def _first_difference(before: Any, after: Any, path: str = "") -> tuple[str, Any, Any]:
-    """Where two states of an object first differ, and both values there."""
-    old, new = _parts(before), _parts(after)
-    if old is not None and new is not None:
-        for name in [*old, *(name for name in new if name not in old)]:
-            was, now = old.get(name), new.get(name)
-            if was != now:
-                return _first_difference(was, now, f"{path}.{name}" if path else str(name))
-    return path, before, after
-
-
-def _parts(value: Any) -> Mapping[Any, Any] | None:
-    """What a value is made of, by name or position; None for a plain value."""
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, list):
-        return dict(enumerate(value))
-    names = getattr(value, "__struct_fields__", None)
-    if names is not None:
-        return {name: getattr(value, name) for name in names}
-    return getattr(value, "__dict__", None)

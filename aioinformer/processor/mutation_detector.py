@@ -7,6 +7,7 @@ import copy
 from collections import deque
 from typing import Any, NamedTuple
 
+from ..difference import difference
 from ..errors import CacheMutatedError
 from ..keys import key_and_version
 from ..turns import Turn
@@ -49,7 +50,7 @@ class CacheMutationDetector:
         oldest = asyncio.get_running_loop().time() - self._retention
         turn = Turn()
         for watched in list(self._watched):
-            if watched.obj != watched.original:
+            if difference(watched.original, watched.obj) is not None:
                 key, _ = key_and_version(watched.original)
                 raise CacheMutatedError(self.name, key, watched.original, watched.obj)
             if turn.is_over():

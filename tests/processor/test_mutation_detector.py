@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import dataclasses
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
@@ -13,7 +17,7 @@ from aioinformer import CacheMutatedError, CacheMutationDetector, KubeObject
 from aioinformer.codec import codec_for
 from aioinformer.tasks import finish
 
-from ..samples import LoosePod, Pod, pod, pod_dict
+from ..samples import LoosePod, Meta, Pod, pod, pod_dict
 from ..steps import cancel_after, turns
 
 
@@ -42,6 +46,80 @@ async def test_a_change_is_found_and_named(object_type: type[Any]) -> None:
     with pytest.raises(CacheMutatedError, match="pods: cached object ns/b was modified") as caught:
         await detector.compare_objects()
     assert caught.value.key == "ns/b"
+
+
+class Unequal(msgspec.Struct, eq=False):
+    """No two of which are equal."""
+
+    metadata: Meta
+    spec: dict[str, Any]
+
+
+@dataclasses.dataclass
+class Port:
+    number: int
+
+
+class Cell:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pod(spec={"a": [{"b": 1}]}).decode(Unequal),
+        {"a": Unequal(Meta("a"), {}), "b": (Cell([1]), float("nan"), Port(1), datetime.now(UTC), {1, 2})},
+        pod(metadata={"creationTimestamp": "2024-01-01T00:00:00Z"}).decode(V1Pod),
+        pod(metadata={"creationTimestamp": "2024-01-01T00:00:00Z"}).decode(NewPod),
+    ],
+    ids=["Struct", "inside", "V1Pod", "pydantic"],
+)
+async def test_what_nobody_changed_is_no_change_whatever_its_class_takes_for_equal(obj: Any) -> None:
+    detector = CacheMutationDetector()
+    detector.add_object(obj)
+    await detector.compare_objects()
+
+
+def set_in(what: Any, name: str, value: Any) -> None:
+    what[name] = value
+
+
+CHANGES: list[Any] = [
+    ({"x": 1}, lambda obj: set_in(obj, "x", "1"), "at x: was 1, is '1'"),
+    ({"x": None}, lambda obj: obj.clear(), "at x: was None, is nothing"),
+    ({}, lambda obj: set_in(obj, "x", 1), "at x: was nothing, is 1"),
+    ({"x": [1]}, lambda obj: obj["x"].append(2), "at x.1: was nothing, is 2"),
+    ({"x": ({"y": 1},)}, lambda obj: set_in(obj["x"][0], "y", 2), "at x.0.y: was 1, is 2"),
+    ({"x": {1}}, lambda obj: obj["x"].add(2), "at x: was {1}, is {1, 2}"),
+    ({"x": Port(1)}, lambda obj: setattr(obj["x"], "number", 2), "at x.number: was 1, is 2"),
+    ({"x": Cell(1)}, lambda obj: setattr(obj["x"], "value", 2), "at x.value: was 1, is 2"),
+    (
+        Unequal(Meta("a"), {"x": 1}),
+        lambda obj: set_in(obj.spec, "x", 2),
+        "at spec.x: was 1, is 2",
+    ),
+    (
+        pod(spec={"containers": [{"name": "c"}]}).decode(V1Pod),
+        lambda obj: setattr(obj.spec.containers[0], "image", "i"),
+        "at spec.containers.0.image: was None, is 'i'",
+    ),
+    (
+        pod(spec={"containers": [{"name": "c"}]}).decode(NewPod),
+        lambda obj: setattr(obj.spec.containers[0], "image", "i"),
+        "at spec.containers.0.image: was None, is 'i'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "change", "said"), CHANGES, ids=[said for _, _, said in CHANGES])
+async def test_where_it_was_changed(obj: Any, change: Any, said: str) -> None:
+    detector, obj = CacheMutationDetector(), copy.deepcopy(obj)
+    detector.add_object(obj)
+    change(obj)
+    with pytest.raises(CacheMutatedError) as caught:
+        await detector.compare_objects()
+    assert str(caught.value).endswith(f"was modified {said}")
 
 
 async def test_an_object_without_a_name_is_watched_too() -> None:
