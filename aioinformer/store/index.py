@@ -20,6 +20,10 @@ def meta_namespace_index_func(obj: Any) -> list[str]:
     return [namespace_of(obj)]
 
 
+FEW = 8
+"""Values that are looked through as quickly as a set of them is made."""
+
+
 class Bucket(msgspec.Struct, gc=False):
     """The keys listed under one value, in the order of their coming."""
 
@@ -111,8 +115,9 @@ class Index:
         old = self._values(key)
         if old == values:
             return
+        kept = values if len(values) <= FEW else frozenset(values)
         for value in old:
-            if value not in values:
+            if value not in kept:
                 self._unlist(key, value)
         buckets = tuple(self._put_in(key, value) for value in values)
         if buckets:

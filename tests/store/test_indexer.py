@@ -96,6 +96,27 @@ def test_a_value_given_twice_counts_once(indexer: Indexer[Any]) -> None:
     assert indexer.list_index_func_values("colour") == []
 
 
+class Counted(str):
+    """A value that counts what it is compared with."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return str.__eq__(self, other)
+
+
+def test_an_object_with_many_values_is_listed_anew_without_comparing_each_with_each(
+    indexer: Indexer[Any],
+) -> None:
+    for first in (0, 250):
+        indexer.add(pod_dict(colours=[Counted(number) for number in range(first, first + 500)]))
+    assert Counted.comparisons < 10_000
+    assert sorted(map(int, indexer.list_index_func_values("colour"))) == list(range(250, 750))
+
+
 def test_c39_indexers_added_late_index_what_is_there(indexer: Indexer[Any]) -> None:
     """C39 TestIndexer."""
     indexer.add(painted("a", "red"))
