@@ -110,6 +110,9 @@ class ListBodySplitter:
             data = data.lstrip()
             piece, end = self._complete_items(data, by_brackets=len(data) > SUSPICIOUS)
         rest = data[end:]
+        if len(rest) > self._longest:
+            del chunk, data, rest, piece  # whoever keeps the error keeps this frame
+            raise self._pending.too_long()
         self._pending.add(rest)
         # After a vain search twice as much must come before the next: all of them cost no more than the last.
         self._enough = len(rest) + PIECE if piece is not None else 2 * len(rest)
@@ -138,20 +141,23 @@ class ListBodySplitter:
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
+            beginning = body[:80]
+            del body, rest, piece  # whoever keeps an error keeps this frame
             if object_without_end or "truncated" in str(error):
                 raise TransportError(f"the answer breaks off after {self._received} bytes") from error
-            raise DecodeError(f"the answer is not a list: {error}; it begins {body[:80]!r}") from error
-        if parsed.kind == "Status":
-            raise _status_error(body)
-        if parsed.kind == "Table":
-            raise DecodeError("the answer is a Table, not a list of objects")
-        if parsed.metadata is None or not parsed.metadata.resource_version:
-            raise DecodeError(f"the answer is not a list with a resourceVersion; it begins {body[:80]!r}")
-        return ListResult(
-            [*(piece.items if piece is not None else ()), *(bytes(item) for item in parsed.items or ())],
-            parsed.metadata.resource_version,
-            parsed.metadata.continue_token or "",
-            self._type_meta if self._head else parsed.type_meta,
+            raise DecodeError(f"the answer is not a list: {error}; it begins {beginning!r}") from error
+        metadata, failure = parsed.metadata, _failure_of(parsed.kind, body)
+        if metadata is not None and metadata.resource_version and failure is None:
+            return ListResult(
+                [*(piece.items if piece is not None else ()), *(bytes(item) for item in parsed.items or ())],
+                metadata.resource_version,
+                metadata.continue_token or "",
+                self._type_meta if self._head else parsed.type_meta,
+            )
+        beginning = body[:80]
+        del body, rest, piece, parsed
+        raise failure or DecodeError(
+            f"the answer is not a list with a resourceVersion; it begins {beginning!r}"
         )
 
     def _take_head(self, data: bytes) -> bytes:
@@ -241,8 +247,12 @@ def _end_of_brackets(data: bytes, begin: int) -> int:
     return 0
 
 
-def _status_error(body: bytes) -> ApiError | DecodeError:
-    """What a Status in place of a list says."""
+def _failure_of(kind: str | None, body: bytes) -> ApiError | DecodeError | None:
+    """What an answer of a kind that is no list's says."""
+    if kind == "Table":
+        return DecodeError("the answer is a Table, not a list of objects")
+    if kind != "Status":
+        return None
     try:
         return ApiError.from_status(msgspec.json.decode(body, type=dict))
     except DECODE_ERRORS as error:

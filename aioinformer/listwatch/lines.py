@@ -55,8 +55,12 @@ class Pending:
     def _grow(self, data: bytes) -> None:
         self.size += len(data)
         if self.size > self._longest:
-            self._buffer, self.size = BytesIO(), 0  # whoever keeps the error keeps its frames
-            raise DecodeError(f"more than {self._longest} bytes have come, and no object has ended")
+            raise self.too_long()
+
+    def too_long(self) -> DecodeError:
+        """Let all of it go; what is to be raised."""
+        self._buffer, self.size = BytesIO(), 0  # whoever keeps the error keeps its frames
+        return DecodeError(f"more than {self._longest} bytes have come, and no object has ended")
 
 
 class LineSplitter:

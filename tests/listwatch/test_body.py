@@ -3,13 +3,14 @@ from __future__ import annotations
 import json
 import random
 import tracemalloc
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import ApiError, DecodeError, ListResult, TransportError, TypeMeta
+from aioinformer import AioInformerError, ApiError, DecodeError, ListResult, TransportError, TypeMeta
 from aioinformer.decoders import FromBytes, decoder_of
 from aioinformer.listwatch import body as body_module
 from aioinformer.listwatch.body import PIECE, ListBodySplitter, _end_of_brackets
@@ -256,6 +257,45 @@ def test_other_items_are_not_the_lists() -> None:
 def test_what_is_no_list_is_a_decode_error(body: bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         split(body, 7)
+
+
+LONG = b"x" * 4_000_000
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: b'{"kind":"Table","rows":["' + LONG + b'"]}',
+        lambda: b'{"kind":"PodList","items":[{"a":"' + LONG + b'"}]}',
+        lambda: b'{"kind":"Status","code":"x","message":"' + LONG[:1000] + b'"}',
+        lambda: b"<html>" + LONG,
+        lambda: b'{"a":"' + LONG + b'","metadata":5}',
+        lambda: b'{"kind":"PodList","items":[{"metadata":{"name":"' + LONG,
+        lambda: b'{"kind":"PodList","items":[{"a":"' + LONG + b'"},{}], "metadata":5}',
+        lambda: b'{"kind":"PodList","items":[{"a":"' + 10 * LONG,
+    ],
+    ids=["Table", "no version", "Status", "HTML", "bad metadata", "broken off", "bad end", "endless"],
+)
+def test_an_error_that_is_kept_does_not_keep_the_body(make: Callable[[], bytes]) -> None:
+    """A reflector keeps its last error for as long as it tries again."""
+
+    def failed() -> AioInformerError:
+        splitter, body = ListBodySplitter(5 * len(LONG)), make()
+        try:
+            for start in range(0, len(body), 200_000):
+                splitter.feed(body[start : start + 200_000])
+            splitter.close()
+        except AioInformerError as error:
+            del body
+            return error
+        raise AssertionError
+
+    tracemalloc.start()
+    try:
+        error = failed()
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000, str(error)
+    finally:
+        tracemalloc.stop()
 
 
 def large_body(count: int, spec: Any) -> bytes:
