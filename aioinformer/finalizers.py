@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from .checks import require_qualified_name
 from .errors import ConfigError
 from .objects import KubeObject
 
@@ -23,10 +24,13 @@ def add_finalizer(obj: T, name: str) -> tuple[T, bool]:
     """``(obj, changed)``: the object with a finalizer, as a new object if it had to be added.
 
     Raises:
-        ConfigError: The object's type has no finalizers.
+        ConfigError: The object's type has no finalizers, or the name is none that a finalizer may have.
     """
     finalizers = finalizers_of(obj)
-    return (obj, False) if name in finalizers else (_with_finalizers(obj, [*finalizers, name]), True)
+    if name in finalizers:
+        return obj, False
+    require_qualified_name("the finalizer", name)
+    return _with_finalizers(obj, [*finalizers, name]), True
 
 
 def remove_finalizer(obj: T, name: str) -> tuple[T, bool]:
@@ -52,7 +56,9 @@ def finalizers_of(obj: Any) -> list[str]:
     metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
     if isinstance(metadata, Mapping):
         return list(metadata.get("finalizers") or [])
-    if metadata is None or not hasattr(metadata, "finalizers"):
+    if metadata is None:
+        raise ConfigError(f"{type(obj).__name__} has no finalizers: it has no metadata")
+    if not hasattr(metadata, "finalizers"):
         raise ConfigError(
             f"{type(obj).__name__}.metadata has no finalizers: give it `finalizers: list[str] = []`"
         )
@@ -61,7 +67,7 @@ def finalizers_of(obj: Any) -> list[str]:
 
 def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
     if isinstance(obj, KubeObject):
-        return KubeObject.from_dict(_edited(obj.to_dict(), finalizers))
+        return type(obj).from_dict(_edited(obj.to_dict(), finalizers))
     if isinstance(obj, Mapping):
         return _edited(obj, finalizers)
     if isinstance(obj.metadata, Mapping):

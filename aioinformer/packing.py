@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from .objects import KubeObject
 
 if TYPE_CHECKING:
@@ -46,12 +48,12 @@ class ZstdPacking:
         kept = b"".join(
             (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(obj.raw))
         )
-        return type(obj)(
-            kept,
-            obj.key,
-            "" if uid_bytes else uid,
-            "" if version_bytes else version,
-            obj._type_meta,
+        return msgspec.structs.replace(  # a class of one's own may have more fields
+            obj,
+            _kept=kept,
+            _uid="" if uid_bytes else uid,
+            _version="" if version_bytes else version,
+            _labels=None,
             _packing=self,
         )
 

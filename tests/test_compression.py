@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,11 +135,13 @@ class TestTheSameObject:
         assert thawed == packed
         assert thawed._packing is None
 
-    def test_a_subclass_stays_one(self) -> None:
+    def test_a_subclass_stays_one_with_the_fields_that_it_adds(self) -> None:
         class Cave(KubeObject, frozen=True):
-            pass
+            depth: int = 0
 
-        assert type(compressed(Cave.from_bytes(pod().raw))) is Cave
+        packed: Any = compressed(msgspec.structs.replace(Cave.from_bytes(pod().raw), depth=7))
+        assert type(packed) is Cave
+        assert packed.depth == 7
 
     def test_the_collector_does_not_track_it(self) -> None:
         assert not gc.is_tracked(compressed(self.plain))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Self
 
+import msgspec
 import pytest
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
@@ -13,13 +14,14 @@ from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
     KubeObject,
+    TypeMeta,
     add_finalizer,
     contains_finalizer,
     remove_finalizer,
 )
 from aioinformer.codec import codec_for
 
-from .samples import POD, LoosePod, Pod, WirePod, pod
+from .samples import POD, LoosePod, Pod, WirePod, pod, pod_dict
 
 TYPES = [KubeObject, dict, Pod, LoosePod, V1Pod, NewPod]
 MINE = "example.com/mine"
@@ -60,6 +62,31 @@ class TestEveryKind:
         assert obj == expected
 
 
+class Cave(KubeObject, frozen=True):
+    """A class of one's own, which reads a field once."""
+
+    depth: int = 0
+
+    @classmethod
+    def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
+        obj = super().from_bytes(raw, type_meta)
+        return msgspec.structs.replace(obj, depth=obj["spec"]["depth"])
+
+
+def test_an_object_of_a_class_of_ones_own_stays_one() -> None:
+    cave = Cave.from_dict(pod_dict(spec={"depth": 7}))
+    having, _ = add_finalizer(cave, MINE)
+    without, _ = remove_finalizer(having, MINE)
+    assert [type(having), type(without)] == [Cave, Cave]
+    assert (having.depth, without.depth) == (7, 7)
+
+
+@pytest.mark.parametrize("name", ["", None, 5, "two words", "a/b/c"])
+def test_what_is_no_finalizer_is_not_added(name: Any) -> None:
+    with pytest.raises(ConfigError, match="the finalizer must be"):
+        add_finalizer(pod(), name)
+
+
 def test_an_object_from_a_list_keeps_its_kind() -> None:
     listed = KubeObject.from_bytes(pod().raw, POD)
     assert add_finalizer(listed, MINE)[0].kind == "Pod"
@@ -76,6 +103,7 @@ def test_removing_takes_every_occurrence() -> None:
         None,
         {},
         {"metadata": None},
+        DeletedFinalStateUnknown("ns/a", pod()),
         codec_for(WirePod).decode(pod().raw),
         DeletedFinalStateUnknown("ns/a", None),
     ],
