@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from .checks import require_text
 from .decoders import DECODE_ERRORS
 from .deltas import DeletedFinalStateUnknown
 from .errors import ConfigError
@@ -68,6 +69,7 @@ class Field:
     __slots__ = ("_decode", "_many", "_read", "_steps", "path")
 
     def __init__(self, path: str) -> None:
+        require_text("the path of a field", path)
         self.path = path
         self._steps = _parse(path)
         self._many = _ALL in self._steps

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .checks import is_short_name, is_subdomain
+from .checks import is_short_name, is_subdomain, require_text
 from .errors import SelectorError
 
 
@@ -74,7 +74,9 @@ class LabelSelector:
 
         Raises:
             SelectorError: It cannot be parsed; the words are the real server's.
+            ConfigError: It is no string.
         """
+        require_text("a label selector", text)
         return cls(_LabelParser(text).requirements())
 
     def matches(self, labels: Mapping[str, str]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import LabelSelector, SelectorError
+from aioinformer import ConfigError, LabelSelector, SelectorError
 
 LABELS = {"app": "web", "tier": "front", "count": "7", "empty": "", "example.com/x": "y"}
 
@@ -96,6 +98,12 @@ def test_what_matches(text: str, expected: bool) -> None:
 def test_what_cannot_be_parsed(text: str) -> None:
     with pytest.raises(SelectorError):
         LabelSelector.parse(text)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"app=web", LabelSelector()])
+def test_what_is_no_text_is_no_selector(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="a label selector must be a string"):
+        LabelSelector.parse(wrong)
 
 
 @given(st.text(max_size=30) | st.text("ab=!,() <>in/-.0", max_size=30))

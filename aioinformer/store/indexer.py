@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import IndexerConflictError, RejectedObjectError, UnknownIndexError
+from ..errors import ConfigError, IndexerConflictError, RejectedObjectError, UnknownIndexError
 from ..fields import field
 from ..handlers import require_arguments, require_plain
 from ..keys import (
@@ -66,7 +66,7 @@ class Indexer(Store[T]):
 
         Raises:
             IndexerConflictError: A name is taken.
-            ConfigError: A path cannot be read, or a function is no plain one of an object.
+            ConfigError: A path cannot be read, or a function is no plain one of an object; or they have no names.
             IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
         """
         added = self._make(indexers)
@@ -83,7 +83,7 @@ class Indexer(Store[T]):
 
         Raises:
             IndexerConflictError: A name is taken, or about to be.
-            ConfigError: A path cannot be read, or a function is no plain one of an object.
+            ConfigError: A path cannot be read, or a function is no plain one of an object; or they have no names.
             IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
         """
         added = self._make(indexers)
@@ -161,6 +161,10 @@ class Indexer(Store[T]):
 
     def _make(self, indexers: Indexers) -> dict[str, Index]:
         """New indexes of names that are free."""
+        if not isinstance(indexers, Mapping):
+            raise ConfigError(
+                f"indexers must be index functions, or paths of fields, by name, not {indexers!r}"
+            )
         if taken := sorted((self._indexes.keys() | self._begun.keys()) & indexers.keys()):
             raise IndexerConflictError(f"indexer conflict: {', '.join(taken)} already exists")
         return {name: self._make_one(name, func) for name, func in indexers.items()}

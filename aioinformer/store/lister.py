@@ -66,7 +66,12 @@ class Lister(Generic[T]):
         return f"these are in namespaces, such as 'default/{name}'" if namespaced else ""
 
     def namespace(self, namespace: str) -> NamespaceLister[T]:
-        """A lister of one namespace; ``""`` stands for all of them, as upstream's NamespaceAll."""
+        """A lister of one namespace; ``""`` stands for all of them, as upstream's NamespaceAll.
+
+        Raises:
+            ConfigError: It is no string: None would stand for all, too.
+        """
+        require_text("namespace", namespace)
         return NamespaceLister(self._indexer, namespace, self._resource)
 
 
@@ -96,7 +101,9 @@ class NamespaceLister(Generic[T]):
 
         Raises:
             NotFoundError: There is none.
+            ConfigError: It is no name.
         """
+        require_text("name", name)
         key = f"{self._namespace}/{name}" if self._namespace else name
         obj = self._indexer.get_by_key(key)
         if obj is None:

@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..checks import require_count, require_seconds
 from ..deltas import DeletedFinalStateUnknown
+from ..errors import WrongEventLoopError
 from ..handlers import ResourceEventHandler
 from ..keys import resource_version_of
 from ..versions import NONE, number_of, require_version
@@ -32,6 +33,8 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
     Make it a handler of the informer, too: then what was deleted meanwhile is shown no more, and does not come back
     by an answer that was late. But a deletion that was missed says nothing of what was written after the last state
     that was seen: such a write is shown for its ``ttl``.
+
+    It is for the event loop's own thread: another one gets WrongEventLoopError, where its indexer may be read anywhere.
 
     Args:
         indexer: What to read.
@@ -114,6 +117,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             self._keep(self._deleted, key, None, version)
 
     def _all_newer(self) -> Iterator[tuple[str, T]]:
+        _now()  # asked also where nothing was written, as of a key
         for key in list(self._written):
             written = self._newer(key, self._indexer.get_by_key(key))
             if written is not None:
@@ -137,14 +141,22 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         return max((each.version for each in found if each is not None), default=NONE)
 
     def _find(self, kept: dict[str, _Written], key: str) -> _Written | None:
+        now = _now()
         known = kept.pop(key, None)
-        if known is None or asyncio.get_running_loop().time() >= known.expires:
+        if known is None or now >= known.expires:
             return None
         kept[key] = known
         return known
 
     def _keep(self, kept: dict[str, _Written], key: str, obj: T | None, version: int) -> None:
         kept.pop(key, None)
-        kept[key] = _Written(obj, version, asyncio.get_running_loop().time() + self._ttl)
+        kept[key] = _Written(obj, version, _now() + self._ttl)
         while len(kept) > self._size:
             del kept[next(iter(kept))]
+
+
+def _now() -> float:
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        raise WrongEventLoopError("a MutationCache is for the event loop's own thread") from None

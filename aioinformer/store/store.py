@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
+from ..checks import require_text
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
@@ -77,8 +78,16 @@ class Store(Generic[T]):
         return self.get_by_key(self.key_of(obj))
 
     def get_by_key(self, key: str) -> T | None:
-        """The object of a key, or None."""
-        part = self._parts.get(key.rpartition("/")[0])
+        """The object of a key, or None.
+
+        Raises:
+            ConfigError: It is no key.
+        """
+        try:
+            part = self._parts.get(key.rpartition("/")[0])
+        except (AttributeError, TypeError):
+            require_text("key", key)
+            raise
         return None if part is None else part.get(key)
 
     def list(self) -> builtins.list[T]:

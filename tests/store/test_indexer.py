@@ -126,6 +126,14 @@ def test_c39_indexers_added_late_index_what_is_there(indexer: Indexer[Any]) -> N
     assert set(indexer.indexers) == {"colour", NAMESPACE_INDEX, "name"}
 
 
+@pytest.mark.parametrize("wrong", [None, ["spec.nodeName"], "spec.nodeName"], ids=repr)
+async def test_indexers_have_names(indexer: Indexer[Any], wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="indexers must be index functions, or paths of fields, by name"):
+        indexer.add_indexers(wrong)
+    with pytest.raises(ConfigError):
+        await indexer.add_indexers_in_turns(wrong)
+
+
 def test_c39_a_taken_name_fails_the_whole_call(indexer: Indexer[Any]) -> None:
     with pytest.raises(IndexerConflictError, match="indexer conflict: colour"):
         indexer.add_indexers({"new": colours, "colour": lambda obj: []})

@@ -79,8 +79,15 @@ def test_a_name_alone_of_what_is_in_namespaces() -> None:
 
 
 def test_an_object_is_no_name(lister: Lister[KubeObject]) -> None:
-    with pytest.raises(ConfigError, match="name must be a string"):
-        lister.get(A)  # type: ignore[arg-type]
+    for reader in (lister, lister.namespace("one")):
+        with pytest.raises(ConfigError, match="name must be a string"):
+            reader.get(A)  # type: ignore[arg-type]
+
+
+def test_none_is_no_namespace(lister: Lister[KubeObject]) -> None:
+    """It would be all of them."""
+    with pytest.raises(ConfigError, match="namespace must be a string, not None"):
+        lister.namespace(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("labels", [b'["app"]', b'{"app":["x"]}', b'{"app":7}', b'{"app":"\xff"}', b"1e999"])

@@ -16,6 +16,7 @@ from aioinformer import (
     KubeObject,
     MutationCache,
     UnknownIndexError,
+    WrongEventLoopError,
     deletion_handling_meta_namespace_key_func,
 )
 
@@ -205,3 +206,15 @@ async def test_an_index_function_that_gives_a_string_for_a_list() -> None:
 def test_options_that_cannot_work(options: Any) -> None:
     with pytest.raises(ConfigError, match=next(iter(options))):
         MutationCache(indexer(), **options)
+
+
+async def test_it_is_for_the_event_loops_own_thread_whatever_was_written() -> None:
+    cache = MutationCache(indexer(on("x", version=9)))
+    for _ in range(2):
+        with pytest.raises(WrongEventLoopError, match="for the event loop's own thread"):
+            await asyncio.to_thread(cache.get_by_key, "ns/a")
+        with pytest.raises(WrongEventLoopError):
+            await asyncio.to_thread(cache.by_index, "node", "x")
+        with pytest.raises(WrongEventLoopError):
+            await asyncio.to_thread(cache.mutation, on("x", version=11))
+        cache.mutation(on("x", version=10))

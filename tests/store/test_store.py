@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import (
+    ConfigError,
     DeletedFinalStateUnknown,
     ExplicitKey,
     Indexer,
@@ -22,7 +23,7 @@ from aioinformer import (
 from ..reflector.running import reflector
 from ..reflector.scripted import FOREVER, Scripted, page
 from ..reflector.scripted import pod as raw_pod
-from ..samples import compressed, pod
+from ..samples import compressed, pod, pod_dict
 from ..steps import running
 from ..virtual_time import virtual_time
 
@@ -63,6 +64,12 @@ def test_tombstones_and_explicit_keys_delete(store: Store[Any]) -> None:
     store.delete(DeletedFinalStateUnknown("ns/b", pod("other")))
     store.delete(ExplicitKey("ns/c"))
     assert not store.list_keys()
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"ns/a", KubeObject.from_dict(pod_dict())], ids=repr)
+def test_what_is_no_text_is_no_key(store: Store[KubeObject], wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="key must be a string"):
+        store.get_by_key(wrong)
 
 
 def test_lists_are_the_readers_own(store: Store[KubeObject]) -> None:
