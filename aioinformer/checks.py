@@ -14,6 +14,9 @@ T = TypeVar("T")
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 """What the names of namespaces and resources are, and the parts of most objects' names."""
 
+LONGEST_NAME = 63
+"""Characters of a label's value, of a namespace's name, and of what is behind the ``/`` of a qualified one."""
+
 _SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
 _SHORT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
@@ -65,7 +68,7 @@ def require_namespace(name: str, value: object) -> None:
         ConfigError: No namespace may have it.
     """
     require_text(name, value)
-    if len(str(value)) > 63 or not LABEL.fullmatch(str(value)):
+    if len(str(value)) > LONGEST_NAME or not LABEL.fullmatch(str(value)):
         raise ConfigError(f"{name} must be a namespace's name, like 'default', not {value!r}")
 
 
@@ -99,7 +102,7 @@ def is_subdomain(value: str) -> bool:
 
 def is_short_name(value: str) -> bool:
     """Whether a text may be behind the ``/`` of a qualified name; a label's value is such a one too, or empty."""
-    return len(value) <= 63 and _SHORT_NAME.fullmatch(value) is not None
+    return len(value) <= LONGEST_NAME and _SHORT_NAME.fullmatch(value) is not None
 
 
 def require_callable(name: str, value: object) -> None:

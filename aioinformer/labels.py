@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .checks import is_short_name, is_subdomain, require_text
+from .checks import LONGEST_NAME, is_short_name, is_subdomain, require_text
 from .errors import SelectorError
 
 
@@ -48,7 +48,8 @@ class Requirement:
         return int(value) > int(bound) if self.operator == "gt" else int(value) < int(bound)
 
 
-_TOKEN = re.compile(r"\s*(!=|==|[=!<>(),]|[^\s=!<>(),]+)")
+_TOKEN = re.compile(r"[ \t\r\n]*(!=|==|[=!<>(),]|[^ \t\r\n=!<>(),]+)")
+"""What else is space, such as a no-break space, is a part of a word, and no label: as for the server."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label has no more
 _INT64 = range(-(2**63), 2**63)
 _OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
@@ -73,7 +74,8 @@ class LabelSelector:
         """Parse `a=b,c!=d,e in (f,g),h,!i,j>1`.
 
         Raises:
-            SelectorError: It cannot be parsed; the words are the real server's.
+            SelectorError: It cannot be parsed; the words are the real server's, of the first thing that is wrong. A
+                NUL, at which the server stops reading, is refused.
             ConfigError: It is no string.
         """
         require_text("a label selector", text)
@@ -136,8 +138,12 @@ class _LabelParser:
                 f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=, gt, lt"
             )
         if operator in ("in", "notin"):
-            return Requirement(key, operator, frozenset(self._value(key, value) for value in self._set()))
-        value = self._value(key, "" if self._peek() in ("", ",") else self._take())
+            values = enumerate(sorted(self._set()))
+            return Requirement(key, operator, frozenset(self._value(key, *each) for each in values))
+        value = "" if self._peek() in ("", ",") else self._take()
+        if value in _PUNCTUATION:
+            raise SelectorError(f"unable to parse requirement: found '{value}', expected: identifier")
+        value = self._value(key, 0, value)
         if operator in ("<", ">") and not _is_int64(value):
             raise SelectorError(
                 f'unable to parse requirement: values[0]: Invalid value: "{value}": '
@@ -158,12 +164,21 @@ class _LabelParser:
                 "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
                 "(e.g. 'example.com/MyName')"
             )
+        if slash and not prefix:
+            raise SelectorError(
+                f'unable to parse requirement: <nil>: Invalid value: "{key}": prefix part must be non-empty'
+            )
         if slash and not is_subdomain(prefix):
             raise SelectorError(
                 f'unable to parse requirement: <nil>: Invalid value: "{key}": prefix part a lowercase RFC 1123 '
                 "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
                 "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
                 "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+            )
+        if len(name) > LONGEST_NAME:
+            raise SelectorError(
+                f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must be no more than '
+                f"{LONGEST_NAME} bytes"
             )
         if not is_short_name(name):
             raise SelectorError(
@@ -174,13 +189,18 @@ class _LabelParser:
             )
         return key
 
-    def _value(self, key: str, value: str) -> str:
+    def _value(self, key: str, number: int, value: str) -> str:
+        where = f"unable to parse requirement: values[{number}][{key}]"
+        if len(value) > LONGEST_NAME:
+            raise SelectorError(
+                f'{where}: Invalid value: "{value}": must be no more than {LONGEST_NAME} bytes'
+            )
         if value and not is_short_name(value):
             raise SelectorError(
-                f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": a valid label must be '
-                "an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
-                "with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-                "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+                f'{where}: Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric '
+                "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  "
+                "or 'my_value',  or '12345', regex used for validation is "
+                "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
             )
         return value
 
@@ -190,17 +210,17 @@ class _LabelParser:
         values: set[str] = set()
         expect_value = True
         while (token := self._take()) != ")":
-            if not token:
-                raise SelectorError("unable to parse requirement: found '', expected: ',' or ')'")
             if token == ",":
                 if expect_value:
                     values.add("")
                 expect_value = True
-            elif expect_value:
+            elif not token or token in _PUNCTUATION or not expect_value:
+                after_comma = "',', or identifier" if values else "',', ')' or identifier"
+                expected = after_comma if expect_value else "',' or ')'"
+                raise SelectorError(f"unable to parse requirement: found '{token}', expected: {expected}")
+            else:
                 values.add(token)
                 expect_value = False
-            else:
-                raise SelectorError(f"unable to parse requirement: found '{token}', expected: ',' or ')'")
         if expect_value:
             values.add("")
         return frozenset(values)

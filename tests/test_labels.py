@@ -100,6 +100,43 @@ def test_what_cannot_be_parsed(text: str) -> None:
         LabelSelector.parse(text)
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\v", "\f", "\u2003", "\x85", "\0"])
+@pytest.mark.parametrize("text", ["{}", "{}app", "app{}", "app=web{}", "app in (web{})", "app,{}"])
+def test_what_is_space_to_python_alone_is_none(text: str, space: str) -> None:
+    """A selector of a no-break space would pick everything."""
+    with pytest.raises(SelectorError):
+        LabelSelector.parse(text.format(space))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a=(", "unable to parse requirement: found '(', expected: identifier"),
+        ("a!==b", "unable to parse requirement: found '=', expected: identifier"),
+        ("a in (=)", "unable to parse requirement: found '=', expected: ',', ')' or identifier"),
+        ("a in (b,", "unable to parse requirement: found '', expected: ',', or identifier"),
+        ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
+        (
+            "/a",
+            'unable to parse requirement: <nil>: Invalid value: "/a": prefix part must be non-empty',
+        ),
+        (
+            "x" * 64,
+            f'unable to parse requirement: <nil>: Invalid value: "{"x" * 64}": name part must be no more than 63 bytes',
+        ),
+        (
+            f"a in (b,{'v' * 64})",
+            f'unable to parse requirement: values[1][a]: Invalid value: "{"v" * 64}": must be no more than 63 bytes',
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_upstream(text: str, said: str) -> None:
+    """apimachinery 0.36, run on these."""
+    with pytest.raises(SelectorError) as caught:
+        LabelSelector.parse(text)
+    assert str(caught.value) == said
+
+
 @pytest.mark.parametrize("wrong", [None, 5, b"app=web", LabelSelector()])
 def test_what_is_no_text_is_no_selector(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="a label selector must be a string"):
