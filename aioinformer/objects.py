@@ -277,7 +277,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The object that this dict says.
+        """The object that this dict says; NaN and infinities, which JSON has not, are null in it.
 
         Raises:
             DecodeError: It cannot be written as JSON, or has no metadata.
