@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
-from ..errors import ConfigError
+from ..errors import ConfigError, KeyFuncError
 from ..fifo import DeltaFIFO, RealFIFO
 from ..keys import KeyFunc
 from ..protocols import KnownObjects, Transformer
@@ -37,8 +37,11 @@ def make_queue(
         key_func: Gives an object's key.
         known_objects: What the store has. A RealFIFO does without: its ReplacedAll and SyncAll are made out where
             they are applied.
-        transformer: Called once for each object before it is queued.
+        transformer: Called once for each object before it is queued. One that changes an object's key has raised:
+            what the store has of it would be taken for deleted.
     """
+    if transformer is not None:
+        transformer = _keeping_key(transformer, key_func)
     if name == "delta":
         return DeltaFIFO(key_func, known_objects, emit_delta_type_replaced=True, transformer=transformer)
     return RealFIFO(
@@ -48,3 +51,20 @@ def make_queue(
         emit_delta_type_bookmark=True,
         unlock_while_processing=True,
     )
+
+
+def _keeping_key(transformer: Transformer, key_func: KeyFunc) -> Transformer:
+    """The transformer, seen to return the same object still."""
+
+    def transform(obj: Any) -> Any:
+        key = key_func(obj)
+        changed = transformer(obj)
+        try:
+            now = key if changed is None else key_func(changed)
+        except KeyFuncError as error:
+            raise ValueError(f"it returned what has no key: {error}") from None
+        if now != key:
+            raise ValueError(f"it changed the key to {now!r}; the object's name and namespace must stay")
+        return changed
+
+    return transform

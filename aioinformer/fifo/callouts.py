@@ -28,12 +28,11 @@ def key_of_newest(key_func: KeyFunc, obj: Any) -> str:
     return key_func(obj)
 
 
-def transformed(transformer: Transformer | None, key_func: KeyFunc, key: str, obj: Any) -> Any:
+def transformed(transformer: Transformer | None, key: str, obj: Any) -> Any:
     """What a transformer makes of an object; a tombstone's has been through it before.
 
     Raises:
-        TransformError: It raised, or returned None, or what has another key: what is known of the object would be
-            taken for deleted.
+        TransformError: It raised, or returned None.
     """
     if transformer is None or isinstance(obj, DeletedFinalStateUnknown):
         return obj
@@ -41,20 +40,9 @@ def transformed(transformer: Transformer | None, key_func: KeyFunc, key: str, ob
         changed = transformer(obj)
         if changed is None:
             raise TypeError("it returned None; it must return the object")
-        _require_key(key, key_func, changed)
         return changed
     except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
         raise TransformError(key, resource_version_of(obj), error) from error
-
-
-def _require_key(key: str, key_func: KeyFunc, changed: Any) -> None:
-    """See that what a transformer returned is still the same object."""
-    try:
-        now = key_func(changed)
-    except KeyFuncError as error:
-        raise ValueError(f"it returned what has no key: {error}") from None
-    if now != key:
-        raise ValueError(f"it changed the key to {now!r}; the object's name and namespace must stay")
 
 
 class Known:

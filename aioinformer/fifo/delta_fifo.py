@@ -117,7 +117,7 @@ class DeltaState:
         failure: TransformError | None = None
         if self._transformer is not None:
             try:
-                delta = Delta(delta.type, transformed(self._transformer, self._key_func, key, delta.object))
+                delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
             except TransformError as error:
                 if not is_deletion:
                     raise
@@ -146,8 +146,7 @@ class DeltaState:
                 if isinstance(obj, ExplicitKey):
                     unstaged.add(key)
                 else:
-                    changed = transformed(self._transformer, self._key_func, key, obj)
-                    delta = Delta(self._replace_type, changed)
+                    delta = Delta(self._replace_type, transformed(self._transformer, key, obj))
                     staged.put(key, _appended(staged.items.get(key) or self.items.get(key, ()), delta))
             except TransformError as error:
                 unstaged.add(error.key)

@@ -135,7 +135,7 @@ class RealState:
         failure: TransformError | None = None
         if self._transformer is not None:
             try:
-                delta = Delta(delta.type, transformed(self._transformer, self._key_func, key, delta.object))
+                delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
             except TransformError as error:
                 if delta.type != DELETED:
                     raise
@@ -238,10 +238,7 @@ class RealState:
             key: str | None = None
             try:
                 key = self._key_func(obj)
-                if isinstance(obj, ExplicitKey):
-                    yield key, obj
-                else:
-                    yield key, transformed(self._transformer, self._key_func, key, obj)
+                yield key, obj if isinstance(obj, ExplicitKey) else transformed(self._transformer, key, obj)
             except RejectedObjectError as error:
                 rejected.append(error)
                 yield None if key is None else (key, ExplicitKey(key))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Delta, DeltaFIFO, TransformError
+from aioinformer import Delta, DeltaFIFO, RealFIFO, TransformError
 
 from ..samples import pod
 from .samples import ADDED, DELETED, REPLACED, UPDATED, drained, known, obj, tombstone
@@ -71,3 +71,14 @@ async def test_one_that_fails_on_a_list_takes_the_others_and_deletes_nothing() -
     assert fifo.list_keys() == ["ns/a", "ns/b", "ns/gone"]
     await drained(fifo)
     assert fifo.has_synced()
+
+
+@pytest.mark.parametrize("queue", [DeltaFIFO, RealFIFO])
+async def test_a_queue_alone_takes_what_has_another_key(queue: type[DeltaFIFO | RealFIFO]) -> None:
+    """As upstream; an informer drops it."""
+    fifo = queue(
+        known_objects=known(), transformer=lambda what: {"metadata": {"name": f"another {what.name}"}}
+    )
+    await fifo.add(obj("a"))
+    (delta,) = await fifo.pop(lambda deltas, initial: None)
+    assert delta.object["metadata"]["name"] == "another a"
