@@ -18,6 +18,7 @@ from aioinformer.testing import (
     Request,
     ResourceType,
     UnknownNameError,
+    eventually,
 )
 
 from .client import APIClient, Lines
@@ -138,9 +139,9 @@ async def test_connections_freeze(api: APIClient, server: APIServer) -> None:
         assert await silent(lines)
         assert freeze.hits == 1
         asking = asyncio.create_task(api.get(ALL))
+        await eventually(lambda: freeze.hits == 2)
         assert (await api.get(SECRETS)).status == 200
         assert not asking.done()
-        assert freeze.hits == 2
         server.faults.thaw()
         assert await lines.take(1) == [("ADDED", "a")]
         assert (await asking).status == 200
