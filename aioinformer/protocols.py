@@ -53,21 +53,25 @@ class Health(Protocol):
 class ListerWatcher(Protocol):
     """What a Reflector reads from (client-go ``ListerWatcher``).
 
-    One that reads from a server may have an attribute ``health``, a Health. Its readers then wait out an
-    outage together.
+    It may have more: a ``list_chunks(options)``, see ListsInChunks, which is then used in place of ``list``; a
+    ``watch_list_semantics``, whether its watch understands ``send_initial_events``; and, where it reads from a server,
+    an attribute ``health``, a Health, by which its readers wait out an outage together.
     """
 
-    @property
-    def watch_list_semantics(self) -> bool:
-        """Whether its watch understands ``send_initial_events``."""
+    def list(self, options: ListOptions, /) -> Awaitable[ListResult]:
+        """The collection, or the page of it that the options ask for."""
         ...
 
-    def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
-        """One page in one or more pieces, as they arrive; the last piece has version and continue token."""
-        ...
-
-    async def watch(self, options: ListOptions) -> WatchStream:
+    def watch(self, options: ListOptions, /) -> WatchStream | Awaitable[WatchStream]:
         """Open a watch. What it raises failed to start; what the stream raises ended it."""
+        ...
+
+
+class ListsInChunks(ListerWatcher, Protocol):
+    """A ListerWatcher whose lists need not be whole before anybody sees them."""
+
+    def list_chunks(self, options: ListOptions, /) -> AsyncIterator[ListResult]:
+        """One page in one or more pieces, as they arrive; the last piece has version and continue token."""
         ...
 
 
@@ -89,7 +93,7 @@ class ReflectorStore(Protocol):
     """What a Reflector writes to: a Store or a Queue (client-go ``ReflectorStore``). Verbs may be plain or async.
 
     A store with a batch verb ``apply(events)`` gets a watch's events by it, and one with a coroutine
-    ``replace_in_turns`` gets lists by that.
+    ``replace_in_turns`` gets lists by that; unless a subclass has overridden a verb that it stands for.
     """
 
     def add(self, obj: Any, /) -> Awaitable[None] | None: ...
@@ -123,7 +127,10 @@ class ResourceVersionUpdater(Protocol):
 
 @runtime_checkable
 class Queue(Protocol):
-    """A ReflectorStore that hands its changes out again (client-go ``Queue``)."""
+    """A ReflectorStore that hands its changes out again (client-go ``Queue``).
+
+    A Controller makes do with one that has client-go's verbs alone: it then pops one item after the other.
+    """
 
     @property
     def keeps_order(self) -> bool:
@@ -188,3 +195,16 @@ class Queue(Protocol):
         ...
 
     def __len__(self) -> int: ...
+
+
+def batched(obj: object, batch: str, *singles: str) -> bool:
+    """Whether a verb for many may be used in place of verbs for one: there is such a one, and none of the others was
+    overridden below it, in a subclass or on the object. Who counts calls, or raises, does so there."""
+    if not callable(getattr(obj, batch, None)):
+        return False
+    for names in (getattr(obj, "__dict__", {}), *map(vars, type(obj).__mro__)):
+        if batch in names:
+            return True
+        if not names.keys().isdisjoint(singles):
+            return False
+    return True

@@ -26,6 +26,7 @@ from .keys import key_and_version
 from .notifications import Notification
 from .processor import Processor, ProcessorListener
 from .protocols import ListerWatcher, Queue, WatchStream
+from .tasks import settle
 
 logger = logging.getLogger(__name__)
 
@@ -222,7 +223,7 @@ class _TracedSource:
         return getattr(self._list_watch, name)
 
     async def watch(self, options: ListOptions) -> WatchStream:
-        return _TracedStream(await self._list_watch.watch(options), self)
+        return _TracedStream(await settle(self._list_watch.watch(options)), self)
 
 
 class _TracedStream:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from ..checks import require_methods
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, SyncTimeout
 from ..handlers import require_plain
 from ..keys import key_and_version
-from ..protocols import AtOnce, ListerWatcher, Process, Queue
+from ..protocols import AtOnce, ListerWatcher, Process, Queue, batched
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
 from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle, within
@@ -23,13 +24,16 @@ logger = logging.getLogger(__name__)
 RETRY_DELAY = 0.005
 RETRY_DELAY_CAP = 1.0
 
+SYNCED_POLL = 0.1
+"""Seconds after which a queue that nobody can wait for is asked again whether it has synced."""
+
 
 @dataclass(slots=True)
 class Config:
     """What a Controller is made of.
 
     Attributes:
-        queue: Between reading and processing.
+        queue: Between reading and processing. One of your own may have client-go's verbs alone.
         list_watch: Where to read.
         process: ``process(deltas, is_in_initial_list)``, plain or async, for each item popped.
         object_type: What an object is.
@@ -65,7 +69,7 @@ class Controller(Running):
     What ``process`` raises is logged and counted and stops nothing. An async context manager.
 
     Raises:
-        ConfigError: ``at_once`` is no plain function.
+        ConfigError: ``at_once`` is no plain function, or the queue is none.
     """
 
     def __init__(self, config: Config) -> None:
@@ -77,6 +81,7 @@ class Controller(Running):
             config.full_resync_period,
             **_reflector_options(config),
         )
+        require_methods("queue", config.queue, ("pop", "has_synced", "close"), "DeltaFIFO()")
         self._process = self._guarded(config.process)
         self._process_batch = None if config.process_batch is None else self._guarded(config.process_batch)
         self._at_once: AtOnce | None = None
@@ -106,16 +111,22 @@ class Controller(Running):
     async def process_loop(self) -> None:
         """Work the queue off until it is closed and empty."""
         queue = self._config.queue
+        in_batches = batched(queue, "pop_batch", "pop")
+        keeps_order = getattr(queue, "keeps_order", False)
+        depth_of: Callable[[], int] = getattr(queue, "__len__", lambda: 1)  # who cannot say may have more
         turn = Turn()
         try:
             while True:
-                at_once = self._at_once if self._config.may_at_once() else None
-                await queue.pop_batch(self._process, self._process_batch, at_once)
+                if in_batches:
+                    at_once = self._at_once if self._config.may_at_once() else None
+                    await queue.pop_batch(self._process, self._process_batch, at_once)
+                else:
+                    await queue.pop(self._process)
                 if self._on_progress is not None:
                     self._on_progress()
                 # With items left the next pop would not wait: let others run.
-                if depth := len(queue):
-                    if self._requeued >= (1 if queue.keeps_order else depth):  # and so there is nothing else
+                if depth := depth_of():
+                    if self._requeued >= (1 if keeps_order else depth):  # and so there is nothing else
                         await asyncio.sleep(self._retry_delay)
                         self._requeued = 0
                     elif turn.is_over():
@@ -141,7 +152,11 @@ class Controller(Running):
             lambda: SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}"),
             self.has_synced,
         ):
-            await self._config.queue.wait_synced()
+            queue = self._config.queue
+            if hasattr(queue, "wait_synced"):
+                await queue.wait_synced()
+            while not queue.has_synced():  # noqa: ASYNC110 - it tells nobody; upstream asks so, too
+                await asyncio.sleep(SYNCED_POLL)
 
     def watch_progress(self, on_progress: Callable[[], None] | None) -> None:
         """Have a function called whenever it has read or worked off something; None for nobody any more."""
@@ -180,7 +195,8 @@ class Controller(Running):
     @property
     def queue_depth(self) -> int:
         """How many items wait."""
-        return len(self._config.queue)
+        queue = self._config.queue
+        return len(queue) if isinstance(queue, Sized) else 0
 
     def _guarded(self, process: Process) -> Process:
         """A process function with its errors dealt with; awaits only what must be awaited."""

@@ -20,8 +20,9 @@ from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
-from ..reflector.options import WatchErrorHandler, check_options, require_list_watch
+from ..reflector.options import WatchErrorHandler, check_options
 from ..reflector.scope import lacks_namespace
+from ..reflector.source import source_of
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
 from ..tasks import Running, finish, first_of, within
 from ..tracing import Tracer
@@ -117,13 +118,12 @@ class SharedIndexInformer(Running, Generic[T]):
     ) -> None:
         require_queue(queue)
         codec_for(object_type)  # a type that cannot be cached is found out here
-        self._list_watches = dict(list_watch) if isinstance(list_watch, Mapping) else {EVERYWHERE: list_watch}
+        list_watches = list_watch if isinstance(list_watch, Mapping) else {EVERYWHERE: list_watch}
+        self._list_watches = {namespace: source_of(each) for namespace, each in list_watches.items()}
         if not self._list_watches or (EVERYWHERE in self._list_watches and len(self._list_watches) > 1):
             raise ConfigError(
                 f"an informer reads everything or some namespaces, not {list(self._list_watches)}"
             )
-        for each in self._list_watches.values():
-            require_list_watch(each)
         if len(self._list_watches) > 1 and lacks_namespace(object_type):
             raise ConfigError(
                 f"objects of {len(self._list_watches)} namespaces need a field metadata.namespace, which "

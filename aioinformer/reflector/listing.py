@@ -13,7 +13,7 @@ from ..api import ListOptions, ListResult
 from ..decoders import FromBytes
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..failures import network_errors
-from ..protocols import ListerWatcher
+from ..protocols import ListsInChunks
 from ..tasks import within
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Pager:
 
     def __init__(
         self,
-        list_watch: ListerWatcher,
+        list_watch: ListsInChunks,
         turn_in: Callable[[ListResult], Awaitable[Collection[Any]]],
         timeout: float,
         read_item: FromBytes | None = None,

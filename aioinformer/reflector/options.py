@@ -6,14 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ..checks import (
-    require_callable,
-    require_count,
-    require_flag,
-    require_methods,
-    require_seconds,
-    require_text,
-)
+from ..checks import require_callable, require_count, require_flag, require_seconds, require_text
 from ..handlers import require_plain
 
 if TYPE_CHECKING:
@@ -106,13 +99,3 @@ def check_options(options: ReflectorOptions) -> None:
     for name, value in options.items():
         if value is not None:
             _CHECKS[name](name, value)
-
-
-def require_list_watch(list_watch: object) -> None:
-    """See that there is something to read from.
-
-    Raises:
-        ConfigError: It is no ListerWatcher.
-    """
-    like = 'ListWatch.for_resource(client, "v1", "pods")'
-    require_methods("list_watch", list_watch, ("list_chunks", "watch"), like)

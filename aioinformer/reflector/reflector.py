@@ -27,7 +27,7 @@ from ..errors import (
     WrongEventLoopError,
 )
 from ..keys import keyed_by, meta_namespace_key_func
-from ..protocols import ListerWatcher, ReflectorStore
+from ..protocols import ListerWatcher, ReflectorStore, batched
 from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle
 from ..turns import in_turns
 from ..versions import number_of
@@ -35,9 +35,10 @@ from .initial import InitialEvents, Streaming, lacks_watch_list
 from .intake import Intake
 from .journal import Journal
 from .listing import Listed, ListVersions, Pager, refuses_version
-from .options import MIN_WATCH_TIMEOUT, ReflectorOptions, check_options, require_list_watch
+from .options import MIN_WATCH_TIMEOUT, ReflectorOptions, check_options
 from .retry import REFUSALS, Retry
 from .scope import codec_of_collection
+from .source import source_of
 from .state import Phase, ReflectorState
 from .watch import (
     Allowance,
@@ -87,13 +88,18 @@ class Reflector(Running, Generic[T]):
         resync_period: float = 0.0,
         **options: Unpack[ReflectorOptions],
     ) -> None:
-        require_list_watch(list_watch)
-        require_methods("store", store, ("add",), "Store() or DeltaFIFO()")
+        source = source_of(list_watch)
+        replace = "replace_in_turns" if batched(store, "replace_in_turns", "replace") else "replace"
+        require_methods("store", store, ("add", replace), "Store() or DeltaFIFO()")
         check_options(options)
         require_seconds("resync_period", resync_period)
         self.name = options.get("name") or getattr(list_watch, "description", "") or "reflector"
-        self._list_watch = list_watch
+        self._source = source
         self._store = store
+        self._replace_all: Callable[[Sequence[Any], str], Awaitable[None] | None] = getattr(store, replace)
+        self._apply_all: Callable[[Sequence[Delta]], Awaitable[None]] | None = (
+            getattr(store, "apply", None) if batched(store, "apply", "add", "update", "delete") else None
+        )
         # As the store sees it, so that what cannot be decoded is recognised there.
         self._key_of = keyed_by(getattr(store, "key_of", meta_namespace_key_func))
         codec = codec_of_collection(
@@ -116,10 +122,10 @@ class Reflector(Running, Generic[T]):
         self._initial_events_timeout = options.get("initial_events_timeout") or 10.0
         use_watch_list = options.get("use_watch_list")
         self._streaming = Streaming(
-            list_watch.watch_list_semantics if use_watch_list is None else use_watch_list
+            getattr(source, "watch_list_semantics", False) if use_watch_list is None else use_watch_list
         )
         self._answer_timeout = options.get("list_timeout") or 60.0
-        self._pager = Pager(list_watch, self._turn_in, self._answer_timeout, codec.read_item)
+        self._pager = Pager(source, self._turn_in, self._answer_timeout, codec.read_item)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._allowance = Allowance()
         self._pulse = Pulse(options.get("max_silence") or 0.0)
@@ -293,8 +299,7 @@ class Reflector(Running, Generic[T]):
     async def _replace(self, listed: Listed) -> None:
         self._journal.listed = sum(map(len, listed.pieces))  # without those of pages that have expired
         try:
-            replace = getattr(self._store, "replace_in_turns", None) or self._store.replace
-            await settle(replace(listed.objects, listed.resource_version))
+            await settle(self._replace_all(listed.objects, listed.resource_version))
         except RejectedObjectError as error:
             self._note_rejected(error)
         if number_of(listed.resource_version) < number_of(self._last_version):
@@ -355,7 +360,7 @@ class Reflector(Running, Generic[T]):
             send_initial_events=send_initial_events,
             timeout_seconds=max(1, int(self._min_watch_timeout * (1.0 + self._random.random()))),
         )
-        watch = await open_watch(self._list_watch, options, self._answer_timeout, self._pulse)
+        watch = await open_watch(self._source, options, self._answer_timeout, self._pulse)
         self._journal.received()
         self._retry.succeeded()
         return watch
@@ -425,10 +430,9 @@ class Reflector(Running, Generic[T]):
             raise changes.failure
 
     async def _store_deltas(self, deltas: list[Delta]) -> None:
-        apply: Callable[[Sequence[Delta]], Awaitable[None]] | None = getattr(self._store, "apply", None)
-        if apply is not None:
+        if self._apply_all is not None:
             try:
-                await apply(deltas)
+                await self._apply_all(deltas)
             except RejectedObjectError as error:
                 self._note_rejected(error)
             return

@@ -6,12 +6,13 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
+from typing import Any
 
 from ..api import ListOptions, WatchEvent
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
 from ..failures import network_error, network_errors
 from ..protocols import ListerWatcher, WatchStream
-from ..tasks import within
+from ..tasks import settle, within
 from .patience import Patience
 
 VERY_SHORT = 1.0
@@ -158,7 +159,8 @@ async def open_watch(
         async with within(
             answer_timeout, lambda: TransportError(f"no answer to a watch for {answer_timeout:g} s")
         ):
-            stream = await list_watch.watch(options)
+            opened: Any = await settle(list_watch.watch(options))
+            stream: WatchStream = aiter(opened)
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)
 

@@ -59,7 +59,7 @@ class Store(Generic[T]):
 
     def update(self, obj: T) -> None:
         """As ``add``."""
-        self.add(obj)
+        Store.add(self, obj)  # no call of a subclass's own: it would see every update twice
 
     def delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
         """Forget the object of this one's key, if there is one; ``obj`` may be a tombstone.

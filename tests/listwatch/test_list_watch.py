@@ -15,13 +15,13 @@ from aioinformer import (
     Client,
     ConfigError,
     DecodeError,
-    ListerWatcher,
     ListOptions,
     ListResult,
     ListWatch,
     TransportError,
     WatchEvent,
 )
+from aioinformer.protocols import ListsInChunks
 
 from ..virtual_time import virtual_time
 from .streams import POD_LIST, Chunks
@@ -57,11 +57,15 @@ class Stream:
 
 
 async def test_a_list_function_gives_one_chunk() -> None:
-    source: ListerWatcher = ListWatch(list_one, lambda _: Stream())
+    source: ListsInChunks = ListWatch(list_one, lambda _: Stream())
     assert [chunk async for chunk in source.list_chunks(ListOptions(limit=3))] == [
         ListResult([3], "5", "more")
     ]
     assert await ListWatch(list_one, lambda _: Stream()).list() == ListResult([0], "5", "more")
+
+
+async def test_a_list_function_may_be_plain() -> None:
+    assert await ListWatch(lambda _: ListResult([1], "5"), lambda _: Stream()).list() == ListResult([1], "5")
 
 
 async def test_semantics_and_names_are_the_users() -> None:

@@ -36,6 +36,9 @@ class ScriptedServer:
         """Whether what is asked for may come in pages: who does not ask for them gets none."""
         return self._waiting is not None and self._waiting.paged
 
+    async def list(self, options: ListOptions) -> ListResult:
+        raise AssertionError("whoever can list in chunks is asked for those")
+
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         yield await self._ask("list", options)
 

@@ -100,6 +100,9 @@ class HistoryListWatch:
         self.choose = choose
         self.description = f"history of {namespace or 'everything'}"
 
+    async def list(self, options: ListOptions) -> ListResult:
+        raise AssertionError("whoever can list in chunks is asked for those")
+
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         history = self.history
         await asyncio.sleep(0.01)

@@ -152,6 +152,9 @@ class Scripted:
         self.streams: list[Stream] = []
         self.open_lists = 0
 
+    async def list(self, options: ListOptions) -> ListResult:
+        raise AssertionError("whoever can list in chunks is asked for those")
+
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         self.lists.append(options)
         self._note("list", options)
@@ -188,11 +191,11 @@ class Scripted:
         self.streams.append(stream)
         return stream
 
-    def versions(self) -> list[tuple[str, str]]:
+    def versions(self) -> Sequence[tuple[str, str]]:
         """What was called, with which resource version."""
         return [(verb, version) for verb, version, _ in self.calls]
 
-    def delays(self) -> list[float]:
+    def delays(self) -> Sequence[float]:
         """Seconds between calls."""
         times = [time for _, _, time in self.calls]
         return [later - earlier for earlier, later in pairwise(times)]
