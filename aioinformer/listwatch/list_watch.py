@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
@@ -11,10 +10,11 @@ from ..checks import require_count
 from ..errors import DecodeError
 from ..failures import asking, ours
 from ..protocols import Health, WatchStream
+from ..tasks import settle
 from .lines import LONGEST_OBJECT
 from .resource import Collection, asked
 
-ListFunc = Callable[[ListOptions], Awaitable[ListResult]]
+ListFunc = Callable[[ListOptions], ListResult | Awaitable[ListResult]]
 WatchFunc = Callable[
     [ListOptions],
     AsyncIterable[WatchEvent | list[WatchEvent]] | Awaitable[AsyncIterable[WatchEvent | list[WatchEvent]]],
@@ -28,7 +28,8 @@ class ListWatch:
     TransportError; the ApiException of the Kubernetes clients as ApiError. All say what was asked for.
 
     Args:
-        list_func: Coroutine; the collection, or a page of it, as these options ask for it.
+        list_func: Coroutine, or plain if it has what is asked for at hand; the collection, or a page of it, as these
+            options ask for it.
         watch_func: Plain or coroutine; gives an async iterator of WatchEvents or lists of them, which is closed
             with ``aclose()`` where it has one. What the call raises failed to start; what the iterator raises
             ended the stream.
@@ -124,7 +125,7 @@ class ListWatch:
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         """One page in one or more pieces; the last one has version and continue token. Raises as ``list``."""
         with asking(asked("list", self.description, options)):
-            result = await self._list_func(options)
+            result = await settle(self._list_func(options))
             if not isinstance(result, ListResult):
                 raise DecodeError(f"expected a ListResult, got {type(result).__name__}")
         yield result
@@ -141,9 +142,7 @@ class ListWatch:
         """
         what = asked("watch", self.description, options)
         with asking(what):
-            opened: Any = self._watch_func(options)
-            if inspect.isawaitable(opened):
-                opened = await opened
+            opened: Any = await settle(self._watch_func(options))
             if not hasattr(opened, "__aiter__"):
                 raise DecodeError(f"expected an async iterator, got {type(opened).__name__}")
         return NamedStream(opened, what)
