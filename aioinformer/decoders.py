@@ -63,22 +63,26 @@ def require_cacheable(wanted: Any) -> None:
     """Find out that objects of a type could not be cached, for want of what a cache reads of them.
 
     Raises:
-        ConfigError: It is a Struct without metadata, or without a field in it, which the message names.
+        ConfigError: It is a Struct without metadata, or without a name in it, or with a version that is never set.
     """
     struct = class_of(wanted)
     if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):
         return
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
     if "metadata" not in fields:
-        raise ConfigError(f"{struct.__name__} needs a field metadata, with name and resourceVersion")
+        raise ConfigError(f"{struct.__name__} needs a field metadata, with a name in it")
+    if fields["metadata"].name != "metadata":
+        raise ConfigError(f"{struct.__name__}.{fields['metadata'].name} must be called metadata")
     meta = fields["metadata"].type
     if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
-        names = {field.encode_name: field.name for field in msgspec.structs.fields(meta)}
-        for field, attributes in _NEEDED_META.items():
-            if names.get(field) not in attributes:
-                raise ConfigError(
-                    f"{struct.__name__}.metadata ({meta.__name__}) needs {' or '.join(attributes)}"
-                )
+        names = {field.name: field.encode_name for field in msgspec.structs.fields(meta)}
+        where = f"{struct.__name__}.metadata ({meta.__name__})"
+        if "name" not in names.values():
+            raise ConfigError(f"{where} needs name")
+        if "resource_version" in names and "resourceVersion" not in names.values():
+            raise ConfigError(
+                f'{where} needs resourceVersion for the name of resource_version in JSON: rename="camel" gives it'
+            )
 
 
 @lru_cache(maxsize=256)
@@ -126,10 +130,6 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
     if type_meta is not None and "kind" not in fields:
         return {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
     return fields
-
-
-_NEEDED_META = {"name": ("name",), "resourceVersion": ("resource_version", "resourceVersion")}
-"""The fields of metadata that a cache reads, and how their attributes may be called."""
 
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:

@@ -109,14 +109,17 @@ def resource_version_of(obj: Any) -> str:
 
 
 def same_version(old: Any, new: Any) -> bool:
-    """Whether two states of an object have the same resourceVersion, or are the same one."""
+    """Whether two states of an object have the same resourceVersion, or are the same one. Of Structs without such a
+    field: whether they are equal."""
     if old is new:
         return True
     if type(old) is KubeObject and type(new) is KubeObject and (version := new._version):
         return (old._version or old.resource_version) == version
     kind = type(new)
     if kind is type(old) and (read := _version_reader(kind)) is not None:  # type: ignore[arg-type]
-        return bool(version := read(new)) and bool(read(old) == version)
+        if version := read(new):
+            return bool(read(old) == version)
+        return read is _no_version and bool(old == new)
     version = resource_version_of(old)
     return bool(version == resource_version_of(new) != "")
 
@@ -188,35 +191,59 @@ def read_field(value: Any, attribute: str, field: str) -> Any:
     """One field of a mapping, or of a Struct or model by either of its names; None where there is none."""
     if _is_mapping(value):
         return value.get(field)
+    if isinstance(value, msgspec.Struct):
+        attribute = _attributes(type(value)).get(field, attribute)
     return getattr(value, attribute, None) or getattr(value, field, None)
+
+
+def lacks_version(kind: type[Any]) -> bool:
+    """Whether objects of a class cannot say their version: Structs whose metadata, a Struct, has no such field."""
+    return _version_reader(kind) is _no_version  # type: ignore[arg-type]  # classes are hashable
 
 
 @lru_cache(maxsize=256)
 def _names_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, Any]] | None:
     """Reads a Struct's metadata.name and namespace in one step, where its type says that they are there."""
-    names = _metadata_fields(kind)
-    return attrgetter("metadata.name", "metadata.namespace") if {"name", "namespace"} <= names else None
+    names = _metadata_attributes(kind)
+    if not names.keys() >= {"name", "namespace"}:
+        return None
+    return attrgetter(f"metadata.{names['name']}", f"metadata.{names['namespace']}")
 
 
 @lru_cache(maxsize=256)
 def _version_reader(kind: type[Any]) -> Callable[[Any], Any] | None:
     """Reads a Struct's metadata.resourceVersion in one step."""
-    names = _metadata_fields(kind) & {"resource_version", "resourceVersion"}
-    return attrgetter(f"metadata.{names.pop()}") if len(names) == 1 else None
+    names = _metadata_attributes(kind)
+    found = names.get("resourceVersion") or names.get("resource_version")
+    if found is None:
+        return _no_version if names else None
+    return attrgetter(f"metadata.{found}")
 
 
-def _metadata_fields(kind: type[Any]) -> set[str]:
+def _no_version(obj: Any) -> str:
+    """The version of a Struct that has no field for it."""
+    return ""
+
+
+def _metadata_attributes(kind: type[Any]) -> Mapping[str, str]:
     """The attributes of the Struct that ``metadata`` must be; none where it may be something else."""
     if not issubclass(kind, msgspec.Struct):
-        return set()
+        return {}
     for field in msgspec.structs.fields(kind):
         if (
             field.name == "metadata"
             and isinstance(field.type, type)
             and issubclass(field.type, msgspec.Struct)
         ):
-            return set(field.type.__struct_fields__)
-    return set()
+            return _attributes(field.type)
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _attributes(kind: type[msgspec.Struct]) -> Mapping[str, str]:
+    """A Struct's attributes, by what they are called in JSON, and by their own names."""
+    fields = msgspec.structs.fields(kind)
+    return {field.name: field.name for field in fields} | {field.encode_name: field.name for field in fields}
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:

@@ -159,21 +159,20 @@ class Nameless(msgspec.Struct):
     metadata: Meta
 
 
-class Versionless(msgspec.Struct):
+class NotRenamed(msgspec.Struct):
+    """The version is never read from the wire."""
+
     class Meta(msgspec.Struct):
         name: str
+        resource_version: str = ""
 
     metadata: Meta
 
 
 class Unfindable(msgspec.Struct):
-    """The version is read from the wire, but nobody would find it under this name."""
+    """The metadata are read from the wire, but nobody would find them under this name."""
 
-    class Meta(msgspec.Struct):
-        name: str
-        version: str = msgspec.field(name="resourceVersion", default="")
-
-    metadata: Meta
+    meta: dict[str, Any] = msgspec.field(name="metadata")
 
 
 class OwnModel(V1Pod):
@@ -192,8 +191,8 @@ class OwnModel(V1Pod):
         (KubeObject | None, "UnionType is no object type"),
         (NoMetadata, "NoMetadata needs a field metadata"),
         (Nameless, "needs name"),
-        (Versionless, "needs resource_version or resourceVersion"),
-        (Unfindable, "needs resource_version or resourceVersion"),
+        (NotRenamed, 'needs resourceVersion .* rename="camel" gives it'),
+        (Unfindable, "Unfindable.meta must be called metadata"),
         (OwnModel, "OwnModel is not a model of kubernetes_asyncio"),
     ],
     ids=lambda value: str(value)[:30],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from aioinformer import (
     split_meta_namespace_key,
 )
 from aioinformer.codec import codec_for
-from aioinformer.keys import key_and_version, labels_of, namespace_of, resource_version_of
+from aioinformer.keys import key_and_version, labels_of, namespace_of, resource_version_of, same_version
 
 from .samples import LoosePod, Meta, Pod, WirePod, compressed, pod, pod_dict
 
@@ -70,6 +71,42 @@ def test_cluster_scoped_objects_are_their_names() -> None:
     assert meta_namespace_key_func(pod_dict("node", "")) == "node"
     assert meta_namespace_key_func(Pod(Meta("node"))) == "node"
     assert meta_namespace_key_func(pod("node", "")) == "node"
+
+
+class RenamedMeta(msgspec.Struct):
+    id: str = msgspec.field(name="name")
+    where: str = msgspec.field(name="namespace", default="")
+    version: str = msgspec.field(name="resourceVersion", default="")
+    tags: dict[str, str] = msgspec.field(name="labels", default_factory=dict)
+
+
+class Renamed(msgspec.Struct):
+    metadata: RenamedMeta
+
+
+def test_a_structs_fields_are_found_by_their_names_in_json() -> None:
+    obj = codec_for(Renamed).decode(pod(metadata={"labels": {"a": "b"}}).raw)
+    assert meta_namespace_key_func(obj) == deletion_handling_meta_namespace_key_func(obj) == "ns/a"
+    assert (namespace_of(obj), resource_version_of(obj), labels_of(obj)) == ("ns", "1", {"a": "b"})
+
+
+class NameMeta(msgspec.Struct):
+    name: str
+    labels: dict[str, str] = {}
+
+
+class Named(msgspec.Struct):
+    metadata: NameMeta
+
+
+def test_structs_without_a_version_are_the_same_if_they_are_equal() -> None:
+    one, equal, other = (Named(NameMeta("a", {"a": value})) for value in "112")
+    assert resource_version_of(one) == ""
+    assert same_version(one, equal)
+    assert not same_version(one, other)
+    assert not same_version(Pod(Meta("a")), Pod(Meta("a"))), (
+        "of a type that has versions, of which none is known"
+    )
 
 
 def test_an_explicit_key_is_its_own_key() -> None:

@@ -472,8 +472,8 @@ class SharedIndexInformer(Running, Generic[T]):
     def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:
         """Store deltas and tell the handlers, at once.
 
-        An update whose old and new resourceVersion are equal is no news: a resync, or an unchanged object of a
-        relist. It goes to handlers whose resync is due, and to no other.
+        An update whose old and new resourceVersion are equal (the objects, if they are Structs without it) is no news:
+        a resync, or an unchanged object of a relist. It goes to handlers whose resync is due, and to no other.
 
         Raises:
             RejectedObjectError: After all else was done: an object without a key, or an index that failed.

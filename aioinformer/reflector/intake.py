@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListResult, WatchEvent
@@ -11,7 +12,7 @@ from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import ApiError, DecodeError, KeyFuncError
 from ..failures import no_event, status_error
-from ..keys import ExplicitKey, KeyFunc, resource_version_of
+from ..keys import ExplicitKey, KeyFunc, lacks_version, resource_version_of
 from ..objects import KubeObject
 from ..turns import Turn
 
@@ -36,6 +37,20 @@ class Changes(NamedTuple):
     from_any: bool
     bookmarked: bool
     failure: ApiError | None
+
+
+def version_of_event(obj: Any, raw: Any) -> str:
+    """The version of an event, also where its object's type forgets that.
+
+    Args:
+        obj: The object.
+        raw: What the event brought it as.
+    """
+    version = resource_version_of(obj)
+    if not version and lacks_version(type(obj)):
+        with suppress(DecodeError):
+            return resource_version_of(decode_bookmark(raw))
+    return version
 
 
 class Intake:
@@ -101,6 +116,7 @@ class Intake:
         """
         deltas: list[Delta] = []
         newest: Any = None
+        newest_raw: Any = None
         failure: ApiError | None = None
         taken = 0
         bookmarked = False
@@ -139,8 +155,8 @@ class Intake:
             if from_any and kind != ADDED:
                 from_any = False
             if not from_any:
-                newest = obj
-        return Changes(deltas, resource_version_of(newest), taken, from_any, bookmarked, failure)
+                newest, newest_raw = obj, event.object
+        return Changes(deltas, version_of_event(newest, newest_raw), taken, from_any, bookmarked, failure)
 
     def _packed(self, obj: Any) -> Any:
         return obj if self._pack is None else self._pack(obj)

@@ -26,10 +26,7 @@ def lacks_namespace(object_type: Any) -> bool:
     )
     if not (isinstance(metadata, type) and issubclass(metadata, msgspec.Struct)):
         return False
-    return all(
-        (field.encode_name, field.name) != ("namespace", "namespace")
-        for field in msgspec.structs.fields(metadata)
-    )
+    return all(field.encode_name != "namespace" for field in msgspec.structs.fields(metadata))
 
 
 def codec_of_collection(

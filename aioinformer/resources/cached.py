@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from ..checks import require_seconds
-from ..errors import VersionTimeout
+from ..decoders import class_of
+from ..errors import ConfigError, VersionTimeout
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
-from ..keys import namespace_of, resource_version_of, split_meta_namespace_key, uid_of
+from ..keys import lacks_version, namespace_of, resource_version_of, split_meta_namespace_key, uid_of
 from ..store.lister import Selector
 from ..versions import number_of
 from .resource import Resource
@@ -48,13 +49,19 @@ class CachedResource(Writes[T]):
         timeout: Seconds that a read waits.
 
     Raises:
-        ConfigError: The timeout is no duration.
+        ConfigError: The timeout is no duration, or what a write returns says no version to wait for: its type is a
+            Struct without a field for it.
     """
 
     def __init__(
         self, resource: Resource[T], informer: SharedIndexInformer[T], *, timeout: float = TIMEOUT
     ) -> None:
         require_seconds("timeout", timeout)
+        object_type = resource._endpoint.codec.object_type
+        if object_type is not None and lacks_version(class_of(object_type)):
+            raise ConfigError(
+                f"{object_type.__name__}.metadata needs `resource_version: str`: reads wait for what was written"
+            )
         super().__init__(resource._endpoint)
         self.resource = resource
         """Reads at the server."""

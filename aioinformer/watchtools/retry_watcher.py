@@ -14,9 +14,9 @@ from ..checks import require_seconds
 from ..codec import Codec, codec_for, decode_bookmark
 from ..errors import ApiError, DecodeError, TransportError
 from ..failures import status_error
-from ..keys import resource_version_of
 from ..objects import KubeObject
 from ..protocols import ListerWatcher
+from ..reflector.intake import version_of_event
 from ..reflector.watch import OpenWatch, open_watch
 from ..versions import require_version
 
@@ -246,7 +246,7 @@ class _Watches:
             obj = decode(event.object)
         except DecodeError as error:
             return _end(str(error))
-        version = resource_version_of(obj)
+        version = version_of_event(obj, event.object)
         if not version:
             return _end(f"without a resourceVersion there is no going on: {obj!r:.200}")
         self.version = version

@@ -67,7 +67,7 @@ def names(store: Store[Any]) -> list[str]:
     ("object_type", "lacks"),
     [
         (Narrow, True),
-        (Renamed, True),
+        (Renamed, False),
         (Wrapped[dict[str, Any]], True),
         (Full, False),
         (Loose, False),
