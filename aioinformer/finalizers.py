@@ -72,7 +72,9 @@ def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
         return _edited(obj, finalizers)
     if isinstance(obj.metadata, Mapping):
         return _replaced(obj, "metadata", _edited({"metadata": obj.metadata}, finalizers)["metadata"])
-    return _replaced(obj, "metadata", _replaced(obj.metadata, "finalizers", finalizers))
+    old = obj.metadata.finalizers
+    new = finalizers if old is None else type(old)(finalizers)  # a frozen Struct has a tuple
+    return _replaced(obj, "metadata", _replaced(obj.metadata, "finalizers", new))
 
 
 def _replaced(obj: Any, field: str, value: Any) -> Any:

@@ -27,6 +27,21 @@ TYPES = [KubeObject, dict, Pod, LoosePod, V1Pod, NewPod]
 MINE = "example.com/mine"
 
 
+class FrozenMeta(msgspec.Struct, frozen=True):
+    name: str
+    finalizers: tuple[str, ...] = ()
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    metadata: FrozenMeta
+
+
+def test_a_struct_keeps_the_type_that_it_says() -> None:
+    obj, _ = add_finalizer(Frozen(FrozenMeta("a")), MINE)
+    assert obj.metadata.finalizers == (MINE,)
+    assert remove_finalizer(obj, MINE) == (Frozen(FrozenMeta("a")), True)
+
+
 @pytest.mark.parametrize("object_type", TYPES, ids=repr)
 class TestEveryKind:
     def sample(self, object_type: type[Any], *finalizers: str) -> Any:
