@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, MutableMapping, Sequence
+from operator import length_hint
 from typing import Any
 
 from ..deltas import DELETED, DeletedFinalStateUnknown, Delta, DeltaType
 from ..errors import RejectedObjectError, TransformError
+from ..handlers import require_plain
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
@@ -35,6 +37,9 @@ class DeltaFIFO(FIFO):
             repeats it. Without it only deletions of queued keys are noticed.
         emit_delta_type_replaced: Emit Replaced, not Sync, for the objects of a ``replace``.
         transformer: Called once for each object before it is queued, never for tombstones or a resync's objects.
+
+    Raises:
+        ConfigError: The transformer is no plain function.
     """
 
     def __init__(
@@ -44,6 +49,8 @@ class DeltaFIFO(FIFO):
         emit_delta_type_replaced: bool = False,
         transformer: Transformer | None = None,
     ) -> None:
+        if transformer is not None:
+            require_plain("transformer", transformer)
         self._deltas = DeltaState(key_func, known_objects, emit_delta_type_replaced, transformer)
         super().__init__(self._deltas)
 
@@ -132,13 +139,13 @@ class DeltaState:
         if failure is not None:
             raise failure
 
-    def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
+    def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
         """Record the collection's objects, then a tombstone for each queued or known key that is not among them.
 
         Everything is prepared aside, so that abandoning it before its end changes nothing.
         """
         unstaged: set[str] = set()  # no set of all that was listed: where that grows, it holds the event loop
-        staged = _Staged(self, len(objects))
+        staged = _Staged(self, length_hint(objects))
         rejected: list[RejectedObjectError] = []
         for obj in objects:
             try:

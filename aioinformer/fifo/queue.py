@@ -80,7 +80,7 @@ class QueueState(Protocol):
         """Record one change."""
         ...
 
-    def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
+    def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
         """Record a whole collection; yields where it may be interrupted, and changes nothing before its end."""
         ...
 
@@ -177,7 +177,7 @@ class FIFO:
             self._serve_who_waits()
         RejectedObjectError.raise_first(rejected)
 
-    async def replace(self, objects: Sequence[Any], resource_version: str = "") -> None:
+    async def replace(self, objects: Iterable[Any], resource_version: str = "") -> None:
         """Record the whole collection as it was listed; what is missing in it was deleted.
 
         An ExplicitKey among the objects says that its object is there without saying how: nothing is queued for
@@ -206,8 +206,8 @@ class FIFO:
 
         Args:
             process: ``process(deltas, is_in_initial_list)``, plain or async. It may raise RequeueError to have
-                the item put back; its cause, where it has one, is raised here. Anything else it raises is raised
-                here too, and the item is gone.
+                the item put back; its cause, where it has one, is raised here, as upstream returns it: then the item
+                is queued all the same. Anything else it raises is raised here too, and the item is gone.
 
         Returns:
             The item's deltas, oldest first.

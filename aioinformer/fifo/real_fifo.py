@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..deltas import (
@@ -19,10 +19,11 @@ from ..deltas import (
     SyncAllInfo,
 )
 from ..errors import ConfigError, KeyFuncError, RejectedObjectError, TransformError
+from ..handlers import require_plain
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
-from .queue import FIFO, Item
+from .queue import FIFO, Hold, Item
 
 BATCH_SIZE = 1000
 """Deltas that one batch has at most, unless told otherwise."""
@@ -50,7 +51,7 @@ class RealFIFO(FIFO):
         anything newer is.
 
     Raises:
-        ConfigError: These options do not go together.
+        ConfigError: These options do not go together, or the transformer is no plain function.
     """
 
     keeps_order = True
@@ -76,9 +77,21 @@ class RealFIFO(FIFO):
             raise ConfigError("RealFIFO: emit_delta_type_bookmark needs atomic_events")
         if batch_size < 1:
             raise ConfigError(f"RealFIFO: batch_size must be at least 1, not {batch_size}")
+        if transformer is not None:
+            require_plain("transformer", transformer)
         rules = AtomicState if atomic_events else RealState
         self._real = rules(key_func, known_objects, transformer, batch_size, emit_delta_type_bookmark)
         super().__init__(self._real, room=2 * batch_size if unlock_while_processing else 0)
+
+    async def add_if_not_present(self, deltas: list[Delta]) -> None:
+        """Queue popped deltas again, behind all else, unless something newer is queued for their key.
+
+        Raises:
+            KeyFuncError: There are no deltas, or they are of no object.
+            QueueHeldError: Called from inside this queue's own process function.
+        """
+        async with Hold(self):
+            self._real.add_if_not_present(deltas)
 
     async def bookmark(self, resource_version: str) -> None:
         """Record that everything up to this version was given; nothing happens unless bookmarks are emitted.
@@ -144,7 +157,7 @@ class RealState:
         if failure is not None:
             raise failure
 
-    def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
+    def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
         """Record a tombstone for each queued or known key that is not among the objects, then the objects.
 
         Everything is prepared aside, so that abandoning it before its end changes nothing.
@@ -188,6 +201,13 @@ class RealState:
             yield
         self.queue.extend(staged)
 
+    def add_if_not_present(self, deltas: list[Delta]) -> None:
+        """Queue deltas as they are, unless one of their key, or a whole list, is queued."""
+        key = self.key_of(deltas)
+        self.populated = True
+        if not any(each.type == REPLACED_ALL or self._key_or_none(each) == key for each in self.queue):
+            self.queue.extend(deltas)
+
     def take(self) -> Item:
         self._taken += 1
         return Item([self.queue.popleft()], not self.has_synced())
@@ -228,7 +248,7 @@ class RealState:
         return self.populated and self._done >= self._initial_end
 
     def _listed(
-        self, objects: Sequence[Any], rejected: list[RejectedObjectError]
+        self, objects: Iterable[Any], rejected: list[RejectedObjectError]
     ) -> Iterator[tuple[str, Any] | None]:
         """Each object with its key, transformed; None for one without.
 
@@ -259,7 +279,7 @@ class RealState:
 class AtomicState(RealState):
     """RealFIFO's rules where a list, or a resync, is one delta."""
 
-    def replace(self, objects: Sequence[Any], resource_version: str) -> Iterator[None]:
+    def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
         """Record the whole list, transformed, as one ReplacedAll."""
         kept: list[Any] = []
         rejected: list[RejectedObjectError] = []

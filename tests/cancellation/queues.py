@@ -70,8 +70,7 @@ for kind in (DeltaFIFO, RealFIFO):
     queue_verb(kind, "apply", lambda queue: queue.apply(three()), [3])
     queue_verb(kind, "replace", lambda queue: queue.replace([pod("a"), pod("x")], "9"), [3])  # y is gone
     queue_verb(kind, "resync", lambda queue: queue.resync(), [2])
-
-queue_verb(DeltaFIFO, "add_if_not_present", lambda queue: queue.add_if_not_present(three()[:1]), [1])
+    queue_verb(kind, "add_if_not_present", lambda queue: queue.add_if_not_present(three()[:1]), [1])
 queue_verb(RealFIFO, "bookmark", lambda queue: queue.bookmark("9"), [0])
 
 

@@ -18,6 +18,12 @@ async def test_replaced_or_sync() -> None:
         assert await drained(fifo) == [[Delta(expected, obj("a"))]]
 
 
+async def test_whatever_gives_objects_is_a_list() -> None:
+    fifo = DeltaFIFO(emit_delta_type_replaced=True)
+    await fifo.replace((obj(name) for name in "ab"), "1")
+    assert await drained(fifo) == [[Delta(REPLACED, obj("a"))], [Delta(REPLACED, obj("b"))]]
+
+
 async def test_c5_after_a_queued_deletion_the_object_is_queued_again() -> None:
     """C5 TestDeltaFIFO_replaceWithDeleteDeltaIn (kubernetes #83810)."""
     fifo = DeltaFIFO(known_objects=known(obj("a")), emit_delta_type_replaced=True)

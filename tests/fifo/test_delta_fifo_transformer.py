@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from aioinformer import Delta, DeltaFIFO, RealFIFO, TransformError
+from aioinformer import ConfigError, Delta, DeltaFIFO, RealFIFO, TransformError
 
 from ..samples import pod
 from .samples import ADDED, DELETED, REPLACED, UPDATED, drained, known, obj, tombstone
+
+
+@pytest.mark.parametrize("make", [DeltaFIFO, partial(RealFIFO, atomic_events=True)])
+def test_it_is_a_plain_function(make: Callable[..., Any]) -> None:
+    async def transform(what: Any) -> Any:
+        return what
+
+    with pytest.raises(ConfigError, match=r"transformer must be a plain function, .*transform"):
+        make(transformer=transform)
 
 
 async def test_c14_what_is_transformed_and_what_is_not() -> None:

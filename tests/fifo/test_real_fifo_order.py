@@ -40,6 +40,23 @@ async def test_c17_a_deletion_is_queued_whether_known_or_not() -> None:
         ]  # fmt: skip
 
 
+async def test_add_if_not_present() -> None:
+    fifo = by_default()
+    await fifo.add(obj("a", 1))
+    deltas = await fifo.pop(lambda deltas, initial: None)
+    await fifo.bookmark("1")
+    await fifo.add(obj("b", 2))
+    await fifo.add_if_not_present(deltas)
+    assert told(fifo.queued) == ["Bookmark 1", "Added b 2", "Added a 1"]
+    await fifo.add_if_not_present([Delta(DELETED, obj("b", 1))])
+    await fifo.replace([obj("c", 3)], "3")
+    await fifo.add_if_not_present([Delta(ADDED, obj("d", 1))])  # which the list has not
+    assert told(fifo.queued) == ["Bookmark 1", "Added b 2", "Added a 1", "ReplacedAll 3 [c 3]"]
+    for wrong in ([], [Delta(ADDED, {})], fifo.queued[:1]):
+        with pytest.raises(KeyFuncError):
+            await fifo.add_if_not_present(wrong)
+
+
 class Anything:
     """Can be referred to weakly."""
 
