@@ -81,6 +81,17 @@ class LabelSelector:
         require_text("a label selector", text)
         return cls(_LabelParser(text).requirements())
 
+    @classmethod
+    def of(cls, selector: str | Mapping[str, str] | LabelSelector) -> LabelSelector:
+        """A selector however it was given: as text, parsed, or as the labels that there must be.
+
+        Raises:
+            SelectorError: It cannot be parsed.
+        """
+        if isinstance(selector, Mapping):
+            return cls(tuple(Requirement(key, "in", frozenset([value])) for key, value in selector.items()))
+        return selector if isinstance(selector, LabelSelector) else cls.parse(selector)
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels meet every requirement."""
         for requirement in self.requirements:  # noqa: SIM110 - a lister asks this for each of its objects

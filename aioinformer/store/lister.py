@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from ..checks import require_text
@@ -16,8 +16,8 @@ from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")
 
-Selector = str | LabelSelector | Callable[[Any], bool] | None
-"""A label selector as kubectl's ``-l``, or parsed; a predicate on the object; or None for all."""
+Selector = str | LabelSelector | Mapping[str, str] | Callable[[Any], bool] | None
+"""A label selector as kubectl's ``-l``, or parsed; the labels to be there; a predicate on the object; None for all."""
 
 
 class Lister(Generic[T]):
@@ -137,7 +137,7 @@ async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.l
 
 def _selects(selector: Selector) -> bool:
     """Whether it may leave anything out."""
-    if selector is None or isinstance(selector, (str, LabelSelector)):
+    if selector is None or isinstance(selector, (str, LabelSelector, Mapping)):
         return bool(selector)
     if not callable(selector):
         raise ConfigError(
@@ -150,7 +150,5 @@ def _selects(selector: Selector) -> bool:
 def _predicate(selector: Selector) -> Callable[[Any], bool]:
     if callable(selector):
         return selector
-    matches = (
-        LabelSelector.parse(selector) if isinstance(selector, str) else selector or LabelSelector()
-    ).matches
+    matches = LabelSelector.of(selector or "").matches
     return lambda obj: matches(labels_of(obj))
