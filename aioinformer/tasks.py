@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -180,6 +180,7 @@ class Running(InOneLoop, ABC):
 
     _task: asyncio.Task[None] | None = None
     _has_begun = False
+    _is_running = False
 
     def require_not_started(self) -> None:
         """Find out that it was started before, by ``async with`` or by ``run()``.
@@ -200,6 +201,23 @@ class Running(InOneLoop, ABC):
         self.require_not_started()
         self.require_own_loop()
         self._has_begun = True
+
+    @contextmanager
+    def in_one_run(self) -> Iterator[None]:
+        """Around a ``run()`` that may be repeated, but not while one is going on.
+
+        Raises:
+            AlreadyStartedError: One is.
+            WrongEventLoopError: It is another loop's.
+        """
+        self.require_own_loop()
+        if self._is_running:
+            raise AlreadyStartedError(f"{self!r} is running already")
+        self._is_running = True
+        try:
+            yield
+        finally:
+            self._is_running = False
 
     @abstractmethod
     async def run(self) -> None:

@@ -102,11 +102,16 @@ class Controller(Running):
         return self._reflector.name
 
     async def run(self) -> None:
-        """Read and process until cancelled."""
-        try:
-            await first_of(self._reflector.run(), self.process_loop())
-        finally:
-            self._config.queue.close()
+        """Read and process until cancelled.
+
+        Raises:
+            AlreadyStartedError: It is running already.
+        """
+        with self.in_one_run():
+            try:
+                await first_of(self._reflector.run(), self.process_loop())
+            finally:
+                self._config.queue.close()
 
     async def process_loop(self) -> None:
         """Work the queue off until it is closed and empty."""

@@ -162,28 +162,32 @@ class Reflector(Running, Generic[T]):
         """List and watch until cancelled, with backoff between the tries.
 
         Raises:
+            AlreadyStartedError: It is running already.
             ClientClosedError: The client was closed.
             WrongEventLoopError: This, or the client, was used in another event loop before.
         """
-        self.require_own_loop()
+        with self.in_one_run():
+            try:
+                while True:
+                    await self._list_and_watch_or_back_off()
+            finally:
+                self._journal.enter(Phase.STOPPED)
+
+    async def _list_and_watch_or_back_off(self) -> None:
+        self._list_at_once = False
         try:
-            while True:
-                self._list_at_once = False
-                try:
-                    await self.list_and_watch()
-                except (ClientClosedError, WrongEventLoopError) as error:  # which do not heal
-                    await self._note_error(error)
-                    raise
-                except Exception as error:  # user-written list functions raise anything
-                    await self._note_error(error)
-                except asyncio.CancelledError as error:
-                    if is_cancelled():
-                        raise
-                    await self._note_error(TransportError(f"cancelled from within: {error!r}"))
-                if not self._list_at_once:
-                    await self._back_off()
-        finally:
-            self._journal.enter(Phase.STOPPED)
+            await self.list_and_watch()
+        except (ClientClosedError, WrongEventLoopError) as error:  # which do not heal
+            await self._note_error(error)
+            raise
+        except Exception as error:  # user-written list functions raise anything
+            await self._note_error(error)
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            await self._note_error(TransportError(f"cancelled from within: {error!r}"))
+        if not self._list_at_once:
+            await self._back_off()
 
     async def list_and_watch(self) -> None:
         """List once, then watch until a new list is needed. Resyncs run meanwhile.

@@ -440,6 +440,17 @@ async def test_entered_twice() -> None:
                 pass
 
 
+@virtual_time
+async def test_run_twice_at_once() -> None:
+    process, queue = Process(), DeltaFIFO()
+    async with controller(Scripted([page(pod("a"), version=10)]), process, queue) as subject:
+        await subject.wait_synced()
+        with pytest.raises(AlreadyStartedError, match="is running already"):
+            await subject.run()
+        assert not queue.is_closed
+        assert subject.state.phase is Phase.WATCHING
+
+
 def test_cancelled_anywhere_it_leaves_nothing_half_done() -> None:
     """Every item is either processed, or still in the queue; no task, no stream is left."""
     steps: list[Step] = [[added("b", 11), added("c", 12)], modified("a", 13), modified("c", 14), FOREVER]

@@ -11,10 +11,10 @@ import pytest
 
 from aioinformer.api import ListOptions, ListResult, WatchEvent
 from aioinformer.deltas import DeletedFinalStateUnknown, DeltaType
-from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
+from aioinformer.errors import AlreadyStartedError, ApiError, IdleTimeoutError, TransportError
 from aioinformer.fifo import DeltaFIFO
 from aioinformer.objects import KubeObject
-from aioinformer.reflector import Reflector
+from aioinformer.reflector import Phase, Reflector
 from aioinformer.store import Store
 
 from ..steps import until
@@ -37,6 +37,19 @@ from .scripted import (
     too_large,
     too_many_requests,
 )
+
+
+@virtual_time
+async def test_it_runs_once_at_a_time() -> None:
+    server = Scripted([page(pod("a"), version=10), page(pod("b"), version=20)])
+    subject = reflector(server, store := plain_store())
+    async with subject:
+        await until(lambda: subject.state.phase is Phase.WATCHING)
+        with pytest.raises(AlreadyStartedError, match="<Reflector scripted pods> is running already"):
+            await subject.run()
+        assert subject.state.phase is Phase.WATCHING
+    await run_for(subject, 1)  # later is another matter
+    assert store.list_keys() == ["default/b"]
 
 
 class TestListing:
