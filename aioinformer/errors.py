@@ -532,7 +532,22 @@ class StoppedError(InformerError):
 
 
 class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the public contract
-    """The cache, or a handler, is still not synced. The message says who and what it is waiting for."""
+    """The cache, or a handler, is still not synced. The message says who and what it is waiting for.
+
+    Args:
+        *args: The message.
+        informer: Its name; None where several were waited for.
+        handler: The handler's; None where only the cache was waited for.
+        key: What the handler is at, or was waited for; None where there is nothing.
+    """
+
+    def __init__(
+        self, *args: object, informer: str | None = None, handler: str | None = None, key: str | None = None
+    ) -> None:
+        super().__init__(*args)
+        self.informer = informer
+        self.handler = handler
+        self.key = key
 
 
 class VersionTimeout(SyncTimeout):
@@ -550,11 +565,10 @@ class VersionTimeout(SyncTimeout):
     def __init__(
         self, name: str, wanted: str, reached: str, key: str | None, timeout: float, state: str
     ) -> None:
-        super().__init__(name, wanted, reached, key, timeout, state)
+        super().__init__(name, wanted, reached, key, timeout, state, informer=name, key=key)
         self.name = name
         self.wanted = wanted
         self.reached = reached
-        self.key = key
         self.timeout = timeout
         self.state = state
 

@@ -143,18 +143,23 @@ class Controller(Running):
         """Whether everything of the first list has been processed."""
         return self._config.queue.has_synced()
 
-    async def wait_synced(self, timeout: float | None = None) -> None:
+    async def wait_synced(self, timeout: float | None = None) -> bool:
         """Wait for ``has_synced``.
 
         Args:
             timeout: Seconds; None waits for ever.
+
+        Returns:
+            True, as ``asyncio.Event.wait`` does.
 
         Raises:
             SyncTimeout: It took longer; the message says what the reflector is doing.
         """
         async with within(
             timeout,
-            lambda: SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}"),
+            lambda: SyncTimeout(
+                f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
+            ),
             self.has_synced,
         ):
             queue = self._config.queue
@@ -162,6 +167,7 @@ class Controller(Running):
                 await queue.wait_synced()
             while not queue.has_synced():  # noqa: ASYNC110 - it tells nobody; upstream asks so, too
                 await asyncio.sleep(SYNCED_POLL)
+        return True
 
     def watch_progress(self, on_progress: Callable[[], None] | None) -> None:
         """Have a function called whenever it has read or worked off something; None for nobody any more."""

@@ -247,8 +247,9 @@ class SharedInformerFactory(InOneLoop):
                     task = self._tasks[informer] = informer.begin()
                     task.add_done_callback(self._note_end)
 
-    async def wait_for_cache_sync(self, timeout: float | None = None) -> None:
-        """Wait until all informers that the factory has started have synced. Raises as the function of this name.
+    async def wait_for_cache_sync(self, timeout: float | None = None) -> bool:
+        """Wait until all informers that the factory has started have synced. Returns and raises as the function of this
+        name.
 
         Those of a factory that was never started are not waited for, as upstream; a warning names them. Nor are those
         that somebody runs by hand.
@@ -260,7 +261,7 @@ class SharedInformerFactory(InOneLoop):
                 "%r was never started, so nothing waits for %s: enter it (async with), or call start()",
                 self, ", ".join(new),
             )  # fmt: skip
-        await wait_for_cache_sync(*self._tasks, timeout=timeout)
+        return await wait_for_cache_sync(*self._tasks, timeout=timeout)
 
     def samples(self) -> Iterator[Sample]:
         """The numbers of its informers."""

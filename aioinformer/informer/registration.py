@@ -13,6 +13,12 @@ from .wait import Syncing
 class Informer(Syncing, Protocol):
     """Whose handler it is."""
 
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def state(self) -> object: ...
+
     def require_own_loop(self) -> None: ...
 
 
@@ -40,11 +46,14 @@ class Registration:
         """Whether the informer has synced and the handler has returned from every add of the initial list."""
         return self._listener.has_synced()
 
-    async def wait_synced(self, timeout: float | None = None) -> None:
+    async def wait_synced(self, timeout: float | None = None) -> bool:
         """Wait for ``has_synced``.
 
         Args:
             timeout: Seconds; None waits for ever.
+
+        Returns:
+            True, as ``asyncio.Event.wait`` does.
 
         Raises:
             SyncTimeout: It took longer; the message names the informer and what it is doing, the handler and the
@@ -54,13 +63,22 @@ class Registration:
         self._informer.require_own_loop()
         async with within(
             timeout,
-            lambda: SyncTimeout(f"{self!r}: not synced after {timeout:g} s: {self._describe()}"),
+            lambda: self._too_late(timeout),
             self.has_synced,
         ):
             await first_of(self._informer.wait_synced(), self._listener.wait_stopped())
             await self._listener.wait_initial_delivered()
         if not self.has_synced():
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")
+        return True
+
+    def _too_late(self, timeout: float | None) -> SyncTimeout:
+        return SyncTimeout(
+            f"{self!r}: not synced after {timeout:g} s: {self._describe()}",
+            informer=self._informer.name,
+            handler=self._listener.name,
+            key=self.state.handling,
+        )
 
     def _describe(self) -> str:
         return f"{self.state}; the informer: {self._informer.state}"

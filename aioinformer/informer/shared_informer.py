@@ -60,7 +60,7 @@ class SharedInformer(Protocol[T]):
 
     def has_synced(self) -> bool: ...
 
-    async def wait_synced(self, timeout: float | None = None) -> None: ...
+    async def wait_synced(self, timeout: float | None = None) -> bool: ...
 
     async def wait_for(self, written: Any, timeout: float | None = None) -> T | None: ...
 
@@ -368,11 +368,14 @@ class SharedIndexInformer(Running, Generic[T]):
         """Whether everything of the first list is in the store."""
         return bool(self._controllers) and all(controller.has_synced() for controller in self._controllers)
 
-    async def wait_synced(self, timeout: float | None = None) -> None:
+    async def wait_synced(self, timeout: float | None = None) -> bool:
         """Wait for ``has_synced``.
 
         Args:
             timeout: Seconds; None waits for ever.
+
+        Returns:
+            True, as ``asyncio.Event.wait`` does.
 
         Raises:
             SyncTimeout: It took longer; the message says what the informer is doing and what went wrong last.
@@ -381,15 +384,18 @@ class SharedIndexInformer(Running, Generic[T]):
         """
         self.require_own_loop()
         if self.has_synced():
-            return
+            return True
         async with within(
             timeout,
-            lambda: SyncTimeout(f"{self.name}: not synced after {timeout:g} s: {self.state}"),
+            lambda: SyncTimeout(
+                f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
+            ),
             self.has_synced,
         ):
             await first_of(self._wait_controllers(), self.wait_stopped())
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
+        return True
 
     async def wait_for(self, written: Any, timeout: float | None = None) -> T | None:
         """Wait until the cache shows what you wrote, or a resourceVersion.

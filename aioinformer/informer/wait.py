@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, Protocol
 
+from ..checks import require_methods
 from ..errors import SyncTimeout
 from ..tasks import finish, within
 
@@ -17,20 +18,14 @@ PROGRESS_PERIOD = 10.0
 
 
 class Syncing(Protocol):
-    """An informer, a registration, or a controller."""
-
-    @property
-    def name(self) -> str: ...
+    """An informer, a registration, or a controller; it may have a ``name`` and a ``state``, for messages."""
 
     def has_synced(self) -> bool: ...
 
-    async def wait_synced(self, timeout: float | None = None) -> None: ...
-
-    @property
-    def state(self) -> object: ...
+    def wait_synced(self) -> Coroutine[Any, Any, object]: ...
 
 
-async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None) -> None:
+async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None) -> bool:
     """Wait until all informers (or handlers' registrations) have synced.
 
     It waits for all of them at once. One that has not been started yet is waited for too. Every ten seconds the log
@@ -40,20 +35,26 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
         *informers: Whom to wait for.
         timeout: Seconds for all together; None waits for ever.
 
+    Returns:
+        True, as upstream's does where all is well.
+
     Raises:
+        ConfigError: One is nothing that syncs.
         SyncTimeout: It took longer; the message names each that is missing and what it is doing.
         StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
     """
 
     def too_late() -> SyncTimeout:
-        missing = [f"{each!r}: {each.state}" for each in _missing(informers)]
+        missing = [_doing(repr(each), each) for each in _missing(informers)]
         return SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(missing)}")
 
-    waiting: list[asyncio.Task[None]] = []
+    for each in informers:
+        require_methods("what is waited for", each, ("has_synced", "wait_synced"), "SharedIndexInformer(...)")
+    waiting: list[asyncio.Task[object]] = []
     try:
         for each in informers:
             if not each.has_synced():
-                name = f"waiting for {each.name}"
+                name = f"waiting for {_name(each)}"
                 waiting.append(asyncio.create_task(each.wait_synced(), name=name))
         async with within(timeout, too_late, lambda: not _missing(informers)):
             await _all(waiting, informers)
@@ -62,9 +63,10 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
         for task in waiting:
             if not task.cancelled():
                 task.exception()  # of several that stopped at once one is raised
+    return True
 
 
-async def _all(tasks: Iterable[asyncio.Task[None]], informers: Sequence[Syncing]) -> None:
+async def _all(tasks: Iterable[asyncio.Task[object]], informers: Sequence[Syncing]) -> None:
     """Wait for the tasks until one has failed, and raise what it raised."""
     loop = asyncio.get_running_loop()
     started = loop.time()
@@ -76,9 +78,19 @@ async def _all(tasks: Iterable[asyncio.Task[None]], informers: Sequence[Syncing]
         for task in done:
             task.result()
         if waiting:
-            missing = "; ".join(f"{each.name}: {each.state}" for each in _missing(informers))
+            missing = "; ".join(_doing(_name(each), each) for each in _missing(informers))
             logger.info("waiting for caches to sync for %.0f s: %s", loop.time() - started, missing)
 
 
 def _missing(informers: Iterable[Syncing]) -> list[Syncing]:
     return [each for each in informers if not each.has_synced()]
+
+
+def _name(each: Syncing) -> str:
+    return getattr(each, "name", "") or repr(each)
+
+
+def _doing(name: str, each: Syncing) -> str:
+    """Who it is and, where it says so, what it is doing."""
+    state = getattr(each, "state", None)
+    return name if state is None else f"{name}: {state}"

@@ -408,7 +408,7 @@ class TestOtherLoopsAndThreads:
         await asyncio.to_thread(subject.remove_event_handler, registration)
 
 
-async def elsewhere(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def elsewhere(function: Callable[[], Coroutine[Any, Any, object]]) -> None:
     """Run a coroutine in another thread's event loop."""
     await asyncio.to_thread(lambda: asyncio.run(function()))
 
@@ -476,6 +476,8 @@ class TestSyncing:
         assert "at default/b" in message
         assert "synced, 2 objects" in message
         assert isinstance(caught.value, TimeoutError)
+        error = caught.value
+        assert (error.informer, error.handler, error.key) == ("scripted pods", "a follower", "default/b")
 
     @virtual_time
     async def test_a_timeout_while_the_informer_has_not_synced_says_why(self) -> None:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 
-from aioinformer import KubeObject, SharedIndexInformer, StoppedError, SyncTimeout, wait_for_cache_sync
+from aioinformer import (
+    Config,
+    ConfigError,
+    Controller,
+    DeltaFIFO,
+    KubeObject,
+    SharedIndexInformer,
+    StoppedError,
+    SyncTimeout,
+    wait_for_cache_sync,
+)
 
 from ..reflector.scripted import Scripted, page, pod
 from ..virtual_time import cancel_after, settled, virtual_time
@@ -21,6 +32,45 @@ def informer(name: str, after: float = 0.0) -> SharedIndexInformer[KubeObject]:
 @virtual_time
 async def test_of_nothing() -> None:
     await wait_for_cache_sync()
+
+
+class Own:
+    """It can be waited for, and no more."""
+
+    def __init__(self, after: float) -> None:
+        self.after = after
+
+    def has_synced(self) -> bool:
+        return self.after == 0
+
+    async def wait_synced(self) -> None:
+        await asyncio.sleep(self.after)
+        self.after = 0
+
+    def __repr__(self) -> str:
+        return "mine"
+
+
+@virtual_time
+async def test_of_what_has_no_name(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.raises(SyncTimeout, match=r"^not synced after 15 s: mine$"):
+        await wait_for_cache_sync(Own(20), timeout=15)
+    assert "waiting for caches to sync for 10 s: mine" in caplog.text
+    assert await wait_for_cache_sync(Own(20))
+
+
+@virtual_time
+async def test_waiting_says_that_it_is_so() -> None:
+    """As asyncio.Event.wait."""
+    subject = informer("subject")
+    registration = subject.add_event_handler(Follower())
+    controller = Controller(Config(DeltaFIFO(), Scripted([page(version=1)]), lambda *_: None, KubeObject))
+    async with subject, controller:
+        for waits in (subject.wait_synced, registration.wait_synced, controller.wait_synced):
+            assert await waits() is True
+            assert await waits() is True
+        assert await wait_for_cache_sync(subject, registration, controller) is True
 
 
 @virtual_time
@@ -162,5 +212,7 @@ async def test_a_timeout_of_ones_own_around_it() -> None:
 
 @virtual_time
 async def test_one_that_cannot_be_waited_for_leaves_no_task() -> None:
-    with pytest.raises(AttributeError):
-        await wait_for_cache_sync(informer("first"), "pods")  # type: ignore[arg-type]
+    nothing: Any
+    for nothing in (lambda: True, SharedIndexInformer, None, "pods"):
+        with pytest.raises(ConfigError, match="what is waited for must be one such as SharedIndexInformer"):
+            await wait_for_cache_sync(informer("first"), nothing)
