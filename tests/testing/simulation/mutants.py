@@ -196,8 +196,8 @@ MUTANTS = [
     Mutant(
         "bookmarks move no version",
         "reflector/intake.py",
-        "            if not from_any:\n                newest = obj",
-        "            if not from_any and kind != BOOKMARK:\n                newest = obj",
+        "            if not from_any:\n                newest, newest_raw = obj, event.object",
+        "            if not from_any and kind != BOOKMARK:\n                newest, newest_raw = obj, event.object",
         "",
         "It costs lists, and loses nothing: the rest is told as before.",
     ),
