@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ..checks import require_methods
 from ..deltas import Delta
-from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, SyncTimeout
+from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
 from ..handlers import require_plain
 from ..keys import key_and_version
 from ..protocols import AtOnce, ListerWatcher, Process, Queue, batched
@@ -92,6 +92,7 @@ class Controller(Running):
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
         self._on_progress: Callable[[], None] | None = None
+        self._ended = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"<Controller {self.name}>"
@@ -102,16 +103,23 @@ class Controller(Running):
         return self._reflector.name
 
     async def run(self) -> None:
-        """Read and process until cancelled.
+        """Read and process until cancelled. It runs once: its queue is closed then.
 
         Raises:
-            AlreadyStartedError: It is running already.
+            AlreadyStartedError: It was started before.
         """
-        with self.in_one_run():
-            try:
-                await first_of(self._reflector.run(), self.process_loop())
-            finally:
-                self._config.queue.close()
+        self.note_begin()
+        try:
+            await first_of(self._reflector.run(), self.process_loop())
+        finally:
+            self._config.queue.close()
+            self._ended.set()
+
+    def begin(self) -> asyncio.Task[None]:
+        """As of all that runs. Raises as ``run``."""
+        task = super().begin()
+        task.add_done_callback(lambda _: self._ended.set())  # also where it is cancelled before it has begun
+        return task
 
     async def process_loop(self) -> None:
         """Work the queue off until it is closed and empty."""
@@ -154,6 +162,7 @@ class Controller(Running):
 
         Raises:
             SyncTimeout: It took longer; the message says what the reflector is doing.
+            StoppedError: It has ended before.
         """
         async with within(
             timeout,
@@ -162,11 +171,9 @@ class Controller(Running):
             ),
             self.has_synced,
         ):
-            queue = self._config.queue
-            if hasattr(queue, "wait_synced"):
-                await queue.wait_synced()
-            while not queue.has_synced():  # noqa: ASYNC110 - it tells nobody; upstream asks so, too
-                await asyncio.sleep(SYNCED_POLL)
+            await first_of(self._wait_queue(), self._ended.wait())
+        if not self.has_synced():
+            raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
 
     def watch_progress(self, on_progress: Callable[[], None] | None) -> None:
@@ -208,6 +215,13 @@ class Controller(Running):
         """How many items wait."""
         queue = self._config.queue
         return len(queue) if isinstance(queue, Sized) else 0
+
+    async def _wait_queue(self) -> None:
+        queue = self._config.queue
+        if hasattr(queue, "wait_synced"):
+            await queue.wait_synced()
+        while not queue.has_synced():  # noqa: ASYNC110 - it tells nobody; upstream asks so, too
+            await asyncio.sleep(SYNCED_POLL)
 
     def _guarded(self, process: Process) -> Process:
         """A process function with its errors dealt with; awaits only what must be awaited."""

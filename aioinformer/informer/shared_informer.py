@@ -520,8 +520,8 @@ class SharedIndexInformer(Running, Generic[T]):
 
     async def _wait_controllers(self) -> None:
         await self._started.wait()
-        for controller in self._controllers:
-            await controller.wait_synced()
+        for queue in self._queues:
+            await queue.wait_synced()
 
     def _note_end(self, task: object = None) -> None:
         self._ended.set()

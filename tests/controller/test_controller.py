@@ -441,11 +441,11 @@ async def test_entered_twice() -> None:
 
 
 @virtual_time
-async def test_run_twice_at_once() -> None:
+async def test_run_twice() -> None:
     process, queue = Process(), DeltaFIFO()
     async with controller(Scripted([page(pod("a"), version=10)]), process, queue) as subject:
         await subject.wait_synced()
-        with pytest.raises(AlreadyStartedError, match="is running already"):
+        with pytest.raises(AlreadyStartedError, match="was started before"):
             await subject.run()
         assert not queue.is_closed
         assert subject.state.phase is Phase.WATCHING

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from aioinformer import (
+    AlreadyStartedError,
+    ClientClosedError,
     ConfigError,
     DeletedFinalStateUnknown,
     KubeObject,
     ResourceEventHandlerFuncs,
+    StoppedError,
     SyncTimeout,
     new_informer,
     wait_for_cache_sync,
@@ -54,7 +57,7 @@ async def test_the_store_follows_and_the_handler_is_told(queue: QueueName) -> No
     told = Told()
     server = Scripted(
         [page(pod("a", 1), pod("b", 2), version=10), page(pod("c", 11), version=20)],
-        [[added("c", 11), modified("a", 12), deleted("b", 13), 6.0, error_event(410, "Gone")]],
+        [[1.0, added("c", 11), modified("a", 12), deleted("b", 13), 6.0, error_event(410, "Gone")]],
     )
     store, controller = new_informer(server, KubeObject, 0.0, told)
     async with controller:
@@ -191,3 +194,24 @@ async def test_a_handler_sees_the_whole_list_stored(queue: QueueName) -> None:
     async with controller:
         await controller.wait_synced()
     assert sizes == ([1, 2] if queue == "delta" else [2, 2])
+
+
+@virtual_time
+async def test_whoever_waits_for_one_that_ends_is_told() -> None:
+    """Failed, left before it has begun, or asked afterwards; and it runs once."""
+    server = Scripted([5.0, ClientClosedError("closed")])
+    _, controller = new_informer(server, KubeObject, 0.0, Told(), use_watch_list=False)
+    with pytest.raises(ClientClosedError):
+        async with controller:
+            with pytest.raises(StoppedError, match="stopped before it had synced"):
+                await controller.wait_synced()
+    with pytest.raises(StoppedError):
+        await wait_for_cache_sync(controller)
+    with pytest.raises(AlreadyStartedError):
+        await controller.run()
+    _, left = new_informer(Scripted(), KubeObject, 0.0, Told())
+    waiting = asyncio.create_task(left.wait_synced())
+    async with left:
+        pass
+    with pytest.raises(StoppedError):
+        await waiting
