@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from ..checks import require_text
@@ -39,7 +39,7 @@ class Lister(Generic[T]):
             SelectorError: The label selector cannot be parsed.
             ConfigError: It is no selector.
         """
-        return builtins.list(_select(self._indexer.list(), selector))
+        return _select(self._indexer.list(), selector)
 
     async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
         """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
@@ -90,7 +90,7 @@ class NamespaceLister(Generic[T]):
             SelectorError: The label selector cannot be parsed.
             ConfigError: It is no selector.
         """
-        return builtins.list(_select(self._objects(), selector))
+        return _select(self._objects(), selector)
 
     async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
         """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
@@ -118,14 +118,15 @@ class NamespaceLister(Generic[T]):
         return [obj for obj in self._indexer.list() if namespace_of(obj) == self._namespace]
 
 
-def _select(objects: builtins.list[T], selector: Selector) -> Iterable[T]:
-    return filter(_predicate(selector), objects) if _selects(selector) else objects
+def _select(objects: builtins.list[T], selector: Selector) -> builtins.list[T]:
+    picks = _predicate(selector)
+    return objects if picks is None else [obj for obj in objects if picks(obj)]
 
 
 async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.list[T]:
-    if not _selects(selector):
-        return objects
     picks, turn = _predicate(selector), Turn()
+    if picks is None:
+        return objects
     picked: builtins.list[T] = []
     for obj in objects:
         if picks(obj):
@@ -135,20 +136,16 @@ async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.l
     return picked
 
 
-def _selects(selector: Selector) -> bool:
-    """Whether it may leave anything out."""
+def _predicate(selector: Selector) -> Callable[[Any], bool] | None:
+    """Whether a selector picks an object; None for one that leaves nothing out."""
     if selector is None or isinstance(selector, (str, LabelSelector, Mapping)):
-        return bool(selector)
+        if not selector:
+            return None
+        matches = LabelSelector.of(selector).matches
+        return lambda obj: matches(labels_of(obj))
     if not callable(selector):
         raise ConfigError(
             f"a selector is a label selector such as 'app=web', or a function of an object, not {selector!r}"
         )
     require_plain("a selector", selector)
-    return True
-
-
-def _predicate(selector: Selector) -> Callable[[Any], bool]:
-    if callable(selector):
-        return selector
-    matches = LabelSelector.of(selector or "").matches
-    return lambda obj: matches(labels_of(obj))
+    return selector
