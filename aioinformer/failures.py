@@ -103,6 +103,8 @@ def network_error(error: Any) -> AioInformerError | None:
         return TransportError(f"the proxy does not connect: {error.status} {_text(error)}")
     if isinstance(error, _class("aiohttp", "ClientResponseError")):
         return TransportError(f"the answer is not HTTP as it should be: {_text(error)}")
+    if isinstance(error, _class("aiohttp", "ServerDisconnectedError")) and not isinstance(error.message, str):
+        return TransportError("the answer broke off within its header lines")  # its message is what had come
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
         return TransportError(_text(error))
     for package in ("kubernetes_asyncio", "kubernetes.aio", "kubernetes"):
@@ -176,7 +178,7 @@ def _class(module: str, name: str) -> Any:
 
 def _text(error: BaseException) -> str:
     """What an error says, in one line: some of aiohttp's draw a picture of the bytes that they cannot read."""
-    return _shortened(getattr(error, "message", "") or str(error)) or type(error).__name__
+    return _shortened(str(getattr(error, "message", "") or error)) or type(error).__name__
 
 
 def _text_of(body: bytes) -> str:

@@ -100,6 +100,13 @@ def test_errors_of_the_network_are_transport_errors(error: Exception) -> None:
     assert caught.value.__cause__ is error
 
 
+def test_the_message_of_a_librarys_error_may_be_anything() -> None:
+    class OddError(OSError):
+        message = ("no", "text")
+
+    assert str(network_error(OddError())) == "('no', 'text')"
+
+
 def test_an_api_exception_is_an_api_error() -> None:
     raised: Any = ApiException(status=410, reason="Gone")
     raised.body = status(code=410, reason="Expired", message="too old").decode()

@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 
 from ..errors import TransportError
+from ..failures import network_errors
 from .libraries import Library, user_agent
 from .sockets import Sockets
 from .transport import CONNECT_TIMEOUT, Change, HttpRequest
@@ -147,9 +148,5 @@ class _Sending:
 
 async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     """Keeps aiohttp from sending a PUT or DELETE again when its connection breaks: it may have been done."""
-    try:
+    with network_errors():  # aiohttp would know its own
         return await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise  # nothing was sent, and it is not sent again
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise aiohttp.ClientConnectionError(str(error)) from error

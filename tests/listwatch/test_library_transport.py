@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,15 +19,18 @@ from aioinformer import (
     ConfigError,
     ListOptions,
     ListWatch,
+    TransportError,
 )
 from aioinformer.listwatch.kubeconfig import KubeConfig
 from aioinformer.listwatch.libraries import Library, library_named
 from aioinformer.listwatch.library_transport import LibraryTransport
 from aioinformer.listwatch.sources import Access, Wall
+from aioinformer.listwatch.transport import Change
 
 from ..steps import until
 from .clusters import Plugin, guarded, jwt, on_clock, renewed, write_kubeconfig
 from .streams import FakeServer
+from .wire import HEAD, Asked, wired
 
 
 async def test_a_401_reads_the_token_file_again(library: str, tmp_path: Path) -> None:
@@ -243,3 +247,22 @@ async def test_credentials_that_come_after_a_close_are_not_those_of_the_next_ope
         with pytest.raises(ApiError, match="401"):  # the server is asked
             await client.get("/api")
         await client.close()
+
+
+@pytest.mark.parametrize("sent", [1, 9, 12, 17, 30, len(HEAD)])
+async def test_an_answer_that_breaks_off_within_its_header_lines(library: str, sent: int) -> None:
+    """aiohttp says so by an error whose message is no text."""
+
+    async def answer(asked: Asked) -> AsyncIterator[bytes]:
+        yield HEAD[:sent]
+
+    says = r"^http://127\.0\.0\.1:\d+: the answer broke off within its header lines$"
+    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+        for ask in (
+            partial(client.get, "/api"),
+            partial(client.stream, "/api"),
+            partial(client.send, Change("POST", b"{}"), "/api"),
+            partial(client.send, Change("PUT", b"{}"), "/api"),
+        ):
+            with pytest.raises(TransportError, match=says):
+                await ask()
