@@ -17,14 +17,15 @@ from uuid import uuid4
 
 from ..checks import require_callable, require_namespace, require_object_name, require_seconds, require_text
 from ..errors import (
+    AioInformerError,
     AlreadyExistsError,
     AlreadyStartedError,
     ApiError,
     ConfigError,
     ConflictError,
-    DecodeError,
     LeadershipLostError,
     TransportError,
+    WrongEventLoopError,
     said,
 )
 from ..handlers import callable_name, require_plain
@@ -292,14 +293,16 @@ class LeaderElector:
                 started = self._now()
                 if await self._try():
                     self._set_expiry()
-        except Exception as error:  # a client that was closed, or a mistake of ours: nobody renews any more
+        except Exception as error:  # a client that was closed, for one: nobody renews any more
             self._lose(f"it cannot be renewed: {said(error)}", error)
 
     async def _try(self) -> bool:
         """Take or renew the Lease, if that is possible; whether this one holds it now."""
         try:
             holds = await self._take_or_renew()
-        except (ApiError, TransportError, DecodeError) as error:
+        except (ConfigError, WrongEventLoopError):
+            raise  # they do not heal
+        except Exception as error:  # whatever it is, the next try may go well
             self._note_failure(error)
             return False
         self._last_error = None
@@ -358,7 +361,11 @@ class LeaderElector:
         is_due = type(error) is not type(self._last_error) or now >= self._next_warning
         if is_due:
             self._next_warning = now + WARN_EVERY
-        logger.log(logging.WARNING if is_due else logging.DEBUG, "%s: %s", self, error)
+        unknown = not isinstance(error, AioInformerError)
+        logger.log(
+            logging.WARNING if is_due else logging.DEBUG, "%s: %s", self, said(error),
+            exc_info=error if unknown and is_due else None,
+        )  # fmt: skip
         self._last_error = error
 
     def _tell(self) -> None:

@@ -450,6 +450,27 @@ async def test_a_namespace_that_is_not_there_is_warned_of_again(world: Simulatio
 
 
 @simulated
+async def test_what_nobody_foresaw_is_tried_again(world: Simulation) -> None:
+    """A transport of somebody's may raise anything: neither is the waiting over, nor the leadership."""
+    one = Candidate(world, "one")
+    one.link.failure = ZeroDivisionError("a bug")
+    task = asyncio.create_task(one.campaign())
+    await asyncio.sleep(20)
+    assert one.elector.state.last_error is one.link.failure
+    one.link.failure = None
+    await world.eventually(lambda: one.leads, within=5, every=0.1)
+    for _ in range(3):
+        one.link.failure = ZeroDivisionError("a bug")
+        await asyncio.sleep(7)
+        one.link.failure = None
+        await asyncio.sleep(7)
+    assert (one.leads, one.lost) == (True, [])
+    warnings = [str(entry) for entry in world.history if " WARNING " in str(entry)]
+    assert [each.partition(">: ")[2] for each in warnings] == ["ZeroDivisionError: a bug"] * 4
+    await finish(task)
+
+
+@simulated
 async def test_a_client_that_is_closed_is_the_end(world: Simulation) -> None:
     client = world.new_client()
     elector = LeaderElector(client, "operator", "default", "one")

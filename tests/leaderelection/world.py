@@ -23,12 +23,14 @@ class Link(Forwarding):
         back: Whether answers do.
         seconds: That a request takes, over and above.
         seconds_back: That an answer takes.
+        failure: What requests raise instead.
     """
 
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
         self.there = self.back = True
         self.seconds = self.seconds_back = 0.0
+        self.failure: Exception | None = None
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         return await self._both_ways(self._transport.get(path, query, timeout=timeout), timeout)
@@ -45,6 +47,8 @@ class Link(Forwarding):
 
     async def _both_ways(self, asking: Coroutine[Any, Any, bytes], timeout: float) -> bytes:
         try:
+            if self.failure is not None:
+                raise self.failure
             async with asyncio.timeout(timeout):
                 await self._pass(self.there, self.seconds)
                 try:
