@@ -366,7 +366,7 @@ class Reflector(Running, Generic[T]):
         )
         watch = await open_watch(self._source, options, self._answer_timeout, self._pulse)
         self._journal.received()
-        self._retry.succeeded()
+        self._retry.watching()
         return watch
 
     async def _follow(self, watch: OpenWatch) -> Exception | None:

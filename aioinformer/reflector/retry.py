@@ -65,10 +65,17 @@ class Retry:
         return self._health.missed(error)
 
     def succeeded(self) -> None:
-        """A request was answered as it should be: what the last failure asked for is past."""
+        """A request was answered as it should be: what the last failure asked for is past.
+
+        A refusal is not: who may list may not watch yet.
+        """
         self._at_least = 0.0
         self._missed = None
         self._outlasted = False
+
+    def watching(self) -> None:
+        """A watch was opened: that is all that can be refused."""
+        self.succeeded()
         if self._refused_since is not None and self._health is not None:
             self._health.accepted()
         self._refused_since = None

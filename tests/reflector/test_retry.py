@@ -19,7 +19,7 @@ from ..listwatch.transports import REFUSED, Server
 from ..steps import running
 from ..virtual_time import virtual_time
 from .running import Errors, reflector, run_for
-from .scripted import ListAnswer, Scripted, Step, Stream, page, too_many_requests
+from .scripted import FOREVER, ListAnswer, Scripted, Step, Stream, closing_bookmark, page, too_many_requests
 
 CUT = TransportError("cut")
 
@@ -28,7 +28,13 @@ Watches = Iterable[Stream | Sequence[Step] | Exception | None]
 
 
 class Collection(Scripted):
-    """A ListerWatcher that shares its server's health, and whose watches are refused while the server is away."""
+    """A ListerWatcher that shares its server's health, and whose watches are refused while the server is away.
+
+    Attributes:
+        unwatchable: How.
+    """
+
+    unwatchable: Exception = REFUSED
 
     def __init__(self, server: Server, health: ServerHealth, lists: Lists, watches: Watches = ()) -> None:
         super().__init__(lists, watches)
@@ -39,7 +45,7 @@ class Collection(Scripted):
         if self._server.is_there:
             return await super().watch(options)
         self._note("watch", options)
-        raise REFUSED
+        raise self.unwatchable
 
 
 def of_server(server: Server, lists: Lists, watches: Watches = ()) -> Collection:
@@ -185,6 +191,34 @@ class TestRefused:
         assert collection.versions()[:8] == [
             ("watch", ""), ("list", "0"), watch, stream, ("list", "10"), watch, stream, ("list", "10"),
         ]  # fmt: skip
+
+    @pytest.mark.parametrize("streams", [False, True])
+    @virtual_time
+    async def test_those_who_may_list_but_not_watch_ask_as_seldom(self, streams: bool) -> None:
+        """That a list is answered is no news to the others: given back is only what lets one of them watch."""
+        server, loop = Server(), asyncio.get_running_loop()
+        server.goes_away()
+        health = ServerHealth(server, Random(0))
+        stream: Sequence[Step] = [closing_bookmark(10), FOREVER]
+        collections = [Collection(server, health, [page(version=10)] * 1000, [stream]) for _ in range(10)]
+        async with asyncio.TaskGroup() as group:
+            tasks: list[asyncio.Task[None]] = []
+            for seed, each in enumerate(collections):
+                each.watch_list_semantics, each.unwatchable = streams, ApiError(403)
+                tasks.append(group.create_task(reflector(each, random=Random(seed)).run()))
+            await asyncio.sleep(3600)
+            for each in collections:
+                assert sum(time - each.calls[0][2] <= 60 for _, _, time in each.calls) <= 20
+                assert all(15 <= delay <= 30 for delay in each.delays()[60:] if delay)
+            server.comes_back()
+            back = loop.time()
+            await asyncio.sleep(40)
+            opened = [each.calls[-1][2] - back for each in collections]
+            assert max(opened) - min(opened) <= 1.0
+            assert max(opened) <= 5.0  # ten ask twice a minute and more
+            for task in tasks:
+                task.cancel()
+        assert [len(each.streams) for each in collections] == [1] * 10
 
     @virtual_time
     async def test_when_one_is_accepted_all_that_were_refused_try_again(self) -> None:
