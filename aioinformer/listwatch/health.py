@@ -37,8 +37,14 @@ PATIENCE_WITH_THE_FIRST = 1.0
 UNAVAILABLE = frozenset({502, 503, 504})
 """HTTP statuses by which a gateway says that it does not reach the server."""
 
-NOT_READY = UNAVAILABLE | {500}
-"""Those by which a probe fails; 500 is how a server that is starting, or has lost its etcd, answers it."""
+UNREADY = 500
+"""The one by which a server that is starting, ending, or has lost its etcd answers a probe."""
+
+NOT_READY = UNAVAILABLE | {UNREADY}
+"""Those by which a probe fails."""
+
+PATIENCE_WITH_THE_UNREADY = 10.0
+"""Seconds for which a server is believed that it is not ready: it may serve all the same, for as long as it likes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +60,7 @@ class _Trouble:
     pause: float = FIRST_PAUSE
     proven: bool = False  # a probe has met with it, too
     starting: bool = False  # the server has answered that it is not ready
+    unready_since: float | None = None  # it has given no other answer since
 
     def __post_init__(self) -> None:
         self.began = self.loop.time()
@@ -64,6 +71,18 @@ class _Trouble:
         pause = min(self.pause, max(SHORT_PAUSE, SHARE * (now - self.began)), LONGEST_PAUSE)
         self.pause = 2.0 * pause
         self.next_probe = now + pause * (0.8 + 0.2 * random.random())
+
+    def note(self, failure: Exception) -> None:
+        """A probe has met with this."""
+        if not (isinstance(failure, ApiError) and failure.status == UNREADY):
+            self.unready_since = None
+        elif self.unready_since is None:
+            self.unready_since = self.loop.time()
+
+    def is_doubtful(self) -> bool:
+        """Whether a request may tell more by now than a probe."""
+        since = self.unready_since
+        return since is not None and self.loop.time() - since >= PATIENCE_WITH_THE_UNREADY
 
 
 class ServerHealth:
@@ -113,6 +132,8 @@ class ServerHealth:
     async def until_reachable(self, error: Exception) -> bool:
         """Return once the server answers, or after a 401 takes the credentials. May be cancelled at any time.
 
+        If it answers for long that it is not ready, those who wait return one after the other, to try.
+
         Args:
             error: What was met with.
 
@@ -133,6 +154,8 @@ class ServerHealth:
                 await self._pause(trouble)
                 if not trouble.over.is_set():
                     await self._probe(trouble)
+                    if trouble.is_doubtful():
+                        break
         return trouble.proven
 
     @contextmanager
@@ -232,6 +255,7 @@ class ServerHealth:
             return
         if trouble.over.is_set():
             return
+        trouble.note(failure)
         if isinstance(failure, ApiError) and failure.status in NOT_READY and not trouble.starting:
             trouble.starting, trouble.pause = True, FIRST_PAUSE  # it will not be long any more
             trouble.take_pause(self._random)

@@ -159,6 +159,50 @@ async def test_one_that_begins_to_answer_is_asked_more_often_again() -> None:
     assert all(pause <= longest for pause, longest in zip(pauses[6:], [1, 2, 4], strict=True))
 
 
+class TestOneThatIsNotReadyForLong:
+    """Its /readyz may say so for minutes while it serves all else, as one does that is about to end."""
+
+    @virtual_time
+    async def test_one_after_the_other_tries_for_itself(self) -> None:
+        server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
+        began = loop.time()
+        tasks = waiting(ServerHealth(server, Random(1)), 4)
+        ends: list[float] = []
+        for task in tasks:
+            assert await task
+            ends.append(loop.time() - began)
+        assert 10 <= ends[0] <= 20
+        assert all(4 <= later - earlier <= 7 for earlier, later in pairwise(ends))
+        assert not server.asking
+
+    @virtual_time
+    async def test_an_answer_to_the_one_that_tries_ends_the_waiting(self) -> None:
+        server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
+        client = Client(server)
+        began = loop.time()
+        tasks = waiting(client.health, 100)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        assert sum(task.done() for task in tasks) == 1
+        server.comes_back()
+        await client.get("/api/v1/pods")
+        await asyncio.gather(*tasks)
+        assert loop.time() - began <= 20
+
+    @virtual_time
+    async def test_it_has_ten_seconds_each_time_that_it_begins_to_answer(self) -> None:
+        server = Server(answer for _ in range(20) for answer in (*[REFUSED] * 3, ApiError(500)))
+        await asyncio.gather(*waiting(ServerHealth(server), 3))
+        assert len(server.asked) == 81
+
+    @pytest.mark.parametrize("status", [502, 503, 504])
+    @virtual_time
+    async def test_a_gateway_is_believed_that_does_not_reach_it(self, status: int) -> None:
+        (task,) = waiting(ServerHealth(Server(then=ApiError(status))), 1)
+        await asyncio.sleep(600)
+        assert not task.done()
+        await finish(task)
+
+
 @pytest.mark.parametrize("error", [ClientClosedError("the client is closed"), ZeroDivisionError("a bug")])
 @virtual_time
 async def test_what_waiting_cannot_mend_ends_it(error: Exception) -> None:

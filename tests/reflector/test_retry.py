@@ -109,6 +109,14 @@ async def test_each_tries_for_itself_now_and_then() -> None:
 
 
 @virtual_time
+async def test_one_that_serves_though_it_says_that_it_is_not_ready_is_found_out() -> None:
+    collection = of_server(Server(then=ApiError(500)), [page(version=10)], [[100.0, CUT], REFUSED])
+    await run_for(reflector(collection), 130)
+    assert len(collection.streams) == 2
+    assert 10 <= collection.delays()[-1] <= 20
+
+
+@virtual_time
 async def test_what_is_not_the_servers_trouble_backs_off_alone() -> None:
     server = Server()
     lists: list[ListAnswer] = [ApiError(500), ApiError(403), too_many_requests(), ValueError("of a function")]
