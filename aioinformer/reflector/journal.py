@@ -50,7 +50,6 @@ class Journal:
         name: What logs call the reflector.
 
     Attributes:
-        last_error: What went wrong last; None after nothing has, and again once things are well.
         listed: Objects that the list under way has brought so far, or the last one in all.
     """
 
@@ -66,7 +65,8 @@ class Journal:
         self._rejected = 0
         self._dropped = _Lines(name, "dropped objects")
         self._unprocessed = _Lines(name, "objects that cannot be processed")
-        self.last_error: Exception | None = None
+        self._last_error: Exception | None = None
+        self._recovery: asyncio.TimerHandle | None = None  # nothing may arrive on a watch for a minute
         self.listed = 0
 
     def enter(self, phase: Phase) -> None:
@@ -93,9 +93,27 @@ class Journal:
         self._last_activity = asyncio.get_running_loop().time()
         self._events += events
 
+    def watching(self, well_from: float) -> None:
+        """A watch is open; things are well again if it still is at this loop time."""
+        self.enter(Phase.WATCHING)
+        if self._logged:
+            self._recovery = asyncio.get_running_loop().call_at(well_from, self.well)
+
+    def watch_ended(self) -> None:
+        """That watch is open no more."""
+        if self._recovery is not None:
+            self._recovery.cancel()
+            self._recovery = None
+
+    def well(self) -> None:
+        """Things are well again."""
+        self._last_error = None
+        self._logged.clear()
+
     def failed(self, error: Exception) -> bool:
         """Something went wrong; whether the first of its kind since things were well."""
-        self.last_error = error
+        self.watch_ended()  # if it has not, a resync has failed, which will end it
+        self._last_error = error
         kind = (type(error), error.status, error.reason) if isinstance(error, ApiError) else (type(error),)
         is_first = kind not in self._logged
         self._logged.add(kind)
@@ -110,11 +128,6 @@ class Journal:
             level, "%s at %s: %s", self._name, version or "no version", said(error),
             exc_info=error if unknown and is_news else None,
         )  # fmt: skip
-
-    def well(self) -> None:
-        """Things are well again."""
-        self.last_error = None
-        self._logged.clear()
 
     def rejected(self, error: RejectedObjectError | DecodeError, version: str) -> None:
         """Objects were dropped."""
@@ -143,7 +156,7 @@ class Journal:
             phase_seconds=0.0 if self._phase_since is None else now - self._phase_since,
             resource_version=version,
             idle_seconds=None if self._last_activity is None else now - self._last_activity,
-            last_error=self.last_error,
+            last_error=self._last_error,
             retry_seconds=None if retry_at is None else max(0.0, retry_at - now),
             waiting_for=waiting_for,
             listed=self.listed,

@@ -338,10 +338,7 @@ class Reflector(Running, Generic[T]):
                     await self._note_error(error)
                     await self._back_off()
                     continue
-            self._journal.enter(Phase.WATCHING)
             ended = await self._follow(watch)
-            if watch.is_healthy(_now()):
-                self._journal.well()
             if ended is not None:
                 await self._note_error(ended, asked=False)
             step = self._after(watch, ended, internal_errors)
@@ -371,11 +368,10 @@ class Reflector(Running, Generic[T]):
 
     async def _follow(self, watch: OpenWatch) -> Exception | None:
         """Pass on what a watch brings until it ends; what ended it."""
+        self._journal.watching(watch.healthy_from)
         try:
             while (batch := await watch.next_batch()) is not None:
                 self._journal.received(len(batch))
-                if self._journal.last_error is not None and watch.is_healthy(_now()):
-                    self._journal.well()
                 await self._apply(batch, watch)
                 await asyncio.sleep(0)  # whom this concerns comes first; what follows can wait
                 if self._intake.missed and self._owes_list():
@@ -383,6 +379,7 @@ class Reflector(Running, Generic[T]):
         except Exception as error:
             return error
         finally:
+            self._journal.watch_ended()
             await watch.aclose()
         return None
 

@@ -67,6 +67,8 @@ class OpenWatch:
         pulse: What is known of its server's bookmarks.
 
     Attributes:
+        started: Loop time when the request was sent.
+        healthy_from: Loop time from which its end is an ordinary one.
         events: Events taken from it, bookmarks among them, those that were dropped not: counted by who takes them.
     """
 
@@ -83,15 +85,15 @@ class OpenWatch:
         self._pulse = pulse or Pulse()
         self._patience = Patience()
         self._bookmarked: float | None = None
-        self._healthy_after = min(HEALTHY, timeout)
         self.started = started
+        self.healthy_from = started + min(HEALTHY, timeout)
         self._returned: list[WatchEvent] = []
         self.from_any = from_any
         self.events = 0
 
     def is_healthy(self, now: float) -> bool:
         """Whether, at a loop time, it has lived for long enough for its end to be an ordinary one."""
-        return now - self.started >= self._healthy_after
+        return now >= self.healthy_from
 
     async def next_batch(self, deadline: float | None = None) -> list[WatchEvent] | None:
         """The events that arrived next, or None at the end of the stream.

@@ -306,12 +306,12 @@ class TestState:
                 "not synced, 0 objects, 0 queued; scripted pods: backing off for 0.3 s, next try in 0.5 s, "
                 "nothing received; last error: refused"
             )
-            await asyncio.sleep(10)
+            await asyncio.sleep(5)
             assert str(subject.state) == (
-                "synced, 1 objects, 0 queued; scripted pods: watching for 9.5 s, last byte 9.5 s ago; "
+                "synced, 1 objects, 0 queued; scripted pods: watching for 4.5 s, last byte 4.5 s ago; "
                 "last error: refused"
             )
-            assert subject.state.idle_seconds == pytest.approx(9.5)
+            assert subject.state.idle_seconds == pytest.approx(4.5)
             await asyncio.sleep(20)
             assert subject.state.last_error is None
         assert subject.state.phase is Phase.STOPPED

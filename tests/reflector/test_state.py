@@ -17,6 +17,7 @@ from .running import reflector, run_for
 from .scripted import (
     FOREVER,
     ListAnswer,
+    Recorder,
     Scripted,
     added,
     error_event,
@@ -177,6 +178,36 @@ class TestState:
         task.cancel()
         await asyncio.wait({task})
         assert str(subject.state).startswith("scripted pods: stopped for 0.0 s")
+
+    @virtual_time
+    async def test_the_last_error_is_over_when_a_watch_has_lived_also_without_a_word(self) -> None:
+        """An end that is the server's own timeout is none of it, nor is the time between two watches."""
+        lists: list[ListAnswer] = [TransportError("refused"), page(version=1)]
+        subject = reflector(Scripted(lists, [[3.0, TransportError("cut")], [3.0], FOREVER]))
+        async with running(subject.run()):
+            await asyncio.sleep(3)
+            assert str(subject.state.last_error) == "refused"
+            await asyncio.sleep(2)
+            assert str(subject.state.last_error) == "cut"
+            await asyncio.sleep(30)
+            assert (subject.state.watches, str(subject.state.last_error)) == (3, "cut")
+        subject = reflector(Scripted(lists))
+        async with running(subject.run()):
+            await asyncio.sleep(5.7)
+            assert str(subject.state.last_error) == "refused"
+            await asyncio.sleep(0.2)
+            assert subject.state.last_error is None
+
+    @virtual_time
+    async def test_a_resync_that_fails_is_the_last_error(self) -> None:
+        class NoResync(Recorder):
+            async def resync(self) -> None:
+                raise ValueError("no")
+
+        subject = reflector(Scripted([page(version=1), FOREVER]), NoResync(), resync_period=60)
+        async with running(subject.run()):
+            await asyncio.sleep(70)
+            assert str(subject.state.last_error) == "no"
 
     def test_after_the_end_and_outside_a_loop(self) -> None:
         subject = reflector(Scripted([page(version=1)]))

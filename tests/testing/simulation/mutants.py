@@ -152,8 +152,8 @@ MUTANTS = [
     Mutant(
         "leaked stream after a watch",
         "reflector/reflector.py",
-        "        finally:\n            await watch.aclose()\n        return None",
-        "        finally:\n            pass\n        return None",
+        "            self._journal.watch_ended()\n            await watch.aclose()\n        return None",
+        "            self._journal.watch_ended()\n        return None",
         "LeakError",
     ),
     Mutant(
