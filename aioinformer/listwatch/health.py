@@ -192,7 +192,8 @@ class ServerHealth:
             with self.noting_answers():
                 yield
         except TransportError as error:
-            outcome = error
+            outcome = type(error)(str(error))  # what this one was asked for is said in its own
+            outcome.__cause__ = error.__cause__
             raise
         finally:
             if mine is not None:

@@ -17,6 +17,7 @@ from aioinformer import (
     ClientClosedError,
     DamagedError,
     IdleTimeoutError,
+    ListOptions,
     ListWatch,
     TransportError,
 )
@@ -340,6 +341,16 @@ class TestAskingAgain:
             *(client.stream(f"/{number}") for number in range(5)), return_exceptions=True
         )
         assert [(type(each), str(each)) for each in outcomes] == [(TransportError, "refused")] * 5
+        assert len(server.asked) == 1
+
+    @virtual_time
+    async def test_each_says_what_it_asked_for_itself(self) -> None:
+        server = Server(then=TransportError("refused"))
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        watches = [ListWatch.for_resource(client, "v1", plural).watch for plural in ("pods", "nodes")]
+        outcomes = await asyncio.gather(*(watch(ListOptions()) for watch in watches), return_exceptions=True)
+        assert [str(each) for each in outcomes] == ["watch pods: refused", "watch nodes: refused"]
         assert len(server.asked) == 1
 
     @virtual_time
