@@ -104,7 +104,7 @@ class ServerHealth:
         self._random = random or Random()
         self._outage: _Trouble | None = None
         self._refusal: _Trouble | None = None
-        self._told: set[type[Exception]] = set()
+        self._told: set[type[Exception] | int] = set()
         self._doubtful = False  # whether the server is there: an answer was missed, and none has come since
         self._first: asyncio.Future[TransportError | None] | None = None
         self._forbidden: set[asyncio.Future[None]] = set()
@@ -121,12 +121,16 @@ class ServerHealth:
         return isinstance(error, TransportError) and not isinstance(error, DamagedError)
 
     def missed(self, error: Exception) -> bool:
-        """Somebody has met with an error; whether it is to be told: of answers missed in the same way the first."""
-        if not isinstance(error, TransportError):
+        """Somebody has met with an error; whether to tell of it: of what all miss in the same way the first."""
+        kind: type[Exception] | int = type(error)
+        if isinstance(error, TransportError):
+            self._doubtful = self._doubtful or self.concerns(error)
+        elif isinstance(error, ApiError) and error.status == 401:
+            kind = 401
+        else:
             return True
-        self._doubtful = self._doubtful or self.concerns(error)
-        known = type(error) in self._told
-        self._told.add(type(error))
+        known = kind in self._told
+        self._told.add(kind)
         return not known
 
     async def until_reachable(self, error: Exception) -> bool:
@@ -216,7 +220,7 @@ class ServerHealth:
             self._forbidden.discard(waiter)
 
     def _answered(self, *, authorized: bool) -> None:
-        self._told.clear()
+        self._told = set() if authorized else self._told & {401}
         self._doubtful = False
         outage, self._outage = self._outage, None
         self._end(outage, "reachable again")

@@ -115,7 +115,8 @@ class Journal:
         self.watch_ended()  # if it has not, a resync has failed, which will end it
         self._last_error = error
         kind = (type(error), error.status, error.reason) if isinstance(error, ApiError) else (type(error),)
-        is_first = kind not in self._logged
+        expired = isinstance(error, ApiError) and error.is_expired
+        is_first = not self._logged if expired else kind not in self._logged  # after an outage all have
         self._logged.add(kind)
         return is_first
 

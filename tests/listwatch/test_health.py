@@ -318,6 +318,21 @@ class TestCredentialsThatAreNotTaken:
         assert not await task
 
     @virtual_time
+    async def test_the_first_is_news_until_they_are(self) -> None:
+        """That another is refused by the same answer is no news."""
+        server = Server(then=UNAUTHORIZED)
+        client = Client(server)
+        told: list[bool] = []
+        for _ in range(3):
+            with pytest.raises(ApiError):
+                await client.get("/api")
+            told.append(client.health.missed(UNAUTHORIZED))
+        assert told == [True, False, False]
+        server.comes_back()
+        await client.get("/api")
+        assert client.health.missed(UNAUTHORIZED)
+
+    @virtual_time
     async def test_it_is_no_outage(self) -> None:
         """Who waits for the server goes on, who waits for its credentials to be taken does not."""
         server = Server(then=UNAUTHORIZED)

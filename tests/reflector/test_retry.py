@@ -246,7 +246,10 @@ class TestRefused:
         assert not server.asked
 
     @virtual_time
-    async def test_credentials_that_are_not_taken_are_asked_for_by_one_for_all(self) -> None:
+    async def test_credentials_that_are_not_taken_are_asked_for_by_one_for_all(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
         server = Server([ApiError(401)] * 8)
         health = ServerHealth(server, Random(0))
         collections = [Collection(server, health, [ApiError(401), page(version=10)]) for _ in range(5)]
@@ -261,6 +264,11 @@ class TestRefused:
                 task.cancel()
         assert len(server.asked) == 9
         assert [len(each.lists) for each in collections] == [2] * 5
+        assert [(each.levelname, each.name.rpartition(".")[2]) for each in caplog.records] == [
+            ("WARNING", "journal"),
+            ("WARNING", "health"),
+            ("INFO", "health"),
+        ]
 
     @virtual_time
     async def test_where_the_probe_is_taken_but_no_request_each_backs_off_alone(self) -> None:

@@ -128,10 +128,20 @@ class TestErrorHandlerAndLog:
         ]
 
     @virtual_time
-    async def test_expiry_is_no_warning(self, caplog: pytest.LogCaptureFixture) -> None:
-        server = Scripted([page(version=1)], [[6.0, error_event(410, "Gone")]])
+    async def test_expiry_is_no_warning_and_after_an_outage_no_news(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """There all informers have it at once."""
+        caplog.set_level(logging.INFO)
+        gone = error_event(410, "Gone")
+        server = Scripted(
+            [page(version=1)] * 3, [[6.0, gone], [20.0, TransportError("cut")], [gone], FOREVER]
+        )
         await run_for(reflector(server), 60)
-        assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+        assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+            ("INFO", "scripted pods at 1: 410 Gone: no message"),
+            ("WARNING", "scripted pods at 1: cut"),
+        ]
 
     @virtual_time
     async def test_errors_without_words_are_told_apart(self, caplog: pytest.LogCaptureFixture) -> None:
