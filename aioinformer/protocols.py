@@ -29,6 +29,11 @@ WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
 class Health(Protocol):
     """What those who read from one server share, so that one of them asks for all whether it is back."""
 
+    @property
+    def probe_error(self) -> Exception | None:
+        """What the one that asks for all has met with last; None since an answer."""
+        ...
+
     def concerns(self, error: Exception) -> bool:
         """Whether an error may be the server's trouble, not only that of who has it."""
         ...

@@ -108,6 +108,8 @@ class ServerHealth:
         self._doubtful = False  # whether the server is there: an answer was missed, and none has come since
         self._first: asyncio.Future[TransportError | None] | None = None
         self._forbidden: set[asyncio.Future[None]] = set()
+        self.probe_error: Exception | None = None
+        """What the one that asks for all has met with last; None since an answer."""
 
     def __str__(self) -> str:
         return self._transport.server or "the server"
@@ -222,6 +224,7 @@ class ServerHealth:
     def _answered(self, *, authorized: bool) -> None:
         self._told = set() if authorized else self._told & {401}
         self._doubtful = False
+        self.probe_error = None
         outage, self._outage = self._outage, None
         self._end(outage, "reachable again")
         if authorized:
@@ -260,6 +263,7 @@ class ServerHealth:
             return
         if trouble.over.is_set():
             return
+        self.probe_error = failure
         trouble.note(failure)
         if isinstance(failure, ApiError) and failure.status in NOT_READY and not trouble.starting:
             trouble.starting, trouble.pause = True, FIRST_PAUSE  # it will not be long any more

@@ -142,13 +142,16 @@ class Journal:
         for each in error.all():
             self._unprocessed.tell("%s: processing failed: %s", self._name, each)
 
-    def state(self, version: str, retry_at: float | None, waiting_for: str | None) -> ReflectorState:
+    def state(
+        self, version: str, retry_at: float | None, waiting_for: str | None, probe_error: Exception | None
+    ) -> ReflectorState:
         """A snapshot, for any thread.
 
         Args:
             version: The version up to which it has read.
             retry_at: Loop time of the next try; None while none is waited for.
             waiting_for: The server that has to answer before.
+            probe_error: What asking it has met with last.
         """
         now = self._now_anywhere()
         return ReflectorState(
@@ -160,6 +163,7 @@ class Journal:
             last_error=self._last_error,
             retry_seconds=None if retry_at is None else max(0.0, retry_at - now),
             waiting_for=waiting_for,
+            probe_error=probe_error,
             listed=self.listed,
             lists=self._lists,
             watches=self._watches,

@@ -152,7 +152,8 @@ class Reflector(Running, Generic[T]):
     @property
     def state(self) -> ReflectorState:
         """What it is doing, and what went wrong last."""
-        return self._journal.state(self._last_version, self._retry.at, self._retry.waiting_for)
+        retry = self._retry
+        return self._journal.state(self._last_version, retry.at, retry.waiting_for, retry.probe_error)
 
     def note_unprocessed(self, error: RejectedObjectError) -> None:
         """Tell of objects that could not be processed, as of those that are dropped: many are not told one by one."""

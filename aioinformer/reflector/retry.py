@@ -46,6 +46,11 @@ class Retry:
         self.at: float | None = None
         self.waiting_for: str | None = None
 
+    @property
+    def probe_error(self) -> Exception | None:
+        """What asking that server has met with last."""
+        return None if self._health is None or self.waiting_for is None else self._health.probe_error
+
     def failed(self, error: Exception, *, asked: bool = True) -> bool:
         """Something has failed of this; whether that is news to all who read from the server.
 

@@ -32,6 +32,7 @@ class ReflectorState:
         retry_seconds: Seconds until the next try, while backing off.
         waiting_for: The server that does not answer, or does not take the credentials, while backing off together
             with its other readers: then the next try is as soon as it does.
+        probe_error: What the one that asks it for all has met with last, meanwhile.
         listed: Objects that the list under way has brought so far, or the last one in all.
         lists: Lists begun.
         watches: Watches opened.
@@ -47,6 +48,7 @@ class ReflectorState:
     last_error: Exception | None
     retry_seconds: float | None
     waiting_for: str | None
+    probe_error: Exception | None
     listed: int
     lists: int
     watches: int
@@ -60,6 +62,9 @@ class ReflectorState:
         if self.waiting_for is not None:
             refused = isinstance(self.last_error, ApiError) and self.last_error.status == 401
             text += f", until {self.waiting_for} {'takes the credentials' if refused else 'answers'}"
+            if self.probe_error is not None:
+                now = str(self.probe_error).removeprefix(f"{self.waiting_for}: ")
+                text += "" if now in str(self.last_error) else f" (now: {now})"
         elif self.retry_seconds is not None:
             text += f", next try in {self.retry_seconds:.1f} s"
         text += (

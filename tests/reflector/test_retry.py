@@ -302,7 +302,16 @@ async def test_the_state_says_what_is_waited_for() -> None:
             "scripted pods: backing off for 10.0 s, until https://server answers, "
             "last byte 110.0 s ago; last error: refused"
         )
+        unverified = TransportError("https://server: the certificate cannot be verified")
+        server.answer = lambda: unverified
+        await asyncio.sleep(10)
+        assert subject.state.probe_error is unverified
+        assert str(subject.state) == (
+            "scripted pods: backing off for 20.0 s, until https://server answers (now: the certificate cannot be "
+            "verified), last byte 120.0 s ago; last error: refused"
+        )
         server.comes_back()
         await asyncio.sleep(10)
         assert subject.state.phase is Phase.WATCHING
-        assert subject.state.waiting_for is None
+        after = subject.state
+        assert (after.waiting_for, after.probe_error) == (None, None)
