@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from .checks import require_callable
 from .deltas import DeletedFinalStateUnknown
-from .errors import ConfigError
+from .errors import ConfigError, shortened
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -61,7 +61,7 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
     ) -> None:
         for name, function in (("on_add", on_add), ("on_update", on_update), ("on_delete", on_delete)):
             if function is not None:
-                require_callback(name, function)
+                require_callback(name, function, ARGUMENTS[name])
         self._on_add = on_add
         self._on_update = on_update
         self._on_delete = on_delete
@@ -150,25 +150,16 @@ def require_handler(handler: object) -> None:
             f"{handler_name(handler)} has {', '.join(others)}, and overrides none of {', '.join(ARGUMENTS)}"
         )
     for name, method in methods.items():
-        require_callback(name, method)
+        require_callback(name, method, ARGUMENTS[name])
 
 
-def require_callback(name: str, function: object) -> None:
-    """Find out that a function cannot be called as a handler's method of this name is.
+def require_callback(name: str, function: object, arguments: Sequence[str]) -> None:
+    """Find out that a function, plain or async, cannot be called with these arguments.
 
     Raises:
         ConfigError: It cannot, or it is a generator, which a call does not run.
     """
-    require_arguments(name, function, ARGUMENTS[name])
-    require_not_iterated(name, function)
-
-
-def require_not_iterated(name: str, function: object) -> None:
-    """Find out that a function is a generator, which a call does not run.
-
-    Raises:
-        ConfigError: It is.
-    """
+    require_arguments(name, function, arguments)
     if is_of_kind(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
         raise ConfigError(
             f"{name} is called, not iterated over: {callable_name(function)} has a yield in it and would never run"
@@ -207,6 +198,19 @@ def require_plain(name: str, function: object, *, may_yield: bool = False) -> No
     if is_of_kind(function, *kinds):
         without = "async" if may_yield else "async or yield"
         raise ConfigError(f"{name} must be a plain function, without {without}: {callable_name(function)}")
+
+
+def require_at_once(name: str, result: T) -> T:
+    """Find out that what a plain function gave is to be awaited, which would count as true.
+
+    Raises:
+        ConfigError: It is.
+    """
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()  # or it would complain that nobody awaits it
+        raise ConfigError(f"{name} must give its result at once, not {shortened(result)} to be awaited")
+    return result
 
 
 _ASYNC = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)

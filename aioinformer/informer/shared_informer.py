@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar, Unpack, runtime_checkable
 
-from ..checks import require_callable, require_text
+from ..checks import require_text
 from ..codec import codec_for
 from ..compression import Compression, Compressor
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
@@ -20,7 +20,7 @@ from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
-from ..reflector.options import WatchErrorHandler, check_options
+from ..reflector.options import WatchErrorHandler, check_options, require_watch_error_handler
 from ..reflector.scope import lacks_namespace
 from ..reflector.source import source_of
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
@@ -295,10 +295,10 @@ class SharedIndexInformer(Running, Generic[T]):
 
         Raises:
             AlreadyStartedError: The informer has started.
-            ConfigError: It is no function.
+            ConfigError: It is no function of these.
         """
         self.require_not_started()
-        require_callable("watch_error_handler", handler)
+        require_watch_error_handler("watch_error_handler", handler)
         self._options["watch_error_handler"] = handler
 
     # -- running -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ..checks import require_qualified_name
 from ..errors import ConfigError
 from ..finalizers import contains_finalizer
-from ..handlers import require_arguments, require_not_iterated
+from ..handlers import require_callback
 from ..keys import is_deleting
 from ..tasks import settle
 from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields
@@ -116,5 +116,4 @@ def _require_reconcile(what: str, function: object) -> None:
     """
     if isinstance(function, type):
         raise ConfigError(f"{what} must be a function, or a Reconciler: make one of {function.__name__}")
-    require_arguments(what, function, ("request",))
-    require_not_iterated(what, function)
+    require_callback(what, function, ("request",))

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..checks import require_callable, require_count, require_flag, require_seconds, require_text
-from ..handlers import require_plain
+from ..handlers import require_callback, require_plain
 
 if TYPE_CHECKING:
     from .reflector import Reflector
@@ -70,6 +70,15 @@ def _require_random(name: str, value: object) -> None:
     require_callable(f"{name}.random", getattr(value, "random", None))
 
 
+def require_watch_error_handler(name: str, value: object) -> None:
+    """See that a WatchErrorHandler is one.
+
+    Raises:
+        ConfigError: It cannot be called as one is.
+    """
+    require_callback(name, value, ("reflector", "error"))
+
+
 _CHECKS: dict[str, Callable[[str, object], None]] = {
     "use_watch_list": require_flag,
     "page_size": require_count,
@@ -79,7 +88,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "max_silence": require_seconds,
     "initial_events_timeout": require_seconds,
     "should_resync": require_plain,
-    "watch_error_handler": require_callable,
+    "watch_error_handler": require_watch_error_handler,
     "drop_managed_fields": require_flag,
     "pack": require_callable,
     "name": require_text,

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from aioinformer.handlers import require_at_once, require_plain
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
 from aioinformer.testing.requests import VERBS, Request
 from aioinformer.testing.watches import error_line
@@ -114,7 +115,7 @@ class Faults:
 
     Whatever takes `verb`, `resource` and `matching` is about the requests that meet all of them:
     `verb` is `"list"`, `"watch"`, `"get"`, `"create"` and so on, `resource` a plural name as `"pods"` or
-    `"deployments.apps"`, `matching` any function of the `Request`. What waits for requests returns a `Fault`,
+    `"deployments.apps"`, `matching` any plain function of the `Request`. What waits for requests returns a `Fault`,
     with the number of `hits` and a `remove()`. A verb or resource that the server does not have raises
     `UnknownNameError`; define a custom resource before its faults. Where `matching` raises, the fault is not met, and
     the server's `stop` raises `MatchingError`.
@@ -410,9 +411,11 @@ class Faults:
 
         Raises:
             UnknownNameError: There is no such verb or resource.
+            ConfigError: `matching` is no plain function.
         """
         self.check(fault.verb, fault.resource)
         if (matching := fault.matching) is not None:
+            require_plain("matching", matching)
             fault.matching = lambda request: self._matches(matching, request)
         fault._rules = rules
         rules.append(fault)
@@ -430,7 +433,7 @@ class Faults:
 
     def _matches(self, matching: Callable[[Request], bool], request: Request) -> bool:
         try:
-            return matching(request)
+            return require_at_once("matching", matching(request))
         except Exception as error:
             self._raised = self._raised or error
             return False

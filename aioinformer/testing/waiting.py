@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from aioinformer.handlers import require_at_once, require_plain
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,18 +17,20 @@ async def eventually(
     """Wait for a condition.
 
     Args:
-        condition: Looked at again and again.
+        condition: A plain function, asked again and again.
         within: Seconds of the event loop's clock in which it has to come true.
         what: What is waited for, for the error.
         every: Seconds between two looks.
 
     Raises:
         AssertionError: It did not come true in time.
+        ConfigError: The condition is async.
     """
     __tracebackhide__ = True
+    require_plain("condition", condition)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
-    while not condition():
+    while not require_at_once("condition", condition()):
         if loop.time() >= deadline:
             raise AssertionError(f"not within {within:g} s: {what or condition}")
         await asyncio.sleep(every)

@@ -82,6 +82,17 @@ def test_what_is_asked_at_once_is_plain(make: Callable[..., Any]) -> None:
 
 
 @EVERYWHERE
+def test_the_watch_error_handler_is_called_with_two(make: Callable[..., Any]) -> None:
+    def in_steps(reflector: Any, error: Exception) -> Any:
+        yield error
+
+    with pytest.raises(ConfigError, match=r"watch_error_handler is called with \(reflector, error\)"):
+        make(watch_error_handler=lambda: None)
+    with pytest.raises(ConfigError, match=r"watch_error_handler is called, not iterated over"):
+        make(watch_error_handler=in_steps)
+
+
+@EVERYWHERE
 def test_none_is_the_default_of_each(make: Callable[..., Any]) -> None:
     make(**dict.fromkeys(ReflectorOptions.__annotations__))
 

@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from aioinformer import ConfigError
 from aioinformer.testing import (
     APIServer,
     Fault,
@@ -335,6 +336,24 @@ async def test_what_matching_raises_is_raised_in_the_test(break_it: Callable[[AP
     assert isinstance(caught.value.__cause__, AttributeError)
     await server.restart()  # it is stopped, and what was raised is not raised again
     await server.stop()
+
+
+async def test_an_async_matching_would_meet_every_request(server: APIServer) -> None:
+    async def never(request: Request) -> bool:
+        return False
+
+    def later(request: Request) -> Any:
+        return asyncio.sleep(0, False)
+
+    function: Any = never
+    for break_it in (server.faults.fail, server.faults.freeze, server.forbid):
+        with pytest.raises(ConfigError, match=r"matching must be a plain function, .*never"):
+            break_it(matching=function)
+    fault = server.faults.fail(matching=later)
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}{ALL}") as answer:
+        assert (answer.status, fault.hits) == (200, 0)
+    with pytest.raises(MatchingError, match="matching must give its result at once"):
+        await server.stop()
 
 
 def test_a_success_is_no_failure(server: APIServer) -> None:

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from aioinformer import ConfigError
 from aioinformer.testing import eventually
 
 
@@ -19,3 +20,13 @@ async def test_what_comes_true_is_waited_for() -> None:
 async def test_what_does_not_come_true_is_named() -> None:
     with pytest.raises(AssertionError, match=r"not within 0\.05 s: peace"):
         await eventually(lambda: False, within=0.05, what="peace")
+
+
+async def test_an_async_condition_would_count_as_true() -> None:
+    async def never() -> bool:
+        return False
+
+    with pytest.raises(ConfigError, match=r"condition must be a plain function, .*never"):
+        await eventually(never)
+    with pytest.raises(ConfigError, match="condition must give its result at once, not <coroutine object"):
+        await eventually(lambda: asyncio.sleep(0, False))

@@ -6,6 +6,7 @@ import re
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.handlers import require_at_once, require_plain
 from aioinformer.testing.simulation.hermetic import EPOCH
 from aioinformer.testing.simulation.loop import START, VirtualTimeLoop
 from aioinformer.testing.simulation.server import SimulatedAPIServer
@@ -97,13 +98,14 @@ class Simulation:
         """Wait for a condition.
 
         Args:
-            condition: Looked at again and again.
+            condition: A plain function, asked again and again.
             within: Virtual seconds in which it has to come true.
             what: What is waited for, for the error.
             every: Virtual seconds between two looks.
 
         Raises:
             AssertionError: It did not come true in time.
+            ConfigError: The condition is async.
         """
         __tracebackhide__ = True
         await eventually(condition, within, what, every)
@@ -124,11 +126,15 @@ class Simulation:
         """Have something checked after every step of the event loop.
 
         Args:
-            check: Raises where something is wrong, which ends the simulation.
+            check: A plain function; raises where something is wrong, which ends the simulation.
+
+        Raises:
+            ConfigError: It is async.
         """
+        require_plain("check", check)
         self._checks.append(check)
         self._loop.after_step = self._check_all
 
     def _check_all(self) -> None:
         for check in self._checks:
-            check()
+            require_at_once("check", check())

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from aioinformer import (
+    ConfigError,
     EventRecorder,
     KubeObject,
     LeaderElector,
@@ -241,6 +242,25 @@ def test_waiting_for_what_never_comes_says_what() -> None:
 
     with pytest.raises(AssertionError, match="not within 50 s: peace"):
         simulate(scenario)
+
+
+def test_what_is_asked_at_once_is_plain() -> None:
+    async def peace() -> bool:
+        return False
+
+    async def waiting(world: Simulation) -> None:
+        await world.eventually(peace)
+
+    async def watching(world: Simulation) -> None:
+        world.always(peace)
+
+    async def watching_in_disguise(world: Simulation) -> None:
+        world.always(lambda: asyncio.sleep(1, "peace"))
+        await asyncio.sleep(1)
+
+    for scenario in (waiting, watching, watching_in_disguise):
+        with pytest.raises(ConfigError, match=r"peace|at once"):
+            simulate(scenario)
 
 
 def test_nothing_real_is_left_in_the_package_meanwhile() -> None:
