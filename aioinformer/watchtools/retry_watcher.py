@@ -118,7 +118,9 @@ class RetryWatcher(Generic[T]):
         self._ended = False
 
     def __repr__(self) -> str:
-        return f"<RetryWatcher {self._watches.name} at {self.resource_version}>"
+        failure = self._watches.failure
+        failed = "" if failure is None else f", failed last: {failure}"
+        return f"<RetryWatcher {self._watches.name} at {self.resource_version}{failed}>"
 
     @property
     def resource_version(self) -> str:
@@ -187,7 +189,7 @@ class _Watches:
         self._min_restart_delay = min_restart_delay
         self._min_watch_timeout = min_watch_timeout
         self._random = random
-        self._warned = False
+        self.failure: Exception | None = None  # since the last event
 
     async def run(self) -> AsyncGenerator[WatchEvent, None]:
         """All events, until there is no going on."""
@@ -250,12 +252,12 @@ class _Watches:
         if not version:
             return _end(f"without a resourceVersion there is no going on: {obj!r:.200}")
         self.version = version
-        self._warned = False
+        self.failure = None
         return None if event.type == BOOKMARK else WatchEvent(event.type, obj)
 
     def _note_failure(self, error: Exception) -> None:
-        level = logging.DEBUG if self._warned else logging.WARNING
-        self._warned = True
+        level = logging.WARNING if self.failure is None else logging.DEBUG
+        self.failure = error
         logger.log(level, "%s at %s: %s; trying again", self.name, self.version, error)
 
 

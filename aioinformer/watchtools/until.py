@@ -72,7 +72,7 @@ async def until_without_retry(
         ApiError: An ERROR event came.
         ConfigError: There are no conditions.
     """
-    progress = _Progress(conditions, repr(events))
+    progress = _Progress(conditions, lambda: repr(events))
     async with progress.within(timeout):
         return await progress.run(events)
 
@@ -99,12 +99,12 @@ async def until_with_sync(
         The event that met the last condition; None if the precondition did.
 
     Raises:
-        UntilTimeout: It took longer.
+        UntilTimeout: It took longer; the message says what the informer is doing.
         StoppedError: The informer has stopped, before this or before it had synced.
         WatchClosedError: The informer stopped before the conditions were met.
         ConfigError: There are no conditions.
     """
-    progress = _Progress(conditions, informer.name)
+    progress = _Progress(conditions, lambda: informer.name, lambda: f"; {informer.state}")
     async with progress.within(timeout), InformerEvents(informer) as events:
         if precondition is not None:
             await informer.wait_synced()
@@ -119,13 +119,17 @@ class _Progress:
     Args:
         conditions: What is waited for.
         name: On whom, for messages.
+        state: What those say of him in the end.
     """
 
-    def __init__(self, conditions: tuple[Condition, ...], name: str) -> None:
+    def __init__(
+        self, conditions: tuple[Condition, ...], name: Callable[[], str], state: Callable[[], str] = str
+    ) -> None:
         if not conditions:
             raise ConfigError("until needs a condition at least")
         self._conditions = conditions
         self._name = name
+        self._state = state
         self._met = 0
         self._event: WatchEvent | None = None
 
@@ -138,13 +142,14 @@ class _Progress:
                 self._met += 1
                 if self._met == len(self._conditions):
                     return event
-        raise WatchClosedError(f"{self._name} ended before {self._describe()}", self._event)
+        raise WatchClosedError(f"{self._name()} ended before {self._describe()}", self._event)
 
     def within(self, timeout: float | None) -> AbstractAsyncContextManager[None]:
-        return within(
-            timeout,
-            lambda: UntilTimeout(f"{self._name}: after {timeout:g} s not {self._describe()}", self._event),
-        )
+        def too_late() -> UntilTimeout:
+            text = f"{self._name()}: after {timeout:g} s not {self._describe()}{self._state()}"
+            return UntilTimeout(text, self._event)
+
+        return within(timeout, too_late)
 
     def _describe(self) -> str:
         condition = callable_name(self._conditions[self._met])

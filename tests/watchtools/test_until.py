@@ -157,6 +157,12 @@ class TestUntil:
             await until(server, "10", is_at(12), timeout=5)
         server.assert_closed()
 
+    @virtual_time
+    async def test_a_timeout_says_why_nothing_came(self) -> None:
+        server = Scripted([], [[added("a", 11)], *[OSError("refused")] * 9])
+        with pytest.raises(UntilTimeout, match=r"at 11, failed last: refused>: after 5 s not"):
+            await until(server, "10", is_at(12), timeout=5)
+
     def test_cancelled_at_any_moment_nothing_stays_open(self) -> None:
         for steps in range(15):
 
@@ -252,7 +258,7 @@ class TestWithSync:
     async def test_a_timeout_while_it_has_not_synced(self) -> None:
         server = Scripted([OSError("refused")] * 9)
         async with SharedIndexInformer(server, KubeObject, random=NoJitter()) as subject:
-            with pytest.raises(UntilTimeout):
+            with pytest.raises(UntilTimeout, match=r"there was no event; not synced, .* refused"):
                 await until_with_sync(subject, is_at(1), precondition=lambda indexer: True, timeout=5)
             assert not subject.state.handlers
 
