@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from .errors import AlreadyStartedError, WrongEventLoopError
+from .errors import AioInformerError, AlreadyStartedError, WrongEventLoopError, said
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +144,8 @@ async def settle(result: object) -> object:
 def _log_failure(task: asyncio.Task[None]) -> None:
     """Tell of a death when it happens; whoever leaves may do so much later."""
     if not task.cancelled() and (failure := task.exception()) is not None:
-        logger.error("%s failed", task.get_name(), exc_info=failure)
+        ours = isinstance(failure, AioInformerError)  # which says what it is without a traceback
+        logger.error("%s failed: %s", task.get_name(), said(failure), exc_info=None if ours else failure)
 
 
 class InOneLoop:

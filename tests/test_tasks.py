@@ -8,7 +8,8 @@ from time import perf_counter
 
 import pytest
 
-from aioinformer import AlreadyStartedError, WrongEventLoopError
+from aioinformer import AlreadyStartedError, ClientClosedError, WrongEventLoopError
+from aioinformer.errors import said
 from aioinformer.tasks import Running, finish, first_of, raise_failures, settle, with_grace, within
 from aioinformer.turns import Turn, in_turns
 
@@ -323,6 +324,18 @@ class TestRunning:
         with pytest.raises(ValueError, match="broken"):
             async with Service(ValueError("broken")) as service:
                 await service.started.wait()
+
+    @pytest.mark.parametrize("error", [ClientClosedError("the client is closed"), ValueError("broken")])
+    async def test_its_death_is_logged_with_a_traceback_where_the_message_says_too_little(
+        self, error: Exception, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with pytest.raises(type(error)):
+            async with Service(error) as service:
+                await service.started.wait()
+        await turns(1)
+        (record,) = caplog.records
+        assert record.message.endswith(f" failed: {said(error)}")
+        assert (record.exc_info is not None) == isinstance(error, ValueError)
 
     async def test_what_the_body_raised_is_not_forgotten(self) -> None:
         with pytest.raises(ValueError, match="broken") as caught:

@@ -48,7 +48,7 @@ class Workers:
     Attributes:
         concurrency: How many there should be.
         counts: What became of reconciles.
-        failing: Keys that failed when they were reconciled last.
+        failing: Keys that failed when they were reconciled last, and of what.
         last_error: What a reconcile has raised last.
         last_error_key: Which one.
         failure: What a worker, or a source, has died of.
@@ -76,7 +76,7 @@ class Workers:
         self._is_stopping = False
         self.concurrency = concurrency
         self.counts = Counts()
-        self.failing: set[str] = set()
+        self.failing: dict[str, type[BaseException]] = {}
         self.last_error: BaseException | None = None
         self.last_error_key: str | None = None
         self.failure: BaseException | None = None
@@ -213,7 +213,7 @@ class Workers:
                 self._queue.forget(key)
                 self.counts.success += 1
                 if self.failing:
-                    self.failing.discard(key)
+                    self.failing.pop(key, None)
             else:
                 self._heed(key, result)
         except Exception as error:
@@ -251,7 +251,7 @@ class Workers:
             raise InvalidResultError(
                 f"{self._name}: reconciling {key} returned {shortened(result)}, which is neither a Result nor None"
             )
-        self.failing.discard(key)
+        self.failing.pop(key, None)
         priority = self._queue.priority_of(key)
         if result.requeue_after:
             self._queue.forget(key)
@@ -288,17 +288,21 @@ class Workers:
     def _note_failure(self, key: str, error: BaseException) -> None:
         self.counts.error += 1
         self.last_error, self.last_error_key = error, key
-        self.failing.add(key)
+        self.failing[key] = type(error)
 
     def _retry(self, key: str, error: BaseException, asked: float = 0.0) -> None:
-        """Try again later, the later the more often it has failed in a row; not before the server asks for it."""
+        """Try again later, the later the more often it has failed in a row; not before the server asks for it.
+
+        Where the same fails again and again, the log has its traceback once.
+        """
         delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=asked)
+        has_traceback = not isinstance(error, AioInformerError) and self.failing.get(key) is not type(error)
         self._note_failure(key, error)
         logger.log(
             logging.WARNING if asked else logging.ERROR,
             "%s: %s failed, %d times in a row; again in %.3g s: %s",
             self._name, key, self._queue.num_requeues(key), delay, said(error),
-            exc_info=None if isinstance(error, AioInformerError) else error,
+            exc_info=error if has_traceback else None,
         )  # fmt: skip
 
 

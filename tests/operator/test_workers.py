@@ -8,7 +8,14 @@ from itertools import pairwise
 
 import pytest
 
-from aioinformer import KubeObject, TooManyRequestsError, VersionTimeout, WorkQueue, slow_calls
+from aioinformer import (
+    ItemExponentialFailureRateLimiter,
+    KubeObject,
+    TooManyRequestsError,
+    VersionTimeout,
+    WorkQueue,
+    slow_calls,
+)
 from aioinformer.errors import TerminalError
 from aioinformer.operator import Controller, Manager, Request, When
 from aioinformer.operator import workers as workers_module
@@ -51,6 +58,31 @@ async def test_a_reconcile_that_holds_the_loop_is_named(
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [f"tests: a reconcile held the event loop for 300 ms on {key}, with {waiting} waiting"]
+
+
+async def test_what_fails_again_and_again_has_its_traceback_in_the_log_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Another error in a row has its own, and so has the first of another row."""
+    raised = iter([KeyError("b"), KeyError("c"), ValueError(), None, KeyError("d")])
+    queue: WorkQueue[str] = WorkQueue(ItemExponentialFailureRateLimiter())
+
+    async def reconcile(key: str) -> None:
+        if (error := next(raised, None)) is not None:
+            raise error
+        queue.add(key)
+
+    queue.add("a")
+    workers = Workers("tests", queue, reconcile, 1, None)
+    async with running(workers.run()):
+        await until(lambda: workers.counts.success > 1)
+    failed = [(each.message, each.exc_info is not None) for each in caplog.records]
+    assert failed == [
+        ("tests: a failed, 1 times in a row; again in 0.005 s: KeyError: 'b'", True),
+        ("tests: a failed, 2 times in a row; again in 0.01 s: KeyError: 'c'", False),
+        ("tests: a failed, 3 times in a row; again in 0.02 s: ValueError()", True),
+        ("tests: a failed, 1 times in a row; again in 0.005 s: KeyError: 'd'", True),
+    ]
 
 
 async def test_those_that_wait_hold_nobody_up(caplog: pytest.LogCaptureFixture, clock: list[float]) -> None:
