@@ -51,14 +51,20 @@ def require_flag(name: str, value: object) -> None:
         raise ConfigError(f"{name} must be true or false, not {value!r}")
 
 
-def require_text(name: str, value: object) -> None:
+def require_text(name: str, value: object, like: str = "") -> None:
     """See that a text is one.
+
+    Args:
+        name: What it is.
+        value: The text.
+        like: An example.
 
     Raises:
         ConfigError: It is no string.
     """
     if not isinstance(value, str):
-        raise ConfigError(f"{name} must be a string, not {value!r}")
+        example = f", like {like!r}" if like else ""
+        raise ConfigError(f"{name} must be a string{example}, not {value!r}")
 
 
 def require_namespace(name: str, value: object) -> None:
@@ -137,8 +143,10 @@ def require_list(name: str, value: Iterable[T]) -> list[T]:
     """See that several things are several; they are given back as a list.
 
     Raises:
-        ConfigError: It is one thing alone.
+        ConfigError: It is one thing alone; a string is, too.
     """
+    if isinstance(value, str):
+        raise ConfigError(f"{name} must be a list, not {value!r}")
     if not isinstance(value, Iterable):
         raise ConfigError(f"{name} must be a list, also of one alone: [{value!r}]")
     return list(value)

@@ -53,6 +53,8 @@ def test_several_things_are_a_list() -> None:
     assert require_list("owns", (5, 6)) == [5, 6]
     with pytest.raises(ConfigError, match=r"owns must be a list, also of one alone: \[5\]"):
         require_list("owns", 5)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"owns must be a list, not 'pods'"):
+        require_list("owns", "pods")
 
 
 def test_what_is_no_text_and_no_function() -> None:

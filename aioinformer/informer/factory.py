@@ -13,6 +13,7 @@ from ..compression import Compression
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
+from ..listwatch.resource import require_selectors
 from ..metrics import Sample, apart, exposition
 from ..objects import KubeObject
 from ..processor import CacheMutationDetector
@@ -157,6 +158,7 @@ class SharedInformerFactory(InOneLoop):
             WrongEventLoopError: The factory runs in another event loop or thread, and has no such informer.
         """
         chosen = self._namespaces(namespace, namespaces, namespaced)
+        require_selectors(label_selector or "", field_selector or "")
         label_selector, field_selector = label_selector or None, field_selector or None
         asked = (
             api_version, plural, object_type, frozenset(chosen), label_selector, field_selector, metadata_only, compress

@@ -38,8 +38,9 @@ class Collection:
     metadata_only: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("api_version", "plural", "label_selector", "field_selector"):
+        for name in ("api_version", "plural"):
             require_text(name, getattr(self, name))
+        require_selectors(self.label_selector, self.field_selector)
         if self.namespace is not None:
             require_text("namespace", self.namespace)
         if not _is_api_version(self.api_version):
@@ -48,6 +49,9 @@ class Collection:
                 "api_version must be 'v1', which is the core group's, or a group and its version, like 'apps/v1', "
                 f"not {self.api_version!r}{first}"
             )
+        if self.group == "core":
+            version = self.api_version.removeprefix("core/")
+            raise ConfigError(f"the core group's api_version is {version!r}, not {self.api_version!r}")
         if not LABEL.fullmatch(self.plural):
             raise ConfigError(
                 f"a resource is named by its plural in lower case, like 'pods', not {self.plural!r}"
@@ -103,6 +107,16 @@ class Collection:
             name = f"{name} in {self.namespace}"
         selectors = ",".join(filter(None, (self.label_selector, self.field_selector)))
         return f"{name} with {selectors}" if selectors else name
+
+
+def require_selectors(label_selector: object, field_selector: object) -> None:
+    """See that selectors are texts.
+
+    Raises:
+        ConfigError: One is none.
+    """
+    require_text("label_selector", label_selector, like="app=web")
+    require_text("field_selector", field_selector, like="spec.nodeName=worker-1")
 
 
 def _is_api_version(text: str) -> bool:

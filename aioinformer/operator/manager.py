@@ -16,6 +16,7 @@ from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
+from ..informer.state import START_PATIENCE
 from ..leaderelection import LeaderElector
 from ..listwatch import Client
 from ..metrics import Sample, apart, exposition
@@ -34,9 +35,6 @@ from .state import ManagerState
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-START_PATIENCE = 10.0
-"""Seconds after which the log names informers that nobody has started."""
 
 
 class Manager(Running):

@@ -146,16 +146,10 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     """
     api_version, kind = type_of(owner)
     name, uid = read_metadata(owner, NAME), uid_of(owner)
-    if not (api_version and kind and name and uid):
-        raise ConfigError(f"an owner has apiVersion, kind, name and uid, which {shortened(owner)} lacks")
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "name": name,
-        "uid": uid,
-        "controller": controller,
-        "blockOwnerDeletion": True,
-    }
+    who = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    if missing := [field for field, value in who.items() if not value]:
+        raise ConfigError(f"an owner is referred to by {', '.join(missing)}, which {shortened(owner)} lacks")
+    return {**who, "controller": controller, "blockOwnerDeletion": True}
 
 
 def read_path(obj: Any, path: Sequence[str]) -> Any:

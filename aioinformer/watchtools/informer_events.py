@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from ..api import ADDED, DELETED, MODIFIED, WatchEvent
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import InformerError
+from ..errors import ConfigError, InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
+from ..informer.state import NOT_STARTED, START_PATIENCE
+from ..reflector import Phase
 from ..tasks import first_of
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -31,15 +36,21 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     DeletedFinalStateUnknown. A resync is MODIFIED.
 
     Args:
-        informer: An informer, started or not.
+        informer: An informer, started or not. The log names one that nobody has started for a while.
+
+    Raises:
+        ConfigError: It is no informer.
     """
 
     def __init__(self, informer: SharedIndexInformer[T]) -> None:
+        if not isinstance(informer, SharedIndexInformer):
+            raise ConfigError(f"an informer is needed, such as factory.for_resource(...), not {informer!r}")
         self._informer = informer
         self._registration: Registration | None = None
         self._left = False
         self._events: deque[WatchEvent] = deque()
         self._news = asyncio.Event()
+        self._impatience: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
         return f"events of {self._informer.name}"
@@ -47,12 +58,15 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     async def __aenter__(self) -> Self:
         self._registration = self._informer.add_event_handler(self)
         self._left = False
+        self._impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._registration is not None
+        assert self._impatience is not None
+        self._impatience.cancel()
         self._informer.remove_event_handler(self._registration)
         self._events.clear()
         self._left = True
@@ -91,3 +105,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     def _put(self, kind: str, obj: Any) -> None:
         self._events.append(WatchEvent(kind, obj))
         self._news.set()
+
+    def _name_unstarted(self) -> None:
+        if self._informer.state.phase is Phase.NEW:
+            logger.warning("%r wait for an informer that is %s", self, NOT_STARTED)

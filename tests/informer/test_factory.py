@@ -488,6 +488,12 @@ class TestMistakes:
         with pytest.raises(ConfigError, match="exclude each other"):
             subject.for_resource("v1", "pods", namespace="a", namespaces=["b"])
 
+    @pytest.mark.parametrize("selector", ["label_selector", "field_selector"])
+    def test_a_selector_is_a_text(self, selector: Any) -> None:
+        wrong: Any = {selector: {"app": "web"}}
+        with pytest.raises(ConfigError, match=rf"{selector} must be a string, like '.+=.+', not {{'app"):
+            factory(FakeTransport()).for_resource("v1", "pods", **wrong)
+
     @virtual_time
     async def test_informers_that_were_never_started_are_not_waited_for(
         self, caplog: pytest.LogCaptureFixture

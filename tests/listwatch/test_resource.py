@@ -37,6 +37,11 @@ def test_an_odd_version_is_refused(api_version: str) -> None:
     assert str(caught.value).endswith(f"not {api_version!r}")
 
 
+def test_the_core_group_has_no_name() -> None:
+    with pytest.raises(ConfigError, match="the core group's api_version is 'v1', not 'core/v1'"):
+        Collection("core/v1", "pods")
+
+
 @pytest.mark.parametrize("api_version", ["v1", "v2", "v1beta1", "apps/v1", "example.com/foo10", "x.io/a-b"])
 def test_versions(api_version: str) -> None:
     assert Collection(api_version, "pods").path.endswith(f"/{api_version}/pods")

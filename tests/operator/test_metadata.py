@@ -82,8 +82,10 @@ def test_what_says_little(kind: Any) -> None:
     assert type_of(obj) == ("", "")
     assert owners_of(obj) == []
     assert not is_deleting(obj)
-    with pytest.raises(ConfigError, match="an owner has apiVersion, kind, name and uid"):
+    with pytest.raises(ConfigError, match="an owner is referred to by apiVersion, kind, uid, which "):
         owner_reference(obj)
+    with pytest.raises(ConfigError, match="an owner is referred to by uid, which "):
+        owner_reference(kind({"apiVersion": "v1", "kind": "Cave", "metadata": {"name": "blue"}}))
 
 
 # -- what a Struct forgets ---------------------------------------------------------------------------------

@@ -322,6 +322,21 @@ class TestInformerEvents:
             with pytest.raises(InformerError, match="by async with"):
                 await anext(InformerEvents(subject))
 
+    def test_what_is_no_informer(self) -> None:
+        with pytest.raises(ConfigError, match=r"an informer is needed, such as factory\.for_resource"):
+            InformerEvents(Scripted())  # type: ignore[arg-type]
+
+    @virtual_time
+    async def test_an_informer_that_nobody_starts_is_named(self, caplog: pytest.LogCaptureFixture) -> None:
+        async with informer() as started, InformerEvents(started), InformerEvents(subject := informer()):
+            await asyncio.sleep(9)
+            assert caplog.messages == []
+            await asyncio.sleep(60)
+            assert caplog.messages == [
+                f"events of {subject.name} wait for an informer that is not started: enter it (async with), "
+                "or await its run()"
+            ]
+
 
 async def names(events: InformerEvents[KubeObject]) -> list[str]:
     return [event.object.name async for event in events]
