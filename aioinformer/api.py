@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import msgspec
 
 from .checks import require_count, require_text
 from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # which type checkers have themselves
+
+    Object = TypeVar("Object", default=Any, covariant=True)
+else:
+    from typing import TypeVar
+
+    Object = TypeVar("Object", covariant=True)
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
@@ -97,15 +106,17 @@ class ListResult:
     type_meta: TypeMeta | None = None
 
 
-class WatchEvent(msgspec.Struct, frozen=True, gc=False):
+class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
     """One event of a watch. Unpacks as ``type, object = event``.
+
+    A ``WatchEvent[Pod]`` has a Pod for its object; a ``WatchEvent`` anything.
 
     ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, or whatever else a server said, or NO_EVENT. ``object``
     is bytes, a dict or an instance of the object type; an ERROR's is its Status as a dict.
     """
 
     type: str
-    object: Any
+    object: Object
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.type, self.object))

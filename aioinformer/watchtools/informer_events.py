@@ -48,7 +48,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
         self._informer = informer
         self._registration: Registration | None = None
         self._left = False
-        self._events: deque[WatchEvent] = deque()
+        self._events: deque[WatchEvent[T]] = deque()
         self._news = asyncio.Event()
         self._impatience: asyncio.TimerHandle | None = None
 
@@ -82,7 +82,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> WatchEvent:
+    async def __anext__(self) -> WatchEvent[T]:
         if self._registration is None:
             raise InformerError(f"{self!r}: nothing comes before they are entered, by async with")
         while not self._events:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
-from ..api import ERROR, WatchEvent
+from ..api import ERROR, Object, WatchEvent
 from ..errors import ConfigError, UntilTimeout, WatchClosedError
 from ..failures import status_error
 from ..handlers import callable_name
@@ -21,20 +21,39 @@ from .retry_watcher import RetryWatcher
 
 T = TypeVar("T")
 
-Condition = Callable[[WatchEvent], bool | Awaitable[bool]]
+Condition = Callable[[WatchEvent[Object]], bool | Awaitable[bool]]
 """Whether an event is the one; plain or async. What it raises ends the wait."""
 
 Precondition = Callable[[Indexer[T]], bool | Awaitable[bool]]
 """Whether the cache shows already that there is nothing to wait for; plain or async."""
 
 
+@overload
 async def until(
     list_watch: ListerWatcher,
     resource_version: str,
-    *conditions: Condition,
+    *conditions: Condition[KubeObject],
+    timeout: float | None = None,
+) -> WatchEvent[KubeObject]: ...
+
+
+@overload
+async def until(
+    list_watch: ListerWatcher,
+    resource_version: str,
+    *conditions: Condition[T],
+    object_type: type[T],
+    timeout: float | None = None,
+) -> WatchEvent[T]: ...
+
+
+async def until(
+    list_watch: ListerWatcher,
+    resource_version: str,
+    *conditions: Condition[Any],
     object_type: type[Any] = KubeObject,
     timeout: float | None = None,
-) -> WatchEvent:
+) -> WatchEvent[Any]:
     """Watch from a version on until every condition was met, one after the other.
 
         event = await until(pods, created["metadata"]["resourceVersion"], is_ready, timeout=60)
@@ -62,8 +81,8 @@ async def until(
 
 
 async def until_without_retry(
-    events: AsyncIterable[WatchEvent], *conditions: Condition, timeout: float | None = None
-) -> WatchEvent:
+    events: AsyncIterable[WatchEvent[T]], *conditions: Condition[T], timeout: float | None = None
+) -> WatchEvent[T]:
     """As ``until``, on events that somebody else brings. Closing them is the caller's.
 
     Raises:
@@ -79,10 +98,10 @@ async def until_without_retry(
 
 async def until_with_sync(
     informer: SharedIndexInformer[T],
-    *conditions: Condition,
+    *conditions: Condition[T],
     precondition: Precondition[T] | None = None,
     timeout: float | None = None,
-) -> WatchEvent | None:
+) -> WatchEvent[T] | None:
     """As ``until``, on what an informer knows and will learn.
 
     The informer is somebody's who runs it; one that has not started yet is waited for. Its cached objects come first,
@@ -113,7 +132,7 @@ async def until_with_sync(
         return await progress.run(events)
 
 
-class _Progress:
+class _Progress(Generic[T]):
     """How far a wait has come.
 
     Args:
@@ -123,7 +142,7 @@ class _Progress:
     """
 
     def __init__(
-        self, conditions: tuple[Condition, ...], name: Callable[[], str], state: Callable[[], str] = str
+        self, conditions: tuple[Condition[T], ...], name: Callable[[], str], state: Callable[[], str] = str
     ) -> None:
         if not conditions:
             raise ConfigError("until needs a condition at least")
@@ -131,9 +150,9 @@ class _Progress:
         self._name = name
         self._state = state
         self._met = 0
-        self._event: WatchEvent | None = None
+        self._event: WatchEvent[T] | None = None
 
-    async def run(self, events: AsyncIterable[WatchEvent]) -> WatchEvent:
+    async def run(self, events: AsyncIterable[WatchEvent[T]]) -> WatchEvent[T]:
         async for event in events:
             if event.type == ERROR:
                 raise status_error(event.object)

@@ -110,7 +110,6 @@ async def test_refusals(library: str, cluster: Cluster) -> None:
         for api_version, plural in (
             ("v1", "nosuchthings"),
             ("apps/v1", "pods"),
-            ("core/v1", "pods"),
             ("example.com/v1", "backups"),
         ):
             absent = ListWatch.for_resource(client, api_version, plural)

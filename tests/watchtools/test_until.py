@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, assert_type
 
+import msgspec
 import pytest
 
 from aioinformer import (
@@ -270,6 +271,35 @@ class TestWithSync:
 
         for steps in range(15):
             run(main(steps))
+
+
+class Pod(msgspec.Struct):
+    class Meta(msgspec.Struct, rename="camel"):
+        name: str
+        resource_version: str = ""
+
+    metadata: Meta
+
+
+@virtual_time
+async def test_type_checkers_know_what_an_events_object_is() -> None:
+    """Of a WatchEvent that says nothing, it is anything."""
+
+    def is_named(event: WatchEvent[Pod]) -> bool:
+        return event.object.metadata.name == "a"
+
+    def is_there(event: WatchEvent) -> bool:
+        return bool(event.object.metadata.resource_version)
+
+    lists = Scripted([page(pod("a", 1), version=10)], [[FOREVER]])
+    async with SharedIndexInformer(lists, Pod) as subject, InformerEvents(subject) as events:
+        assert_type(await anext(events), WatchEvent[Pod])
+        assert_type(await until_with_sync(subject, is_named, is_there), WatchEvent[Pod] | None)
+    watches = Scripted([], [[added("a", 11), FOREVER]] * 2)
+    event = await until(watches, "10", is_named, is_there, object_type=Pod)
+    assert_type(event, WatchEvent[Pod])
+    assert type(event.object) is Pod
+    assert_type(await until(watches, "10", is_there), WatchEvent[KubeObject])
 
 
 class TestInformerEvents:
