@@ -63,6 +63,7 @@ from .fifo import DeltaFIFO, RealFIFO
 from .finalizers import add_finalizer, contains_finalizer, remove_finalizer
 from .handlers import FilteringResourceEventHandler, ResourceEventHandler, ResourceEventHandlerFuncs
 from .informer import (
+    Health,
     InformerState,
     Registration,
     SharedIndexInformer,
@@ -154,6 +155,7 @@ __all__ = [
     "IndexFuncError",
     "InformerError",
     "InformerEvents",
+    "Health",
     "InformerState",
     "InvalidError",
     "InvalidResultError",

@@ -1,12 +1,14 @@
 """SharedIndexInformer and its factory: the rooms put together."""
 
 from .factory import SharedInformerFactory
+from .health import Health
 from .registration import Registration
 from .shared_informer import SharedIndexInformer, SharedInformer
 from .state import InformerState
 from .wait import wait_for_cache_sync
 
 __all__ = [
+    "Health",
     "InformerState",
     "Registration",
     "SharedIndexInformer",

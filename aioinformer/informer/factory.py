@@ -22,6 +22,7 @@ from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import InOneLoop, finish, raise_failures
 from ..tracing import Trace, Tracer
+from .health import Health, ailments, patience, unfitness
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .wait import wait_for_cache_sync
 
@@ -58,10 +59,16 @@ class SharedInformerFactory(InOneLoop):
         namespace: The namespace of informers that do not name one; None for all namespaces.
         default_resync_period: Seconds between resyncs; 0 for none.
         queue: "delta" for DeltaFIFOs, "real" for RealFIFOs.
+        stalled_after: Seconds without a byte from the server after which a watch counts as stalled, and a cache
+            whose server does not answer as out of date, for ``healthy`` and ``ready``; None for a minute more than
+            twice ``min_watch_timeout``, in which a server ends each watch: 660.
         detect_mutations: Whether each informer has a CacheMutationDetector: for tests, and for object types that can
             be changed in place.
         on_trace: Told where the time of each event of each informer went, as the hook of a Tracer; None for none.
         **options: See ReflectorOptions; they hold for every informer. ``name`` comes before the names of all.
+
+    Attributes:
+        stalled_after: As given, or what None stands for.
     """
 
     def __init__(
@@ -71,6 +78,7 @@ class SharedInformerFactory(InOneLoop):
         default_resync_period: float = 0.0,
         *,
         queue: QueueName = "delta",
+        stalled_after: float | None = None,
         detect_mutations: bool = False,
         on_trace: Callable[[Trace], object] | None = None,
         **options: Unpack[ReflectorOptions],
@@ -83,6 +91,9 @@ class SharedInformerFactory(InOneLoop):
         self._detect_mutations = detect_mutations
         check_options(options)
         require_seconds("default_resync_period", default_resync_period)
+        if stalled_after is not None:
+            require_seconds("stalled_after", stalled_after)
+        self.stalled_after = patience(options) if stalled_after is None else stalled_after
         if on_trace is not None:
             Tracer(on_trace)  # a hook that cannot be one is found out here
         self._on_trace = on_trace
@@ -265,6 +276,17 @@ class SharedInformerFactory(InOneLoop):
             )  # fmt: skip
         return await wait_for_cache_sync(*self._tasks, timeout=timeout)
 
+    def healthy(self) -> Health:
+        """Whether it is alive, for a liveness probe: what is not, a restart of the process may heal.
+
+        A server that does not answer is no reason; a watch that is stalled, and an informer that has ended, are.
+        """
+        return Health.of(self._not_alive())
+
+    def ready(self) -> Health:
+        """Whether it may be relied on, for a readiness probe: it is alive, and its caches are filled and current."""
+        return Health.of(self._not_ready())
+
     def samples(self) -> Iterator[Sample]:
         """The numbers of its informers."""
         for informer in self.informers:
@@ -306,6 +328,20 @@ class SharedInformerFactory(InOneLoop):
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.shutdown()
+
+    def _not_alive(self) -> Iterator[str]:
+        if self._shut_down:
+            yield "the factory has been shut down"
+        elif not self._started:
+            yield "the factory has not started"
+        else:
+            for informer in self.informers:
+                yield from ailments(informer.state, self.stalled_after)
+
+    def _not_ready(self) -> Iterator[str]:
+        yield from self._not_alive()
+        for informer in self.informers:
+            yield from unfitness(informer.state, self.stalled_after)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:

@@ -6,8 +6,8 @@ A ``Controller`` is one such row, a ``Manager`` runs several on shared informers
 """
 
 from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
+from ..informer import Health
 from .controller import Controller
-from .health import Health
 from .manager import Manager
 from .metadata import owner_reference
 from .predicates import (

@@ -1,63 +1,10 @@
-"""Whether an operator is well: what liveness and readiness probes are to be told, and why."""
+"""Whether an operator is well, beyond its informers: what liveness probes are to be told, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ..informer import InformerState
-from ..reflector import Phase
 from .state import ControllerState
-
-STALLED_SLACK = 60.0
-"""Seconds without a byte, beyond those after which the server was to end it, after which a watch counts as stalled."""
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """An answer to a probe; true if all is well.
-
-    Attributes:
-        ok: Whether all is well.
-        reasons: What is not.
-    """
-
-    ok: bool
-    reasons: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __str__(self) -> str:
-        return "ok" if self.ok else "; ".join(self.reasons)
-
-    @classmethod
-    def of(cls, reasons: Iterator[str]) -> Health:
-        """Well, unless there is a reason why not."""
-        found = tuple(reasons)
-        return cls(not found, found)
-
-
-def ailments(informer: InformerState, stalled_after: float) -> Iterator[str]:
-    """Why an informer is not alive: what a restart of the process would heal."""
-    for reflector in informer.reflectors:
-        if reflector.phase is Phase.STOPPED:
-            yield f"{reflector.name} has stopped: {reflector.last_error!r}"
-        elif reflector.phase in (Phase.WATCHING, Phase.LISTING):
-            idle = reflector.idle_seconds
-            silent = reflector.phase_seconds if idle is None else min(reflector.phase_seconds, idle)
-            if silent > stalled_after:
-                yield f"{reflector.name} is stalled: {reflector.phase}, nothing arrived for {silent:.0f} s"
-
-
-def unfitness(informer: InformerState, stalled_after: float) -> Iterator[str]:
-    """Why what an informer has is not to be relied on."""
-    if not informer.synced:
-        yield f"{informer.name} has not synced: {informer}"
-    for reflector in informer.reflectors:
-        idle = reflector.idle_seconds
-        if reflector.phase is not Phase.WATCHING and idle is not None and idle > stalled_after:
-            yield f"{reflector.name} is out of date: {reflector}"
 
 
 def worn_out(controller: ControllerState) -> Iterator[str]:

@@ -16,19 +16,19 @@ from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
+from ..informer.health import Health, ailments, unfitness
 from ..informer.state import START_PATIENCE
 from ..leaderelection import LeaderElector
 from ..listwatch import Client
 from ..metrics import Sample, apart, exposition
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
-from ..reflector.options import MIN_WATCH_TIMEOUT
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tasks import Running, finish, raise_failures
 from ..tracing import Trace
 from .controller import Controller
-from .health import STALLED_SLACK, Health, ailments, unfitness, worn_out
+from .health import worn_out
 from .protocols import LeaderElection, require_election
 from .state import ManagerState
 
@@ -50,11 +50,8 @@ class Manager(Running):
         leader_election: Says when to work, of several managers; None for always. Standing by, the caches are kept
             filled, and changes are queued.
         grace_period: Seconds that running reconciles may take to end.
-        stalled_after: Seconds without a byte from the server after which a watch counts as stalled, and a cache
-            whose server does not answer as out of date; None for a minute more than twice ``min_watch_timeout``,
-            in which a server ends each watch: 660.
         default_resync_period: Seconds between resyncs of the informers; 0 for none.
-        queue, detect_mutations, on_trace: As for SharedInformerFactory.
+        queue, stalled_after, detect_mutations, on_trace: As for SharedInformerFactory.
         **options: See ReflectorOptions; they hold for every informer.
 
     Raises:
@@ -76,8 +73,6 @@ class Manager(Running):
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
-        if stalled_after is not None:
-            require_seconds("stalled_after", stalled_after)
         if leader_election is not None:
             require_election(leader_election)
         self.client = Client.of(client)
@@ -86,17 +81,13 @@ class Manager(Running):
             namespace,
             default_resync_period,
             queue=queue,
+            stalled_after=stalled_after,
             detect_mutations=detect_mutations,
             on_trace=on_trace,
             **options,
         )
         self._election = leader_election
         self._grace_period = grace_period
-        self._stalled_after = (
-            2 * (options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT) + STALLED_SLACK
-            if stalled_after is None
-            else stalled_after
-        )
         self._controllers: list[Controller[Any]] = []
         self._names: dict[SharedIndexInformer[Any], str] = {}
         self._is_working = self._is_stopping = self._has_ended = False
@@ -408,11 +399,11 @@ class Manager(Running):
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"
         else:
             for informer in self.informers:
-                yield from ailments(informer.state, self._stalled_after)
+                yield from ailments(informer.state, self._factory.stalled_after)
             for controller in self._controllers:
                 yield from worn_out(controller.state)
 
     def _not_ready(self) -> Iterator[str]:
         yield from self._not_alive()
         for informer in self.informers:
-            yield from unfitness(informer.state, self._stalled_after)
+            yield from unfitness(informer.state, self._factory.stalled_after)

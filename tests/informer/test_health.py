@@ -1,0 +1,77 @@
+"""informer/health.py: what a factory's probes are told. A manager's, by the same rule, are in tests/operator."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer import Client, ConfigError, Health, SharedInformerFactory
+from aioinformer.testing import Simulation
+
+from ..operator.worlds import simulated
+
+
+@simulated
+async def test_before_and_after(world: Simulation) -> None:
+    factory = SharedInformerFactory(world.client)
+    factory.for_resource("v1", "pods")
+    assert str(factory.healthy()) == "the factory has not started"
+    async with factory:
+        assert factory.healthy() == Health(True)
+        assert str(factory.ready()).startswith("pods has not synced: not synced, 0 objects, 0 queued; ")
+        await factory.wait_for_cache_sync(timeout=60)
+        assert (str(factory.healthy()), str(factory.ready())) == ("ok", "ok")
+    assert factory.healthy().reasons == ("the factory has been shut down",)
+    assert not factory.ready()
+
+
+@simulated
+async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
+    async with SharedInformerFactory(world.client, stalled_after=120.0) as factory:
+        factory.for_resource("v1", "pods")
+        await world.eventually(factory.ready)
+        world.network.silence()
+        world.server.faults.lose_bookmarks()
+        await asyncio.sleep(110)
+        assert factory.healthy()
+        await asyncio.sleep(20)
+        assert "pods is stalled: watching, nothing arrived for" in str(factory.healthy())
+        assert not factory.ready()
+        world.network.cut()
+        await world.eventually(factory.healthy, every=1)
+
+
+@simulated
+async def test_a_server_that_is_away_makes_a_cache_old_and_nobody_restart(world: Simulation) -> None:
+    async with SharedInformerFactory(world.client, stalled_after=120.0) as factory:
+        factory.for_resource("v1", "pods")
+        await world.eventually(factory.ready)
+        world.server.faults.refuse(cut=True)
+        await asyncio.sleep(100)
+        assert factory.ready()
+        await asyncio.sleep(30)
+        assert "pods is out of date: " in str(factory.ready())
+        assert factory.healthy()
+        await world.server.faults.accept()
+        await world.eventually(factory.ready)
+
+
+@simulated
+async def test_an_informer_that_has_ended_is_not_live(world: Simulation) -> None:
+    factory = SharedInformerFactory(world.client)
+    factory.for_resource("v1", "pods")
+    factory.start()
+    await world.client.close()
+    await world.eventually(lambda: "pods has stopped: ClientClosedError" in str(factory.healthy()))
+    with pytest.raises(ConfigError, match="closed"):
+        await factory.shutdown()
+
+
+def test_how_long_silence_is_no_worry() -> None:
+    client = Client.from_url("http://127.0.0.1:1")
+    assert SharedInformerFactory(client).stalled_after == 660
+    assert SharedInformerFactory(client, min_watch_timeout=600).stalled_after == 1260
+    assert SharedInformerFactory(client, min_watch_timeout=600, stalled_after=5).stalled_after == 5
+    with pytest.raises(ConfigError, match="stalled_after"):
+        SharedInformerFactory(client, stalled_after=-1)
