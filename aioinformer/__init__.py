@@ -10,6 +10,7 @@ The data's way, a folder a room, every import in this direction:
 
 from .api import ListOptions, ListResult, TypeMeta, WatchEvent
 from .compression import Compression
+from .conditions import find_status_condition, is_status_condition_true, set_status_condition
 from .controller import Config, Controller, new_informer
 from .deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType, ReplacedAllInfo, SyncAllInfo
 from .errors import (
@@ -148,6 +149,7 @@ __all__ = [
     "Field",
     "FIFOClosedError",
     "FilteringResourceEventHandler",
+    "find_status_condition",
     "ForbiddenError",
     "IdleTimeoutError",
     "Indexer",
@@ -159,6 +161,7 @@ __all__ = [
     "InformerState",
     "InvalidError",
     "InvalidResultError",
+    "is_status_condition_true",
     "ItemExponentialFailureRateLimiter",
     "ItemFastSlowRateLimiter",
     "KeyFuncError",
@@ -212,6 +215,7 @@ __all__ = [
     "ResourceEventHandlerFuncs",
     "RetryWatcher",
     "SelectorError",
+    "set_status_condition",
     "SharedIndexInformer",
     "SharedInformer",
     "SharedInformerFactory",
