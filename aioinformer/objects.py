@@ -222,6 +222,10 @@ class _NoAttribute:
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}: {self._remedy}")
 
 
+UNPACKED: Any = type("KubeObject", (), {})()
+"""What an object is packed by that is not. msgspec encodes no object that has it: the JSON would be of internals."""
+
+
 class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A Kubernetes object of any kind, kept as its JSON bytes. Immutable, and a Mapping of its fields.
 
@@ -234,6 +238,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     objects do, and both give the same ``to_dict()`` and are equal. Nor does how it is kept: a compressed one says
     the same, some microseconds later.
 
+    To send one on, take ``raw``, or ``to_dict()``; msgspec refuses to encode it.
+
     Attributes:
         key: ``"namespace/name"``, or ``"name"`` for cluster-scoped objects.
     """
@@ -245,7 +251,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     _version: str  # likewise
     _type_meta: TypeMeta | None
     _labels: msgspec.Raw | None = None  # a part of what is kept; None where they are no such part
-    _packing: Packing | None = None
+    _packing: Packing = UNPACKED
 
     @classmethod
     def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
@@ -296,17 +302,17 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def raw(self) -> bytes:
         """The object's JSON, as the server sent it."""
-        return self._kept if self._packing is None else self._packing.raw_of(self._kept)
+        return self._kept if self._packing is UNPACKED else self._packing.raw_of(self._kept)
 
     @property
     def uid(self) -> str:
         """``""`` where the server gave none."""
-        return self._uid if self._uid or self._packing is None else self._packing.uid_of(self._kept)
+        return self._uid if self._uid or self._packing is UNPACKED else self._packing.uid_of(self._kept)
 
     @property
     def resource_version(self) -> str:
         """``""`` where the server gave none."""
-        if self._version or self._packing is None:
+        if self._version or self._packing is UNPACKED:
             return self._version
         return self._packing.version_of(self._kept)
 

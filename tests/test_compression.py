@@ -37,6 +37,7 @@ from aioinformer.keys import (
     resource_version_of,
     same_version,
 )
+from aioinformer.objects import UNPACKED
 
 from .samples import LONG, POD, SMALL, Meta, Pod, compressed, pod
 from .steps import running, until
@@ -133,7 +134,7 @@ class TestTheSameObject:
         assert copy.deepcopy([packed])[0] is packed
         thawed = pickle.loads(pickle.dumps(packed))
         assert thawed == packed
-        assert thawed._packing is None
+        assert thawed._packing is UNPACKED
 
     def test_a_subclass_stays_one_with_the_fields_that_it_adds(self) -> None:
         class Cave(KubeObject, frozen=True):
@@ -213,8 +214,8 @@ class TestDictionaries:
         compressor, cache = self.cache(dictionary_size=2000)
         objects = of_one_kind("pod", 10)
         packed = [compressor.pack(obj) for obj in objects]
-        assert packed[0]._packing is None
-        assert packed[-1]._packing is not None
+        assert packed[0]._packing is UNPACKED
+        assert packed[-1]._packing is not UNPACKED
         cache.replace(packed)  # what came before it is packed when it is stored
         assert None not in {obj._packing for obj in cache.list()}
         assert cache.list() == objects
@@ -301,6 +302,6 @@ async def nothing_to_wait_for() -> None:
 
 
 def test_samples_are_packed() -> None:
-    assert compressed(pod())._packing is not None
+    assert compressed(pod())._packing is not UNPACKED
     assert compressed(pod()).decode(Pod) == Pod(Meta("a", "ns", "1"))
     assert SMALL.samples == 8

@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, KubeObject, TypeMeta
+from aioinformer import DecodeError, KubeObject, TypeMeta, WatchEvent
 from aioinformer.codec import codec_for
 from aioinformer.objects import read_labels
 
-from .samples import POD, Meta, Pod, pod, pod_dict
+from .samples import POD, Meta, Pod, compressed, pod, pod_dict
 
 FULL: dict[str, Any] = {
     "apiVersion": "v1",
@@ -242,6 +243,14 @@ class TestCopies:
     def test_pickle(self, type_meta: TypeMeta | None) -> None:
         obj = KubeObject.from_bytes(pod().raw, type_meta)
         assert pickle.loads(pickle.dumps(obj)) == obj
+
+    @pytest.mark.parametrize("obj", [pod(), compressed(pod())], ids=["as it came", "compressed"])
+    def test_msgspec_does_not_take_it_for_a_struct_to_encode(self, obj: KubeObject) -> None:
+        for encode in (msgspec.json.encode, msgspec.msgpack.encode, msgspec.to_builtins):
+            for thing in (obj, WatchEvent("ADDED", obj)):
+                with pytest.raises(TypeError, match="unsupported"):
+                    encode(thing)
+        assert msgspec.json.encode({"pod": msgspec.Raw(obj.raw)}) == b'{"pod":%s}' % obj.raw
 
     def test_copies_are_the_object_as_it_cannot_change(self) -> None:
         obj = pod()
