@@ -7,21 +7,19 @@ import logging
 from typing import Any, NamedTuple
 
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ApiError, ConfigError
+from ..errors import ApiError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
 from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..reflector import Reflector
+from ..reflector.retry import is_hopeless
 from ..tasks import first_of
 from .discovery import find_resource
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 from .progress import Progress
 
 logger = logging.getLogger(__name__)
-
-HOPELESS = frozenset({400, 401, 403, 404, 405})
-"""HTTP statuses that, before the first sync, no retry will mend."""
 
 
 class Watching(NamedTuple):
@@ -68,7 +66,7 @@ async def watch_resource(client: Client, asked: Watching) -> None:
         progress = Progress(informer)
         view = _View(printer, informer, progress)
         async with informer:
-            await first_of(progress.show(), view.registration.wait_synced(), view.wait_ended())
+            await first_of(progress.show(), view.registration.wait_synced(fail_fast=True), view.wait_ended())
             view.announce_synced()
             if not asked.until_synced:
                 await view.wait_ended()
@@ -107,12 +105,8 @@ class _View(ResourceEventHandler[KubeObject]):
             self._try(self._printer.synced, self._initial, self._informer.last_sync_resource_version)
 
     def on_error(self, reflector: Reflector[Any], error: Exception) -> None:
-        hopeless = isinstance(error, ConfigError) or (
-            isinstance(error, ApiError) and error.status in HOPELESS
-        )
-        if hopeless and not self._synced:
-            self._end(error)
-        elif not (isinstance(error, ApiError) and error.is_expired):
+        ends_it = is_hopeless(error) and not self._synced
+        if not ends_it and not (isinstance(error, ApiError) and error.is_expired):
             logger.warning("%s; trying again", error)
 
     async def wait_ended(self) -> None:

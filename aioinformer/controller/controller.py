@@ -151,11 +151,12 @@ class Controller(Running):
         """Whether everything of the first list has been processed."""
         return self._config.queue.has_synced()
 
-    async def wait_synced(self, timeout: float | None = None) -> bool:
+    async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
 
         Args:
             timeout: Seconds; None waits for ever.
+            fail_fast: Whether to end with what refuses the first list: see ``wait_refused``.
 
         Returns:
             True, as ``asyncio.Event.wait`` does.
@@ -163,6 +164,7 @@ class Controller(Running):
         Raises:
             SyncTimeout: It took longer; the message says what the reflector is doing.
             StoppedError: It has ended before.
+            ApiError, ConfigError: With ``fail_fast``, the first list was refused.
         """
         async with within(
             timeout,
@@ -171,10 +173,20 @@ class Controller(Running):
             ),
             self.has_synced,
         ):
-            await first_of(self._wait_queue(), self._ended.wait())
+            refused = [self.wait_refused()] if fail_fast else []
+            await first_of(self._wait_queue(), self._ended.wait(), *refused)
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
+
+    async def wait_refused(self) -> None:
+        """Wait until the first list is refused for what trying again does not mend, and raise that.
+
+        Raises:
+            ApiError: The answer was 400, 401, 403, 404 or 405.
+            ConfigError: The client's configuration cannot work.
+        """
+        await self._reflector.wait_refused()
 
     def watch_progress(self, on_progress: Callable[[], None] | None) -> None:
         """Have a function called whenever it has read or worked off something; None for nobody any more."""

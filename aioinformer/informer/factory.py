@@ -260,7 +260,7 @@ class SharedInformerFactory(InOneLoop):
                     task = self._tasks[informer] = informer.begin()
                     task.add_done_callback(self._note_end)
 
-    async def wait_for_cache_sync(self, timeout: float | None = None) -> bool:
+    async def wait_for_cache_sync(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait until all informers that the factory has started have synced. Returns and raises as the function of this
         name.
 
@@ -274,7 +274,7 @@ class SharedInformerFactory(InOneLoop):
                 "%r was never started, so nothing waits for %s: enter it (async with), or call start()",
                 self, ", ".join(new),
             )  # fmt: skip
-        return await wait_for_cache_sync(*self._tasks, timeout=timeout)
+        return await wait_for_cache_sync(*self._tasks, timeout=timeout, fail_fast=fail_fast)
 
     def healthy(self) -> Health:
         """Whether it is alive, for a liveness probe: what is not, a restart of the process may heal.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from ..errors import StoppedError, SyncTimeout
@@ -18,6 +19,8 @@ class Informer(Syncing, Protocol):
 
     @property
     def state(self) -> object: ...
+
+    def wait_synced(self, *, fail_fast: bool = False) -> Coroutine[Any, Any, object]: ...
 
     def require_own_loop(self) -> None: ...
 
@@ -46,11 +49,12 @@ class Registration:
         """Whether the informer has synced and the handler has returned from every add of the initial list."""
         return self._listener.has_synced()
 
-    async def wait_synced(self, timeout: float | None = None) -> bool:
+    async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
 
         Args:
             timeout: Seconds; None waits for ever.
+            fail_fast: As of the informer's.
 
         Returns:
             True, as ``asyncio.Event.wait`` does.
@@ -59,6 +63,7 @@ class Registration:
             SyncTimeout: It took longer; the message names the informer and what it is doing, the handler and the
                 key that it stands at.
             StoppedError: The informer stopped, or the handler was removed, before.
+            ApiError, ConfigError: With ``fail_fast``, the first list was refused.
         """
         self._informer.require_own_loop()
         async with within(
@@ -66,7 +71,7 @@ class Registration:
             lambda: self._too_late(timeout),
             self.has_synced,
         ):
-            await first_of(self._informer.wait_synced(), self._listener.wait_stopped())
+            await first_of(self._informer.wait_synced(fail_fast=fail_fast), self._listener.wait_stopped())
             await self._listener.wait_initial_delivered()
         if not self.has_synced():
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")

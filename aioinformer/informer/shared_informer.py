@@ -60,7 +60,7 @@ class SharedInformer(Protocol[T]):
 
     def has_synced(self) -> bool: ...
 
-    async def wait_synced(self, timeout: float | None = None) -> bool: ...
+    async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool: ...
 
     async def wait_for(self, written: Any, timeout: float | None = None) -> T | None: ...
 
@@ -368,17 +368,21 @@ class SharedIndexInformer(Running, Generic[T]):
         """Whether everything of the first list is in the store."""
         return bool(self._controllers) and all(controller.has_synced() for controller in self._controllers)
 
-    async def wait_synced(self, timeout: float | None = None) -> bool:
+    async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
 
         Args:
             timeout: Seconds; None waits for ever.
+            fail_fast: Whether to end at once where a first list is refused for what trying again does not mend: by
+                400 (such as a bad selector), 401, 403, 404 or 405. The informer goes on trying all the same.
 
         Returns:
             True, as ``asyncio.Event.wait`` does.
 
         Raises:
             SyncTimeout: It took longer; the message says what the informer is doing and what went wrong last.
+            ApiError: With ``fail_fast``, the answer that refused the first list.
+            ConfigError: With ``fail_fast``, the client's configuration cannot work.
             StoppedError: The informer stopped first.
             WrongEventLoopError: The informer runs in another event loop.
         """
@@ -392,7 +396,8 @@ class SharedIndexInformer(Running, Generic[T]):
             ),
             self.has_synced,
         ):
-            await first_of(self._wait_controllers(), self.wait_stopped())
+            refused = [self._wait_refused()] if fail_fast else []
+            await first_of(self._wait_controllers(), self.wait_stopped(), *refused)
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
@@ -522,6 +527,10 @@ class SharedIndexInformer(Running, Generic[T]):
         await self._started.wait()
         for queue in self._queues:
             await queue.wait_synced()
+
+    async def _wait_refused(self) -> None:
+        await self._started.wait()
+        await first_of(*(controller.wait_refused() for controller in self._controllers))
 
     def _note_end(self, task: object = None) -> None:
         self._ended.set()

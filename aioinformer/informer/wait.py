@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
 from ..checks import require_methods
@@ -25,7 +25,9 @@ class Syncing(Protocol):
     def wait_synced(self) -> Coroutine[Any, Any, object]: ...
 
 
-async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None) -> bool:
+async def wait_for_cache_sync(
+    *informers: Syncing, timeout: float | None = None, fail_fast: bool = False
+) -> bool:
     """Wait until all informers (or handlers' registrations) have synced.
 
     It waits for all of them at once. One that has not been started yet is waited for too. Every ten seconds the log
@@ -34,6 +36,8 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
     Args:
         *informers: Whom to wait for.
         timeout: Seconds for all together; None waits for ever.
+        fail_fast: Whether to end at once where one's first list is refused for what trying again does not mend: by
+            400 (such as a bad selector), 401, 403, 404 or 405.
 
     Returns:
         True, as upstream's does where all is well.
@@ -42,6 +46,7 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
         ConfigError: One is nothing that syncs.
         SyncTimeout: It took longer; the message names each that is missing and what it is doing.
         StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
+        ApiError, ConfigError: With ``fail_fast``, one's first list was refused.
     """
 
     def too_late() -> SyncTimeout:
@@ -55,7 +60,8 @@ async def wait_for_cache_sync(*informers: Syncing, timeout: float | None = None)
         for each in informers:
             if not each.has_synced():
                 name = f"waiting for {_name(each)}"
-                waiting.append(asyncio.create_task(each.wait_synced(), name=name))
+                wait: Callable[..., Coroutine[Any, Any, object]] = each.wait_synced
+                waiting.append(asyncio.create_task(wait(fail_fast=True) if fail_fast else wait(), name=name))
         async with within(timeout, too_late, lambda: not _missing(informers)):
             await _all(waiting, informers)
     finally:

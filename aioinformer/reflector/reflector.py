@@ -36,7 +36,7 @@ from .intake import Intake
 from .journal import Journal
 from .listing import Listed, ListVersions, Pager, refuses_version
 from .options import MIN_WATCH_TIMEOUT, ReflectorOptions, check_options
-from .retry import REFUSALS, Retry
+from .retry import REFUSALS, Retry, is_hopeless
 from .scope import codec_of_collection
 from .source import source_of
 from .state import Phase, ReflectorState
@@ -136,6 +136,7 @@ class Reflector(Running, Generic[T]):
         self._journal = Journal(self.name)
         self._list_at_once = False
         self._listed_at = 0.0
+        self._refused = asyncio.Event()  # the first list, by what is_hopeless; until the next try
         self.restores = 0
         """How often a list has gone back to a lower version, as after a restore of etcd."""
         self.on_progress: Callable[[], None] | None = None
@@ -172,10 +173,12 @@ class Reflector(Running, Generic[T]):
                 while True:
                     await self._list_and_watch_or_back_off()
             finally:
+                self._refused.clear()
                 self._journal.enter(Phase.STOPPED)
 
     async def _list_and_watch_or_back_off(self) -> None:
         self._list_at_once = False
+        self._refused.clear()
         try:
             await self.list_and_watch()
         except (ClientClosedError, WrongEventLoopError) as error:  # which do not heal
@@ -183,12 +186,26 @@ class Reflector(Running, Generic[T]):
             raise
         except Exception as error:  # user-written list functions raise anything
             await self._note_error(error)
+            if not self._last_version and is_hopeless(error):
+                self._refused.set()
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
             await self._note_error(TransportError(f"cancelled from within: {error!r}"))
         if not self._list_at_once:
             await self._back_off()
+
+    async def wait_refused(self) -> None:
+        """Wait until the first list is refused for what trying again does not mend, and raise that.
+
+        Raises:
+            ApiError: The answer was 400, 401, 403, 404 or 405.
+            ConfigError: The client's configuration cannot work.
+        """
+        await self._refused.wait()
+        refusal = self.state.last_error
+        assert refusal is not None
+        raise refusal
 
     async def list_and_watch(self) -> None:
         """List once, then watch until a new list is needed. Resyncs run meanwhile.

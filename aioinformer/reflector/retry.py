@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from ..errors import ApiError
+from ..errors import ApiError, ConfigError
 from ..protocols import Health
 from .backoff import CAP, Backoff
 
 REFUSALS = frozenset({401, 403, 404})
 """HTTP statuses by which a server that is well refuses: only people can mend that, and it costs little to ask again."""
+
+HOPELESS = REFUSALS | {400, 405}
+"""Those by which it refuses a list that will be refused again, until somebody mends what asks or what is asked."""
 
 REFUSED_PAUSE = 12.0
 REFUSED_SHARE = 0.2
@@ -21,6 +24,11 @@ PATIENCE = 60.0
 
 WAKE_WITHIN = 1.0
 """Seconds over which all who waited for a server come back to it."""
+
+
+def is_hopeless(error: Exception) -> bool:
+    """Whether an error of a first list will be the next try's, too: an answer among HOPELESS, or a ConfigError."""
+    return isinstance(error, ConfigError) or (isinstance(error, ApiError) and error.status in HOPELESS)
 
 
 class Retry:

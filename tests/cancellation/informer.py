@@ -40,7 +40,7 @@ informer_case("SharedIndexInformer.wait_for", lambda subject, registration: subj
 informer_case("Registration.wait_synced", lambda subject, registration: registration.wait_synced(timeout=9))
 informer_case(
     "wait_for_cache_sync",
-    lambda subject, registration: wait_for_cache_sync(subject, registration, timeout=9),
+    lambda subject, registration: wait_for_cache_sync(subject, registration, timeout=9, fail_fast=True),
 )
 
 

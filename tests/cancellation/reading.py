@@ -6,15 +6,20 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import pytest
+
 from aioinformer import (
     AddNotification,
+    ApiError,
     Config,
     Controller,
     DeltaFIFO,
     KubeObject,
     Processor,
     ProcessorListener,
+    Reflector,
     SharedIndexInformer,
+    new_informer,
 )
 
 from ..informer.handlers import Follower
@@ -166,3 +171,20 @@ async def _() -> AsyncIterator[Call]:
         yield subject.wait_synced
         await subject.wait_synced()
     check()
+
+
+def waits_refused(name: str, make: Callable[[Scripted], Reflector[Any] | Controller]) -> None:
+    @case(f"{name}.wait_refused")
+    async def _() -> AsyncIterator[Call]:
+        async with make(Scripted([0.01, *[ApiError(403, "Forbidden")] * 9])) as subject:
+
+            async def until_refused() -> None:
+                with pytest.raises(ApiError, match="Forbidden"):
+                    await subject.wait_refused()
+
+            yield until_refused
+            await until_refused()
+
+
+waits_refused("Reflector", reflector)
+waits_refused("Controller", lambda server: new_informer(server, KubeObject, 0.0, Follower())[1])

@@ -1,0 +1,170 @@
+"""wait_synced(fail_fast=True): what refuses the first list, and will again, ends the waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    ApiError,
+    Client,
+    ConfigError,
+    KubeObject,
+    ListWatch,
+    SharedIndexInformer,
+    SharedInformerFactory,
+    StoppedError,
+    SyncTimeout,
+    TransportError,
+    new_informer,
+    wait_for_cache_sync,
+)
+from aioinformer.testing import APIServer
+
+from ..reflector.scripted import FOREVER, ListAnswer, Scripted, error_event, page, pod
+from ..virtual_time import settled, virtual_time
+from .handlers import Follower
+
+FORBIDDEN = ApiError(403, "Forbidden", "not you")
+
+
+def informer(*lists: ListAnswer) -> SharedIndexInformer[KubeObject]:
+    return SharedIndexInformer(Scripted(lists), KubeObject)
+
+
+@virtual_time
+async def test_refusals_that_stay_end_the_wait_at_once_and_the_informer_goes_on() -> None:
+    loop = asyncio.get_running_loop()
+    for error in (*(ApiError(status, "No", "no") for status in (400, 401, 403, 404, 405)), ConfigError("no")):
+        subject = informer(error, page(pod("a"), version=1))
+        async with subject:
+            started = loop.time()
+            with pytest.raises(type(error)) as caught:
+                await subject.wait_synced(60, fail_fast=True)
+            assert caught.value is error
+            assert loop.time() == started
+            await subject.wait_synced()
+
+
+@virtual_time
+async def test_what_may_mend_by_itself_is_waited_for() -> None:
+    errors = [ApiError(status) for status in (410, 429, 500, 503, 504)]
+    subject = informer(*errors, TransportError("refused"), ValueError("?"), page(version=1))
+    async with subject:
+        await subject.wait_synced(600, fail_fast=True)
+
+
+@virtual_time
+async def test_without_it_nothing_but_time_ends_the_wait() -> None:
+    subject = informer(*[FORBIDDEN] * 100)
+    async with subject:
+        with pytest.raises(SyncTimeout, match="403 Forbidden: not you"):
+            await subject.wait_synced(60)
+
+
+@virtual_time
+async def test_who_comes_after_the_refusal_is_told_at_once_until_the_next_try() -> None:
+    subject = informer(FORBIDDEN, 5.0, page(version=1))
+    async with subject:
+        await settled()
+        with pytest.raises(ApiError, match="not you"):
+            await subject.wait_synced(fail_fast=True)
+        await asyncio.sleep(3)  # and now it is asked again
+        await subject.wait_synced(fail_fast=True)
+
+
+@virtual_time
+async def test_once_the_first_list_is_there_nothing_is_a_refusal_of_it() -> None:
+    server = Scripted(
+        [FORBIDDEN, page(pod("a"), version=1), *[FORBIDDEN] * 10], [[error_event(403, "Forbidden")]]
+    )
+    subject = SharedIndexInformer(server, KubeObject)
+    registration = subject.add_event_handler(Follower(seconds=30.0))
+    async with subject:
+        await asyncio.sleep(20)
+        assert len(server.lists) > 2
+        assert not registration.has_synced()
+        await registration.wait_synced(fail_fast=True)
+
+
+@virtual_time
+async def test_a_registration_and_a_controller() -> None:
+    subject = informer(FORBIDDEN)
+    registration = subject.add_event_handler(Follower())
+    async with subject:
+        with pytest.raises(ApiError, match="not you"):
+            await registration.wait_synced(60, fail_fast=True)
+    _, controller = new_informer(Scripted([FORBIDDEN]), KubeObject, 0.0, Follower())
+    async with controller:
+        with pytest.raises(ApiError, match="not you"):
+            await controller.wait_synced(60, fail_fast=True)
+
+
+@virtual_time
+async def test_of_several_namespaces_any_refusal_counts() -> None:
+    unanswered: list[ListAnswer] = [FOREVER]
+    listed: list[ListAnswer] = [page(version=1)]
+    refused: list[ListAnswer] = [5.0, FORBIDDEN]
+    for other in (unanswered, listed):
+        subject = SharedIndexInformer({"a": Scripted(other), "b": Scripted(refused)}, KubeObject)
+        async with subject:
+            with pytest.raises(ApiError, match="not you"):
+                await subject.wait_synced(60, fail_fast=True)
+
+
+@virtual_time
+async def test_one_that_is_started_later_and_one_that_stops() -> None:
+    late = informer(FORBIDDEN)
+    waiting = asyncio.create_task(late.wait_synced(fail_fast=True))
+    await asyncio.sleep(10)
+    async with late:
+        with pytest.raises(ApiError, match="not you"):
+            await waiting
+    with pytest.raises(StoppedError):
+        await late.wait_synced(fail_fast=True)
+
+
+@virtual_time
+async def test_of_many_the_first_that_is_refused_ends_the_wait() -> None:
+    first, second = informer(FOREVER), informer(3.0, FORBIDDEN)
+    async with first, second:
+        with pytest.raises(ApiError, match="not you"):
+            await wait_for_cache_sync(first, second, timeout=60, fail_fast=True)
+
+
+WAITS: dict[str, Callable[[SharedInformerFactory], Coroutine[Any, Any, object]]] = {
+    "factory": lambda factory: factory.wait_for_cache_sync(timeout=30, fail_fast=True),
+    "informer": lambda factory: factory.informers[0].wait_synced(timeout=30, fail_fast=True),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)
+@pytest.mark.parametrize("use_watch_list", [True, False])
+async def test_a_bad_selector_an_unknown_resource_and_a_missing_right(
+    use_watch_list: bool, wait: Callable[[SharedInformerFactory], Coroutine[Any, Any, object]]
+) -> None:
+    async with APIServer() as server, Client.from_url(server.url) as client:
+        server.faults.fail(403, times=None, resource="secrets", message="not you")
+        for asked, status in (
+            (("v1", "pods", "app in (web"), 400),
+            (("example.com/v1", "absent", None), 404),
+            (("v1", "secrets", None), 403),
+        ):
+            version, plural, selector = asked
+            async with SharedInformerFactory(client, use_watch_list=use_watch_list) as factory:
+                factory.for_resource(version, plural, label_selector=selector)
+                factory.start()
+                with pytest.raises(ApiError) as caught:
+                    await wait(factory)
+                assert caught.value.status == status
+
+
+async def test_a_kubeconfig_that_is_not_there() -> None:
+    client = Client.from_kubeconfig(path="/nowhere/config")
+    async with SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject) as subject:
+        with pytest.raises(ConfigError, match="/nowhere/config"):
+            await subject.wait_synced(timeout=30, fail_fast=True)
+    await client.close()
