@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+UNFINISHED = "interrupted before the whole list was printed"
+
 
 def main() -> None:
     """Run the command line; without its extra say how to get it."""
@@ -17,5 +19,8 @@ def main() -> None:
             raise
         sys.exit(f"aioinformer: the command line needs {error.name}: pip install 'aioinformer[cli]'")
     except KeyboardInterrupt:  # as when it runs
+        if "--until-synced" in sys.argv:
+            print(f"aioinformer: {UNFINISHED}", file=sys.stderr)  # noqa: T201
+            sys.exit(130)
         return
     app(prog_name="aioinformer")

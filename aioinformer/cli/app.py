@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -17,6 +17,7 @@ from .. import __version__
 from ..checks import require_namespace
 from ..errors import AioInformerError, ConfigError
 from ..listwatch import health
+from . import UNFINISHED
 from .output import LogLines, OutputError, print_anything, printing, tell
 from .target import Target
 from .watching import Watching, watch_resource
@@ -95,6 +96,9 @@ def watch(
     until_synced: Annotated[
         bool, typer.Option("--until-synced", help="Exit once the whole list is printed.")
     ] = False,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", min=0.0, help="With --until-synced: seconds to wait for it.")
+    ] = None,
 ) -> None:
     """Print a collection, then every change to it, until Ctrl-C."""
     if not resource.strip():
@@ -103,14 +107,17 @@ def watch(
         raise typer.BadParameter("-n and -A exclude each other")
     if full and output is not Output.JSONL:
         raise typer.BadParameter("--full goes with -o jsonl")
+    if timeout is not None and not until_synced:
+        raise typer.BadParameter("--timeout goes with --until-synced")
     with _usage():
         if namespace:
             require_namespace("-n", namespace)
     target = _target(server, kubeconfig, context)
     asked = Watching(
-        resource, namespace, all_namespaces, label_selector, field_selector, output.value, full, until_synced
-    )
-    _run(watch_resource(target.client(), asked))
+        resource, namespace, all_namespaces, label_selector, field_selector, output.value, full, until_synced,
+        timeout,
+    )  # fmt: skip
+    _run(watch_resource(target.client(), asked), unfinished=UNFINISHED if until_synced else "")
 
 
 @app.command()
@@ -191,22 +198,38 @@ def _loop_factory(loop: Loop) -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def _run(
-    work: Coroutine[Any, Any, None], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    work: Coroutine[Any, Any, None],
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    unfinished: str = "",
 ) -> None:
-    """Run to the end, or to Ctrl-C or SIGTERM, which are ordinary ends."""
+    """Run to the end, or to Ctrl-C or SIGTERM, which are ordinary ends.
+
+    Args:
+        work: What runs.
+        loop_factory: Makes the event loop.
+        unfinished: What to say of these where they are no ordinary ends.
+    """
+    signalled = signal.SIGINT
 
     async def until_stopped() -> None:
         task = asyncio.current_task()
         assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+        def terminate() -> None:
+            nonlocal signalled
+            signalled = signal.SIGTERM
+            task.cancel()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
         await work
 
-    with (
-        _failing(),
-        suppress(KeyboardInterrupt, asyncio.CancelledError),
-        asyncio.Runner(loop_factory=loop_factory) as runner,
-    ):
-        runner.run(until_stopped())
+    with _failing():
+        try:
+            with asyncio.Runner(loop_factory=loop_factory) as runner:
+                runner.run(until_stopped())
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            if unfinished:
+                _fail(unfinished, 128 + signalled)
 
 
 @contextmanager
@@ -219,7 +242,7 @@ def _failing() -> Iterator[None]:
             _fail(str(error))
 
 
-def _fail(reason: str) -> NoReturn:
+def _fail(reason: str, code: int = 1) -> NoReturn:
     line = " ".join(reason.split())
     tell(f"aioinformer: {line}")
-    raise typer.Exit(1)
+    raise typer.Exit(code)

@@ -1,25 +1,34 @@
-"""How far an informer is, on standard error, until there is something to print."""
+"""What is waited for, on standard error, until there is something to print."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from ..informer import SharedIndexInformer
+from ..errors import SyncTimeout
+from ..tasks import finish, within
 from .output import printable, tell
+
+T = TypeVar("T")
 
 
 class Progress:
-    """An informer's state: live on a terminal, now and then elsewhere."""
+    """Waits, and says for what: live on a terminal, now and then elsewhere.
 
-    def __init__(self, informer: SharedIndexInformer[Any]) -> None:
-        self._informer = informer
+    Args:
+        timeout: Seconds for all waiting together; None for any.
+    """
+
+    def __init__(self, timeout: float | None = None) -> None:
+        self._timeout = timeout
+        self._began = _now()
         self._spinner = Spinner("dots")
         console = Console(stderr=True)
         # Standard output may lead elsewhere, and its lines are to be as they are.
@@ -27,17 +36,38 @@ class Progress:
             self._spinner, console=console, transient=True, redirect_stdout=False, refresh_per_second=12.5
         )
 
-    async def show(self) -> None:
-        """Show it until cancelled."""
+    async def during(self, work: Coroutine[Any, Any, T], state: Callable[[], object]) -> T:
+        """Wait for some work.
+
+        Args:
+            work: It.
+            state: Says what is waited for.
+
+        Raises:
+            SyncTimeout: It is not done in time.
+        """
+        left = None if self._timeout is None else self._began + self._timeout - _now()
+        showing = asyncio.create_task(self._show(state))
+        try:
+            async with within(left, lambda: SyncTimeout(f"not synced after {self._timeout:g} s: {state()}")):
+                return await work
+        finally:
+            await finish(showing)
+
+    async def _show(self, state: Callable[[], object]) -> None:
         if sys.stderr.isatty():
             with self._live:
                 while True:
-                    self._spinner.update(text=Text(printable(str(self._informer.state))))
+                    self._spinner.update(text=Text(printable(str(state()))))
                     await asyncio.sleep(0.2)
         while True:
             await asyncio.sleep(5)
-            tell(str(self._informer.state))
+            tell(str(state()))
 
     def end(self) -> None:
         """Take it off the terminal, for what is printed there."""
         self._live.stop()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

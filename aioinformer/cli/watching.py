@@ -33,16 +33,21 @@ class Watching(NamedTuple):
     output: str
     full: bool
     until_synced: bool
+    timeout: float | None
 
 
 async def watch_resource(client: Client, asked: Watching) -> None:
     """Print a collection and its changes until cancelled, or until synced if asked to.
 
     Raises:
-        AioInformerError: What cannot go on: server unreachable, forbidden, no such resource.
+        AioInformerError: What cannot go on: server unreachable, forbidden, no such resource, no time left.
     """
+    progress = Progress(asked.timeout)
     async with client:
-        resource = await find_resource(client, asked.resource)
+        resource = await progress.during(
+            find_resource(client, asked.resource),
+            lambda: f"waiting for {client.server} to say which resources it has",
+        )
         if asked.namespace is not None and not resource.namespaced:
             logger.warning("%s live in no namespace: -n makes no difference", resource.plural)
         everywhere = asked.all_namespaces or not resource.namespaced
@@ -63,10 +68,12 @@ async def watch_resource(client: Client, asked: Watching) -> None:
             ),
             KubeObject,
         )
-        progress = Progress(informer)
         view = _View(printer, informer, progress)
         async with informer:
-            await first_of(progress.show(), view.registration.wait_synced(fail_fast=True), view.wait_ended())
+            await progress.during(
+                first_of(view.registration.wait_synced(fail_fast=True), view.wait_ended()),
+                lambda: informer.state,
+            )
             view.announce_synced()
             if not asked.until_synced:
                 await view.wait_ended()

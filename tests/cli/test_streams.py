@@ -62,6 +62,33 @@ async def test_on_a_terminal_the_state_is_there_until_rows_come_and_rows_are_not
     assert [json.loads(row)["type"] for row in rows.splitlines()] == ["ADDED"] * MANY + ["SYNCED"]
 
 
+@pytest.mark.parametrize(
+    ("frozen", "said"),
+    [("/apis", "waiting for {url} to say"), ("/api/v1/configmaps", "not synced, 0 objects")],
+)
+async def test_what_is_waited_for_is_said_now_and_then_where_there_is_no_terminal(
+    server: APIServer, url: str, frozen: str, said: str
+) -> None:
+    fault = server.faults.freeze(matching=lambda request: request.path == frozen)
+    async with in_shell(f"watch cm -A --server {url} --until-synced -o jsonl") as program:
+        for _ in range(2):
+            assert (await program.errors.next()).startswith(said.format(url=url))
+        fault.remove()
+        ended = await program.end()
+    assert ended.code == 0
+    assert [json.loads(line)["type"] for line in ended.output.splitlines()] == ["ADDED"] * MANY + ["SYNCED"]
+
+
+async def test_on_a_terminal_a_server_that_says_nothing_is_named(server: APIServer, url: str) -> None:
+    server.pause()
+    async with on_terminal("watch", "cm", "--server", url) as program:
+        await program.terminal.shows(rf"{SPINNER} waiting for {url} to say")
+        server.resume()
+        await program.terminal.shows("ADDED")
+        program.signal(signal.SIGTERM)
+        assert await program.end() == 0
+
+
 async def test_a_state_is_shown_as_it_is(server: APIServer, url: str) -> None:
     server.faults.fail(500, times=None, resource="configmaps", message="no [/healthz] at [fd00::1]:2379")
     async with on_terminal("watch", "cm", "--server", url) as program:

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -213,13 +213,49 @@ async def test_ctrl_c_before_anything_was_answered(open_server: APIServer) -> No
     frozen.remove()
 
 
-async def test_ctrl_c_while_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["the server", "the list"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_interrupted_until_synced_is_not_the_whole_list(
+    open_server: APIServer, what: str, number: int, code: int
+) -> None:
+    open_server.create("v1", "pods", pod("web"))
+    if what == "the server":
+        open_server.faults.freeze(matching=lambda request: request.path == "/apis")
+    else:
+        open_server.faults.freeze(resource="pods")
+    async with aioinformer("watch", "pods", "--server", open_server.url, "--until-synced") as program:
+        await program.errors.next()  # what it waits for
+        program.signal(number)
+        ended = await program.end()
+    assert (ended.code, ended.output) == (code, "")
+    assert ended.errors.endswith("aioinformer: interrupted before the whole list was printed\n")
+
+
+async def test_a_list_that_does_not_come_in_time(open_server: APIServer) -> None:
+    open_server.faults.freeze(resource="pods")
+    args = ("watch", "pods", "--server", open_server.url, "--until-synced", "--timeout")
+    hopeless(await outcome(*args, "2"), "not synced after 2 s: not synced, 0 objects, 0 queued; pods")
+    open_server.faults.freeze(matching=lambda request: request.path == "/apis")
+    hopeless(await outcome(*args, "0.5"), f"not synced after 0.5 s: waiting for {open_server.url} to say")
+    open_server.faults.clear()
+    assert (await outcome(*args, "30")).code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "code"), [(["watch", "pods"], 0), (["watch", "pods", "--until-synced"], 130)]
+)
+async def test_ctrl_c_while_it_is_imported(
+    args: list[str], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Interrupted(ModuleType):
         def __getattr__(self, name: str) -> Any:
             raise KeyboardInterrupt
 
     monkeypatch.setitem(sys.modules, "aioinformer.cli.app", Interrupted("app"))
-    main()
+    monkeypatch.setattr(sys, "argv", ["aioinformer", *args])
+    with pytest.raises(SystemExit) if code else nullcontext() as caught:
+        main()
+    assert caught is None or caught.value.code == code
 
 
 async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
@@ -297,6 +333,7 @@ async def test_nobody_there(tmp_path: Path) -> None:
         ["bench", "-o", "wide"],
         ["watch", "pods", "-o", "xml"],
         ["watch", "pods", "--full"],
+        ["watch", "pods", "--timeout", "5"],
         ["watch", "pods", "--server", "http://127.0.0.1:1", "--context", "a"],
         ["watch", "pods", "--server", "no-url"],
         ["watch", "pods", "--nonsense"],
