@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from builtins import list as List  # noqa: N812 - Pager.list hides the builtin
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -106,6 +107,8 @@ class Pager:
         options = ListOptions(resource_version=resource_version, limit=page_size, read_item=self._read_item)
         listed = Listed([], "")
         pages = 0
+        now = asyncio.get_running_loop().time
+        began = now()
         tokens: set[str] = set()
         while True:
             try:
@@ -122,6 +125,10 @@ class Pager:
             listed.resource_version = listed.resource_version or version
             listed.paginated = pages > 1
             if not token:
+                logger.debug(
+                    "%s: listed %d objects at %s in %d pages, %.1f s",
+                    self._name, sum(map(len, listed.pieces)), listed.resource_version, pages, now() - began,
+                )  # fmt: skip
                 return listed
             if token in tokens:  # the same pages would come again and again
                 listed.pieces.clear()

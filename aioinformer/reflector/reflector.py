@@ -292,6 +292,7 @@ class Reflector(Running, Generic[T]):
         self._note_list_begun()
         version = self._versions.rewatch_version(self._last_version)
         watch = await self._open(version, send_initial_events=True)
+        logger.debug("%s: the list comes as a stream", self.name)
         initial = InitialEvents(self._initial_events_timeout, self._key_of)
         try:
             while not initial.is_complete:
@@ -305,6 +306,10 @@ class Reflector(Running, Generic[T]):
                 if self._intake.missed:
                     raise DecodeError("an object of the streamed list cannot be read, and nobody knows which")
                 self._journal.listed = len(initial)
+            logger.debug(
+                "%s: streamed %d objects at %s in %.1f s",
+                self.name, len(initial), initial.resource_version, _now() - watch.started,
+            )  # fmt: skip
             self._streaming.succeeded()
             self._versions.succeeded(version, paginated=False)
             await self._replace(Listed(initial.give_up(), initial.resource_version))
@@ -356,6 +361,7 @@ class Reflector(Running, Generic[T]):
                     await self._note_error(error)
                     await self._back_off()
                     continue
+            logger.debug("%s: watching from %s", self.name, self._last_version)
             ended = await self._follow(watch)
             if ended is not None:
                 await self._note_error(ended, asked=False)
@@ -422,7 +428,7 @@ class Reflector(Running, Generic[T]):
             logger.info("%s: listing again, for what could not be read", self.name)
             step = Next.RELIST
         logger.debug(
-            "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step
+            "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step.value
         )
         return step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from enum import Enum, auto
+from enum import Enum
 from typing import Any
 
 from ..api import ListOptions, WatchEvent
@@ -168,11 +168,11 @@ async def open_watch(
 
 
 class Next(Enum):
-    """What to do after a watch has ended."""
+    """What to do after a watch has ended, in words for the log."""
 
-    REWATCH = auto()
-    BACK_OFF_AND_REWATCH = auto()
-    RELIST = auto()
+    REWATCH = "watch again at once"
+    BACK_OFF_AND_REWATCH = "watch again after a pause"
+    RELIST = "list again"
 
 
 def after_failed_start(error: Exception) -> Next:

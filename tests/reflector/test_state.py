@@ -19,7 +19,9 @@ from .scripted import (
     ListAnswer,
     Recorder,
     Scripted,
+    Step,
     added,
+    closing_bookmark,
     error_event,
     expired,
     page,
@@ -141,6 +143,39 @@ class TestErrorHandlerAndLog:
         assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
             ("INFO", "scripted pods at 1: 410 Gone: no message"),
             ("WARNING", "scripted pods at 1: cut"),
+        ]
+
+    @virtual_time
+    async def test_a_healthy_run_is_told_at_debug_but_no_event_of_it(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        lists: list[ListAnswer] = [page(added("a", 1).object, version=1, token="more"), page(version=1)]
+        first: list[Step] = [6.0, added("b", 2), added("c", 3)]
+        second: list[Step] = [6.0, error_event(410, "Gone")]
+        await run_for(reflector(Scripted([*lists, 2.0, page(version=5)], [first, second])), 30)
+        told = [each.getMessage() for each in caplog.records if each.levelno == logging.DEBUG]
+        assert [each for each in told if each.startswith("scripted pods: ")] == [
+            "scripted pods: listed 1 objects at 1 in 2 pages, 0.0 s",
+            "scripted pods: watching from 1",
+            "scripted pods: the watch ended after 6.0 s and 2 events: watch again at once",
+            "scripted pods: watching from 3",
+            "scripted pods: the watch ended after 6.0 s and 0 events: list again",
+            "scripted pods: listed 0 objects at 5 in 1 pages, 2.0 s",
+            "scripted pods: watching from 5",
+        ]
+
+    @virtual_time
+    async def test_a_streamed_list_is_told_at_debug(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.DEBUG)
+        server = Scripted(
+            watches=[[3.0, added("a", 1), closing_bookmark(2), FOREVER]], watch_list_semantics=True
+        )
+        await run_for(reflector(server), 10)
+        assert caplog.messages == [
+            "scripted pods: the list comes as a stream",
+            "scripted pods: streamed 1 objects at 2 in 3.0 s",
+            "scripted pods: watching from 2",
         ]
 
     @virtual_time
