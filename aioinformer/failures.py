@@ -93,7 +93,9 @@ def network_error(error: Any) -> AioInformerError | None:
     if isinstance(error, TimeoutError):
         return TransportError(f"timed out: {_text(error)}")
     if isinstance(error, _class("aiohttp", "ClientConnectorError")):
-        return TransportError(f"cannot connect: {_text(error.os_error)}")
+        plain = getattr(error.os_error, "reason", "") == "WRONG_VERSION_NUMBER"
+        hint = ": what answers there speaks no TLS; is it http://?" if plain else ""
+        return TransportError(f"cannot connect: {_text(error.os_error)}{hint}")
     if isinstance(error, _class("aiohttp", "RedirectClientError")):
         return TransportError(f"the server redirects to what cannot be asked: {_text(error)}")
     if isinstance(error, _class("aiohttp", "TooManyRedirects")):

@@ -18,6 +18,7 @@ from ..checks import require_namespace
 from ..errors import AioInformerError, ConfigError
 from ..listwatch import health
 from . import UNFINISHED
+from .discovery import check_name
 from .output import LogLines, OutputError, print_anything, printing, tell
 from .target import Target
 from .watching import Watching, watch_resource
@@ -51,12 +52,13 @@ Kubeconfig = Annotated[
     Path | None, typer.Option("--kubeconfig", help="Default: $KUBECONFIG, ~/.kube/config.")
 ]
 Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what the informer does.")]
 
 
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the informer does.")] = False,
+    verbose: Verbose = False,
 ) -> None:
     print_anything()
     with _failing(), printing():
@@ -64,15 +66,19 @@ def _root(
             print(__version__, flush=True)  # noqa: T201
             raise typer.Exit
     logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.WARNING,
-        format="%(levelname)s %(name)s: %(message)s",
-        handlers=[LogLines()],
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", handlers=[LogLines()]
     )
-    if not verbose:
-        # What it says at INFO is that the server is there again: the end of what a warning began.
-        logging.getLogger(health.__name__).setLevel(logging.INFO)
+    # What it says at INFO is that the server is there again: the end of what a warning began.
+    logging.getLogger(health.__name__).setLevel(logging.INFO)
+    _log_more(verbose)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     logging.getLogger("kubernetes_asyncio").setLevel(logging.ERROR)  # its warnings come again as our errors
+
+
+def _log_more(verbose: bool) -> None:
+    if verbose:  # before the command or after it
+        logging.getLogger().setLevel(logging.DEBUG)
+        logging.getLogger(health.__name__).setLevel(logging.NOTSET)
 
 
 @app.command()
@@ -99,10 +105,10 @@ def watch(
     timeout: Annotated[
         float | None, typer.Option("--timeout", min=0.0, help="With --until-synced: seconds to wait for it.")
     ] = None,
+    verbose: Verbose = False,
 ) -> None:
     """Print a collection, then every change to it, until Ctrl-C."""
-    if not resource.strip():
-        raise typer.BadParameter("a resource has a name")
+    _log_more(verbose)
     if namespace is not None and all_namespaces:
         raise typer.BadParameter("-n and -A exclude each other")
     if full and output is not Output.JSONL:
@@ -110,6 +116,7 @@ def watch(
     if timeout is not None and not until_synced:
         raise typer.BadParameter("--timeout goes with --until-synced")
     with _usage():
+        check_name(resource)
         if namespace:
             require_namespace("-n", namespace)
     target = _target(server, kubeconfig, context)
@@ -127,8 +134,10 @@ def demo(
     ] = None,
     objects: Annotated[int, typer.Option("--objects", min=1, max=100_000, help="Pods to begin with.")] = 300,
     seed: Annotated[int, typer.Option("--seed", help="Of the workload and its troubles.")] = 0,
+    verbose: Verbose = False,
 ) -> None:
     """Run an informer against an embedded API server that is full of life and trouble."""
+    _log_more(verbose)
     try:
         from .demo import run_demo
     except ModuleNotFoundError as error:
@@ -153,8 +162,10 @@ def bench(
     seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="For how long.")] = 10.0,
     loop: Annotated[Loop, typer.Option("--loop", help="What the informer runs on.")] = Loop.ASYNCIO,
     output: Annotated[Form, typer.Option("-o", "--output")] = Form.TABLE,
+    verbose: Verbose = False,
 ) -> None:
     """Measure how long changes take to reach a handler, and where on their way they are."""
+    _log_more(verbose)
     elsewhere = any(each is not None for each in (server, kubeconfig, context))
     if elsewhere and embedded:
         raise typer.BadParameter("--embedded goes without --server, --kubeconfig and --context")

@@ -20,6 +20,23 @@ class APIResource(NamedTuple):
     namespaced: bool
 
 
+def check_name(name: str) -> None:
+    """Find out that a name cannot be one resource's.
+
+    Raises:
+        ConfigError: It cannot; this says how to ask for what it may mean.
+    """
+    if not name.strip():
+        raise ConfigError("a resource has a name")
+    if "," in name:
+        raise ConfigError(f"{name!r} is several resources; one is watched at a time")
+    if "/" in name:
+        raise ConfigError(
+            f"{name!r} is no resource's name: one object is chosen by --field-selector metadata.name=NAME, "
+            "a version is named as in deployments.v1.apps"
+        )
+
+
 async def find_resource(client: Client, name: str) -> APIResource:
     """The resource that a name means, as kubectl understands it.
 

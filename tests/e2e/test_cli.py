@@ -348,6 +348,29 @@ async def test_bad_usage(args: list[str]) -> None:
     assert "Usage: aioinformer" in ended.errors
 
 
+@pytest.mark.parametrize(
+    ("resource", "hint"),
+    [
+        ("pods,svc", "one is watched at a time"),
+        ("pods/web-0", "--field-selector metadata.name=NAME"),
+        ("deployments.apps/v1", "deployments.v1.apps"),
+        ("apps/v1/deployments", "deployments.v1.apps"),
+    ],
+)
+async def test_names_of_something_else_than_a_resource(resource: str, hint: str) -> None:
+    ended = await outcome("watch", resource, "--server", "http://127.0.0.1:1")
+    assert (ended.code, ended.output) == (2, "")
+    assert hint in ended.errors
+
+
+@pytest.mark.parametrize("args", [["-v", "watch", "pods"], ["watch", "pods", "-v"]], ids=" ".join)
+async def test_verbose_is_said_before_the_command_or_after(open_server: APIServer, args: list[str]) -> None:
+    open_server.create("v1", "pods", pod("web"))
+    ended = await outcome(*args, "--server", open_server.url, "--until-synced")
+    assert (ended.code, len(ended.output.splitlines())) == (0, 2)
+    assert "DEBUG aioinformer.reflector.reflector: pods in default: streamed 1 objects at " in ended.errors
+
+
 async def test_the_demo_ends_with_a_proof() -> None:
     ended = await outcome("demo", "--seconds", "5")
     assert (ended.code, ended.errors) == (0, "")

@@ -160,6 +160,15 @@ async def test_a_refused_connection(library: str) -> None:
         assert isinstance(caught.value.__cause__, OSError)
 
 
+async def test_https_where_there_is_none(library: str) -> None:
+    async with (
+        serving(answer_pods) as server,
+        Client.from_url(server.url.replace("http:", "https:"), library=library) as client,
+    ):
+        with pytest.raises(TransportError, match=r"speaks no TLS; is it http://\?$"):
+            await ListWatch.for_resource(client, "v1", "pods").list()
+
+
 async def test_an_answer_that_is_no_json(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(text="ok")
