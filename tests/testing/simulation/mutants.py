@@ -177,9 +177,6 @@ MUTANTS = [
         "        watch.from_any = changes.from_any\n",
         "        watch.from_any = changes.from_any\n"
         "        self._last_version = changes.version or self._last_version\n",
-        caught="",
-        why="Few histories end while a queue holds up who adds: one in six thousand. tests/reflector/test_reflector.py "
-        "holds it up.",
     ),
     Mutant(
         "version ahead of the store after a list",
