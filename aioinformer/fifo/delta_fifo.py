@@ -13,7 +13,7 @@ from ..handlers import require_plain
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
-from .queue import FIFO, LONGEST_BATCH, Hold, Item
+from .queue import FIFO, LONGEST_BATCH, Item
 from .sliced_dict import SlicedDict
 
 Deltas = Sequence[Delta]
@@ -57,16 +57,6 @@ class DeltaFIFO(FIFO):
     def list_keys(self) -> list[str]:
         """The queued keys, oldest first."""
         return list(self._deltas.queue)
-
-    async def add_if_not_present(self, deltas: list[Delta]) -> None:
-        """Put popped deltas back, unless something newer is queued for their key.
-
-        Raises:
-            KeyFuncError: There are no deltas, or their object has no key.
-            QueueHeldError: Called from inside this queue's own process function.
-        """
-        async with Hold(self):
-            self._deltas.add_if_not_present(deltas)
 
     def get_by_key(self, key: str) -> list[Delta] | None:
         """A copy of what is queued for a key, or None."""

@@ -80,6 +80,10 @@ class QueueState(Protocol):
         """Record one change."""
         ...
 
+    def add_if_not_present(self, deltas: list[Delta]) -> None:
+        """Record popped deltas again, behind all else, unless something newer is queued for their key."""
+        ...
+
     def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
         """Record a whole collection; yields where it may be interrupted, and changes nothing before its end."""
         ...
@@ -253,6 +257,16 @@ class FIFO:
             if waiting is not None and waiting.count:
                 return waiting.count
             return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
+
+    async def add_if_not_present(self, deltas: list[Delta]) -> None:
+        """Queue popped deltas again, behind all else, unless something newer is queued for their key.
+
+        Raises:
+            KeyFuncError: There are no deltas, or they are of no object.
+            QueueHeldError: Called from inside this queue's own process function.
+        """
+        async with Hold(self):
+            self._state.add_if_not_present(deltas)
 
     def key_of(self, obj: Any) -> str:
         """The key of an object, a tombstone, or (that of the newest of) a list of deltas.

@@ -23,7 +23,7 @@ from ..handlers import require_plain
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
 from ..protocols import KnownObjects, Transformer
 from .callouts import Known, key_of_newest, transformed
-from .queue import FIFO, Hold, Item
+from .queue import FIFO, Item
 
 BATCH_SIZE = 1000
 """Deltas that one batch has at most, unless told otherwise."""
@@ -82,16 +82,6 @@ class RealFIFO(FIFO):
         rules = AtomicState if atomic_events else RealState
         self._real = rules(key_func, known_objects, transformer, batch_size, emit_delta_type_bookmark)
         super().__init__(self._real, room=2 * batch_size if unlock_while_processing else 0)
-
-    async def add_if_not_present(self, deltas: list[Delta]) -> None:
-        """Queue popped deltas again, behind all else, unless something newer is queued for their key.
-
-        Raises:
-            KeyFuncError: There are no deltas, or they are of no object.
-            QueueHeldError: Called from inside this queue's own process function.
-        """
-        async with Hold(self):
-            self._real.add_if_not_present(deltas)
 
     async def bookmark(self, resource_version: str) -> None:
         """Record that everything up to this version was given; nothing happens unless bookmarks are emitted.
