@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 import msgspec
 
 from .checks import require_count, require_text
-from .errors import ConfigError
+from .errors import ConfigError, DecodeError
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # which type checkers have themselves
@@ -104,6 +104,17 @@ class ListResult:
     resource_version: str = ""
     continue_token: str = ""
     type_meta: TypeMeta | None = None
+
+
+def require_list_result(given: object) -> ListResult:
+    """See that a list function has given what it should.
+
+    Raises:
+        DecodeError: It is no ListResult.
+    """
+    if not isinstance(given, ListResult):
+        raise DecodeError(f"expected a ListResult, got {type(given).__name__}")
+    return given
 
 
 class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
-from ..api import ListOptions, ListResult, WatchEvent
+from ..api import ListOptions, ListResult, WatchEvent, require_list_result
 from ..checks import require_count
 from ..errors import DecodeError
 from ..failures import asking, ours
@@ -125,9 +125,7 @@ class ListWatch:
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         """One page in one or more pieces; the last one has version and continue token. Raises as ``list``."""
         with asking(asked("list", self.description, options)):
-            result = await settle(self._list_func(options))
-            if not isinstance(result, ListResult):
-                raise DecodeError(f"expected a ListResult, got {type(result).__name__}")
+            result = require_list_result(await settle(self._list_func(options)))
         yield result
 
     async def watch(self, options: ListOptions) -> WatchStream:

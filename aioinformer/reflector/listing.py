@@ -61,6 +61,11 @@ class Listed:
     paginated: bool = False
 
     @property
+    def count(self) -> int:
+        """How many objects there are."""
+        return sum(map(len, self.pieces))
+
+    @property
     def objects(self) -> Sequence[Any]:
         """All objects: a list of them, unless they are very many."""
         pieces = Pieces(self.pieces.copy())
@@ -127,7 +132,7 @@ class Pager:
             if not token:
                 logger.debug(
                     "%s: listed %d objects at %s in %d pages, %.1f s",
-                    self._name, sum(map(len, listed.pieces)), listed.resource_version, pages, now() - began,
+                    self._name, listed.count, listed.resource_version, pages, now() - began,
                 )  # fmt: skip
                 return listed
             if token in tokens:  # the same pages would come again and again

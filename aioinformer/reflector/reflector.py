@@ -324,7 +324,7 @@ class Reflector(Running, Generic[T]):
         self._intake.missed = False  # before it; what it lacks itself is still to come
 
     async def _replace(self, listed: Listed) -> None:
-        self._journal.listed = sum(map(len, listed.pieces))  # without those of pages that have expired
+        self._journal.listed = listed.count  # without those of pages that have expired
         try:
             await settle(self._replace_all(listed.objects, listed.resource_version))
         except RejectedObjectError as error:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-from ..api import ListOptions, ListResult
+from ..api import ListOptions, ListResult, require_list_result
 from ..checks import require_methods
-from ..errors import DecodeError
 from ..protocols import ListsInChunks, batched
 from ..tasks import settle
 
@@ -35,7 +34,4 @@ class _ListsPages:
         return getattr(self._list_watch, name)
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
-        result = await settle(self._list_watch.list(options))
-        if not isinstance(result, ListResult):
-            raise DecodeError(f"expected a ListResult, got {type(result).__name__}")
-        yield result
+        yield require_list_result(await settle(self._list_watch.list(options)))
