@@ -121,6 +121,7 @@ class WatchCursor:
         self._collection = collection
         self._selection = selection
         self._current = current
+        self._end: int | None = None
         self._view = view
         self._initial: deque[StoredObject] = deque()
         self.closing_bookmark_due = False
@@ -146,18 +147,29 @@ class WatchCursor:
     @property
     def up_to_date(self) -> bool:
         """Whether everything that has happened was taken."""
-        return not self._initial and self._position >= self._collection.log.end
+        return not self._initial and self._position >= self.end
+
+    @property
+    def end(self) -> int:
+        """The position up to which changes are taken."""
+        return self._collection.log.end if self._end is None else self._end
 
     @property
     def lost(self) -> bool:
         """Whether the watch lies so far behind that the changes it needs are gone, or its resource is."""
         return self._collection.closed or self._collection.log.since(self._position, 0) is None
 
+    def stop(self) -> None:
+        """Take nothing that happens from now on, nor a bookmark that knows of it."""
+        version = self._current()
+        self._current = lambda: version
+        self._end = self.end
+
     def take(self) -> list[bytes]:
         """The next lines; none if there are none yet."""
         if self._initial:
             return self._take_initial()
-        events = self._collection.log.since(self._position, _BATCH)
+        events = self._collection.log.since(self._position, min(_BATCH, self.end - self._position))
         if not events:
             return []
         line_of = self._selected if self._view is not None or self._selection.has_selectors else self._plain
@@ -275,9 +287,10 @@ class OpenWatch:
         self.wake()
 
     def end(self) -> None:
-        """End the stream as a server does that is done with it, after the lines that are due."""
+        """End the stream as a server does that is done with it, after the lines that are due by now."""
         if self._writing or self._thawed(self.request) is not None:
             self._hang_up(False)  # nothing gets through any more, not even an end
+        self._cursor.stop()
         self._ending = True
         self.wake()
 
@@ -317,7 +330,7 @@ class OpenWatch:
                 cursor.closing_bookmark_due = False
                 if self._keep_bookmark(self.request, True):
                     lines.append(cursor.bookmark(closing=True))
-            if cursor.bookmarks and self._loop.time() >= self._next_bookmark:
+            if cursor.bookmarks and not self._ending and self._loop.time() >= self._next_bookmark:
                 self._schedule_bookmark()
                 if self._keep_bookmark(self.request, False):
                     lines.append(cursor.bookmark())
