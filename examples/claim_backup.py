@@ -52,7 +52,13 @@ def operator(client: Client, say: Callable[[str], object] = print, namespace: st
 
 async def main() -> None:
     """Run on an API server inside this process."""
-    async with APIServer() as server, Client.from_url(server.url) as client, operator(client):
+    said: list[str] = []
+
+    def say(what: str) -> None:
+        print(what)
+        said.append(what)
+
+    async with APIServer() as server, Client.from_url(server.url) as client, operator(client, say):
         claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": "photos"}}
         server.create("v1", "persistentvolumeclaims", {"metadata": {"name": "photos"}, "spec": claim})
@@ -61,7 +67,7 @@ async def main() -> None:
         )
         await eventually(lambda: FINALIZER in finalizers(server))
         server.delete("v1", "persistentvolumeclaims", "photos")
-        await asyncio.sleep(0.1)
+        await eventually(lambda: said)  # "photos is in use"
         print("the pod ends")
         server.delete("v1", "pods", "web")
         await eventually(lambda: "default/photos" not in server.snapshot("v1", "persistentvolumeclaims"))

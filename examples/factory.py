@@ -41,7 +41,7 @@ async def inform(client: Client) -> None:
         await factory.wait_for_cache_sync(timeout=30)
         print("services in shop:", services.store.list_keys())
         for informer in factory.informers:
-            print(f"{informer.name}: {len(informer.store)} objects, {informer.state.phase}")
+            print(f"{informer.name}: {len(informer.store)} objects, synced: {informer.has_synced()}")
 
 
 def images(deployment: KubeObject) -> list[str]:

@@ -20,8 +20,11 @@ def map_of(secret: KubeObject) -> Request[KubeObject]:
     return Request(secret.namespace, secret.metadata.labels["for"])
 
 
-async def every(seconds: float, request: Request[KubeObject]) -> AsyncIterator[Request[KubeObject]]:
+async def every(
+    seconds: float, request: Request[KubeObject], begin: asyncio.Event
+) -> AsyncIterator[Request[KubeObject]]:
     """A source: any async iterator of requests, such as one that listens to a queue or a webhook."""
+    await begin.wait()
     while True:
         await asyncio.sleep(seconds)
         yield request
@@ -36,6 +39,7 @@ async def main() -> None:
     """Run on an API server inside this process."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         seen: asyncio.Queue[str] = asyncio.Queue()
+        timer = asyncio.Event()
 
         async def reconcile(request: Request[KubeObject]) -> None:
             await seen.put(request.key)
@@ -48,7 +52,7 @@ async def main() -> None:
                 manager.for_resource("v1", "configmaps"),
                 predicate=not_ours,
                 watches=[Watch(manager.for_resource("v1", "secrets"), map_of, LabelsMatch("for"))],
-                sources=[lambda: every(0.3, Request("default", "timed"))],
+                sources=[lambda: every(0.3, Request("default", "timed"), timer)],
             )
         )
         server.create("v1", "configmaps", {"metadata": {"name": "kube-root-ca.crt"}})
@@ -58,6 +62,7 @@ async def main() -> None:
             server.create("v1", "secrets", {"metadata": {"name": "nobodys"}})
             server.create("v1", "secrets", {"metadata": {"name": "key", "labels": {"for": "settings"}}})
             print("by its secret:", await seen.get())
+            timer.set()
             print("by the timer:", await seen.get())
             for trigger in controller.state.triggers:
                 print(trigger.name, "passed", trigger.passed, "of", trigger.seen)

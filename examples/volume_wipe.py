@@ -61,7 +61,13 @@ def operator(client: Client, say: Callable[[str], object] = print, wiped: str = 
 
 async def main() -> None:
     """Run on an API server inside this process."""
-    async with APIServer() as server, Client.from_url(server.url) as client, operator(client):
+    said: list[str] = []
+
+    def say(what: str) -> None:
+        print(what)
+        said.append(what)
+
+    async with APIServer() as server, Client.from_url(server.url) as client, operator(client, say):
         claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         server.create("v1", "persistentvolumeclaims", {"metadata": {"name": "photos"}, "spec": claim})
         volume = {
@@ -80,7 +86,7 @@ async def main() -> None:
             lambda: FINALIZER in server.get("v1", "persistentvolumes", "disk")["metadata"]["finalizers"]
         )
         server.delete("v1", "persistentvolumes", "disk")
-        await asyncio.sleep(0.1)
+        await eventually(lambda: said)  # "disk is bound"
         print("the claim goes")
         server.delete("v1", "persistentvolumeclaims", "photos")
         await eventually(lambda: "disk" not in server.snapshot("v1", "persistentvolumes"))

@@ -54,7 +54,7 @@ def test_a_client_syncs_watches_and_relists(server: ReplayServer, initial: str, 
         ],
     )
     measured = run_cell(server, Client("ours", "aioinformer"), scenario, 0, {})
-    assert (measured.status, measured.detail) == ("ok", "")
+    assert measured.status in ("ok", "saturated"), measured.detail  # a busy machine cannot keep a rate
     assert measured.version.startswith("aioinformer")
     assert {"sync.cpu_us", "sync.bytes", "sync.lag_p999", "fast.events_s", "relist.cpu_us"} <= set(
         measured.values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
 import pty
 import re
@@ -25,6 +26,7 @@ class Terminal:
         self._fd = fd
         self._news = asyncio.Event()
         self.text = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a character may come in two pieces
         asyncio.get_running_loop().add_reader(fd, self._read)
 
     async def shows(self, pattern: str) -> str:
@@ -41,7 +43,7 @@ class Terminal:
 
     def _read(self) -> None:
         try:
-            self.text += os.read(self._fd, 65536).decode()
+            self.text += self._decoder.decode(os.read(self._fd, 65536))
         except OSError:  # the program has left it
             asyncio.get_running_loop().remove_reader(self._fd)
         self._news.set()

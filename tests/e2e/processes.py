@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-PATIENCE = 30.0
+PATIENCE = 90.0
+"""Seconds; a program begins slowly where others want the processors too. Below pytest's timeout."""
 
 
 class Ended(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from contextlib import AbstractAsyncContextManager
@@ -38,7 +39,10 @@ async def bench(*args: str, **variables: str) -> Ended:
 async def test_it_prints_each_stage_and_a_histogram(loop: str) -> None:
     ended = await bench("--embedded", "--objects", "20", "--rate", "100", "--seconds", "1", "--loop", loop)
     assert ended.code == 0, ended.errors
-    assert f"100 changes of 20 objects, 100 a second, {loop}" in ended.output
+    # A busy machine makes the changes later than asked for, and is told so.
+    assert re.search(
+        rf"100 changes of 20 objects, \d+ a second( of the 100 asked for)?, {loop}", ended.output
+    )
     for stage in ("received", *STAGES, "end to end"):
         assert stage in ended.output
     assert "█" in ended.output

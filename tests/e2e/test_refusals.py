@@ -39,7 +39,7 @@ async def test_an_unknown_resource_is_named_and_read_once_it_exists(cluster: Clu
         )
         await informer.wait_synced(20)
         await witness.until(lambda: cluster.key("a") in witness.shadow)
-        assert informer.state.phase is Phase.WATCHING
+        await witness.until(lambda: informer.state.phase is Phase.WATCHING)
 
 
 async def test_who_may_not_read_is_told_so_and_reads_once_permitted(cluster: Cluster) -> None:

@@ -140,6 +140,7 @@ async def test_a_server_that_fails(
         assert error.status == status
         failing.remove()
         await informer.wait_synced(20)
+        await witness.until(lambda: server.open_watches)
         failing = server.faults.fail(status, times=2, resource="configmaps")
         server.faults.watch_error(code=status)
         await log.until(f"at {informer.last_sync_resource_version}: {status} ")

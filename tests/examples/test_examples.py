@@ -61,6 +61,7 @@ def test_every_example_has_its_test() -> None:
     assert [name for name in NAMES if f"test_{name}" not in globals()] == []
 
 
+@pytest.mark.timeout(400)
 def test_each_runs_by_itself() -> None:
     """As a reader would start it, in any folder; all at once, to save time."""
     command = [sys.executable, "-W", "error"]
@@ -74,7 +75,7 @@ def test_each_runs_by_itself() -> None:
         )
         for name in NAMES
     }
-    outputs = {name: process.communicate(timeout=100) for name, process in running.items()}
+    outputs = {name: process.communicate(timeout=300) for name, process in running.items()}
     failed = {name: outputs[name][1] for name, process in running.items() if process.returncode != 0}
     assert failed == {}
     assert [name for name, (out, _) in outputs.items() if not out] == []
@@ -166,10 +167,10 @@ async def test_factory(capsys: Printed) -> None:
         "pods in shop: ['web']",
         "by image: ['shop/web']",
         "services in shop: ['shop/web']",
-        "pods in shop, pods in blog: 2 objects, watching",
-        "deployments.apps: 1 objects, watching",
-        "nodes: 1 objects, watching",
-        "services in shop: 1 objects, watching",
+        "pods in shop, pods in blog: 2 objects, synced: True",
+        "deployments.apps: 1 objects, synced: True",
+        "nodes: 1 objects, synced: True",
+        "services in shop: 1 objects, synced: True",
     ]
 
 
@@ -373,7 +374,10 @@ async def test_fastapi_app_on_a_client_of_ones_own() -> None:
             assert (await http.get("/pods/default/one")).json() == server.get("v1", "pods", "one")
             state = (await http.get("/informer")).json()
             assert (state["synced"], state["objects"]) == (True, 2)
-            assert state["reflectors"][0]["phase"] == "watching"
+            assert state["reflectors"][0]["phase"] in (
+                "listing",
+                "watching",
+            )  # its end has not been noted yet, or has
             assert 'aioinformer_objects{informer="pods"} 2' in (await http.get("/metrics")).text
         assert app.state.pods.is_stopped
         assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"

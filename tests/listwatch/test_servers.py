@@ -46,7 +46,10 @@ async def real(control_plane: ControlPlane, kubernetes_namespace: str) -> Cluste
     return Cluster(control_plane.kubeconfig, kubernetes_namespace)
 
 
-@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.kubernetes)])
+REAL = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=REAL)])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     found: Cluster = request.getfixturevalue(request.param)
     return found

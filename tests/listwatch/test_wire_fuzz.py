@@ -18,6 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer.fifo.queue import FIFO, Hold
 from aioinformer.reflector import backoff
 
 from .replay import LAST, LATER, LINES, LIST, STREAM, WATCH, Replay, applied, is_event, versions_in
@@ -210,7 +211,10 @@ async def test_lines_that_are_whole_lose_nothing_by_others_that_are_not(
                 and not informer.state.queue_depth
             )
         )
-        seen = subject.cached
+        queue = informer._controllers[0]._config.queue
+        assert isinstance(queue, FIFO)
+        async with Hold(queue):  # what was popped has been stored
+            seen = subject.cached
         assert seen in (applied(versions_in(LIST), intact), versions_in(LATER))
         assert subject.complaints
         await subject.until(lambda: subject.cached == versions_in(LATER))
