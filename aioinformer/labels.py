@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
 
 from .checks import LONGEST_NAME, is_short_name, is_subdomain, require_text
 from .errors import SelectorError
@@ -82,15 +85,20 @@ class LabelSelector:
         return cls(_LabelParser(text).requirements())
 
     @classmethod
-    def of(cls, selector: str | Mapping[str, str] | LabelSelector) -> LabelSelector:
-        """A selector however it was given: as text, parsed, or as the labels that there must be.
+    def of(cls, selector: str | Mapping[str, Any] | LabelSelector) -> LabelSelector:
+        """A selector however it was given: as text, parsed, as the labels that there must be, or as the spec of an
+        object has it, with `matchLabels` and `matchExpressions` (``LabelSelectorAsSelector``).
 
         Raises:
             SelectorError: It cannot be parsed.
+            ConfigError: A label is no string.
         """
-        if isinstance(selector, Mapping):
-            return cls(tuple(Requirement(key, "in", frozenset([value])) for key, value in selector.items()))
-        return selector if isinstance(selector, LabelSelector) else cls.parse(selector)
+        if isinstance(selector, LabelSelector):
+            return selector
+        if not isinstance(selector, Mapping):
+            return cls.parse(selector)
+        in_spec = "matchLabels" in selector or "matchExpressions" in selector
+        return cls(tuple(_selected(selector) if in_spec else _equal(selector)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels meet every requirement."""
@@ -101,6 +109,43 @@ class LabelSelector:
 
     def __bool__(self) -> bool:
         return bool(self.requirements)
+
+
+class _Expression(msgspec.Struct):
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: list[str] | None = None
+
+
+class _InSpec(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    match_labels: dict[str, Any] | None = None
+    match_expressions: list[_Expression] | None = None
+
+
+_IN_SPEC = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+def _selected(selector: Mapping[str, Any]) -> Iterator[Requirement]:
+    """What the selector in an object's spec asks for."""
+    try:
+        given = msgspec.convert(selector, _InSpec)
+    except msgspec.ValidationError as error:
+        raise SelectorError(f"a selector of matchLabels and matchExpressions: {error}") from error
+    yield from _equal(given.match_labels or {})
+    for each in given.match_expressions or ():
+        takes_values = each.operator in ("In", "NotIn")
+        if takes_values != bool(each.values):
+            raise SelectorError(
+                f"{each.key!r}: {each.operator} {'needs' if takes_values else 'takes no'} values"
+            )
+        yield Requirement(each.key, _IN_SPEC[each.operator], frozenset(each.values or ()))
+
+
+def _equal(labels: Mapping[str, Any]) -> Iterator[Requirement]:
+    for key, value in labels.items():
+        require_text("the name of a selector's label", key, "app")
+        require_text(f"a selector's label {key!r}", value, "web")
+        yield Requirement(key, "in", frozenset([value]))
 
 
 class _LabelParser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -141,6 +142,74 @@ def test_what_is_wrong_is_said_in_the_words_of_upstream(text: str, said: str) ->
 def test_what_is_no_text_is_no_selector(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="a label selector must be a string"):
         LabelSelector.parse(wrong)
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ({}, True),
+        ({"app": "web", "empty": ""}, True),
+        ({"app": "web", "none": ""}, False),
+        ({"matchLabels": {"app": "web", "tier": "front"}}, True),
+        ({"matchLabels": {"app": "web", "tier": "back"}}, False),
+        ({"matchLabels": {}, "matchExpressions": None}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["api", "web"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, False),
+        ({"matchExpressions": [{"key": "none", "operator": "NotIn", "values": ["x"]}]}, True),
+        ({"matchExpressions": [{"key": "empty", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "none", "operator": "DoesNotExist", "values": []}]}, True),
+        (
+            {
+                "matchLabels": {"app": "web"},
+                "matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}],
+            },
+            False,
+        ),
+    ],
+)
+def test_labels_or_what_the_spec_of_an_object_selects(selector: dict[str, Any], expected: bool) -> None:
+    """As LabelSelectorAsSelector."""
+    assert LabelSelector.of(selector).matches(LABELS) is expected
+    assert LabelSelector.of(MappingProxyType(selector)).matches(LABELS) is expected
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ({"app": ["web"]}, r"a selector's label 'app' must be a string, like 'web', not \['web'\]"),
+        ({"app": {"x": "y"}}, "a selector's label 'app' must be a string"),
+        ({"app": None}, "a selector's label 'app' must be a string, like 'web', not None"),
+        ({"n": 1}, "a selector's label 'n' must be a string, like 'web', not 1"),
+        ({1: "x"}, "the name of a selector's label must be a string, like 'app', not 1"),
+        ({"matchLabels": {"n": 1}}, "a selector's label 'n' must be a string"),
+    ],
+)
+def test_labels_that_are_no_texts_are_named(selector: Any, said: str) -> None:
+    """They would pick nothing."""
+    with pytest.raises(ConfigError, match=said):
+        LabelSelector.of(selector)
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ({"matchLabels": {}, "app": "web"}, "unknown field `app`"),
+        ({"matchLabels": "app=web"}, r"got `str` - at `\$.matchLabels`"),
+        ({"matchExpressions": {"key": "a", "operator": "Exists"}}, r"at `\$.matchExpressions`"),
+        ({"matchExpressions": [{"operator": "Exists"}]}, "missing required field `key`"),
+        ({"matchExpressions": [{"key": "a", "operator": "in", "values": ["b"]}]}, "Invalid enum value 'in'"),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]}, r"\[0\].values`"),
+        ({"matchExpressions": [{"key": "a", "operator": "In"}]}, "'a': In needs values"),
+        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": []}]}, "'a': NotIn needs values"),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]},
+            "'a': Exists takes no ",
+        ),
+    ],
+)
+def test_what_no_spec_may_select(selector: Any, said: str) -> None:
+    with pytest.raises(SelectorError, match=said):
+        LabelSelector.of(selector)
 
 
 @given(st.text(max_size=30) | st.text("ab=!,() <>in/-.0", max_size=30))

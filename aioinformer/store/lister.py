@@ -16,8 +16,9 @@ from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")
 
-Selector = str | LabelSelector | Mapping[str, str] | Callable[[Any], bool] | None
-"""A label selector as kubectl's ``-l``, or parsed; the labels to be there; a predicate on the object; None for all."""
+Selector = str | LabelSelector | Mapping[str, Any] | Callable[[Any], bool] | None
+"""A label selector as kubectl's ``-l``, or parsed; the labels to be there; what the spec of an object selects, with
+``matchLabels`` and ``matchExpressions``; a predicate on the object; None for all."""
 
 
 class Lister(Generic[T]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.labels import LabelSelector, Requirement
+from aioinformer.labels import LabelSelector
 from aioinformer.testing.builtin import PODS
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from aioinformer.testing.cluster import Cluster
 
-_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _VIOLATED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
@@ -49,20 +48,8 @@ def _budgets_of(cluster: Cluster, namespace: str, pod: Object) -> Iterator[Objec
     for stored in cluster.collection(resource).at(cluster.resource_version, namespace):
         budget = load(resource, stored)
         selector = (budget.get("spec") or {}).get("selector")
-        if selector is not None and _selector(selector).matches(labels):
+        if selector is not None and LabelSelector.of(selector).matches(labels):
             yield budget
-
-
-def _selector(given: Object) -> LabelSelector:
-    """A ``metav1.LabelSelector``; an empty one matches everything."""
-    equal = [
-        Requirement(key, "in", frozenset([value])) for key, value in (given.get("matchLabels") or {}).items()
-    ]
-    others = [
-        Requirement(each["key"], _OPERATORS[each["operator"]], frozenset(each.get("values") or ()))
-        for each in given.get("matchExpressions") or ()
-    ]
-    return LabelSelector((*equal, *others))
 
 
 def _counts(pod: Object, budget: Object) -> bool:

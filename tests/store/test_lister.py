@@ -48,6 +48,8 @@ def test_listing(lister: Lister[KubeObject]) -> None:
     assert lister.list({"app": "x"}) == lister.namespace("").list({"app": "x"}) == [A, C]
     assert lister.list({"app": "x", "tier": "front"}) == []
     assert lister.list({}) == [A, B, C, NODE]
+    assert lister.list({"matchLabels": {"app": "x"}}) == [A, C]
+    assert lister.list({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}) == [NODE]
     assert lister.list(LabelSelector()) == [A, B, C, NODE]
     assert lister.list(lambda obj: obj.name > "b") == [C, NODE]
     with pytest.raises(SelectorError):
@@ -58,12 +60,12 @@ async def unready(obj: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("selector", [0, ["app"], unready])
+@pytest.mark.parametrize("selector", [0, ["app"], {"app": ["x"]}, {"app": None}, unready])
 async def test_what_is_no_selector(lister: Lister[KubeObject], selector: Any) -> None:
     for reader in (lister, lister.namespace("one")):
-        with pytest.raises(ConfigError, match="a selector "):
+        with pytest.raises(ConfigError, match="a selector"):
             reader.list(selector)
-        with pytest.raises(ConfigError, match="a selector "):
+        with pytest.raises(ConfigError, match="a selector"):
             await reader.list_in_turns(selector)
 
 
