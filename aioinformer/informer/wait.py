@@ -18,7 +18,8 @@ PROGRESS_PERIOD = 10.0
 
 
 class Syncing(Protocol):
-    """An informer, a registration, or a controller; it may have a ``name`` and a ``state``, for messages."""
+    """An informer, a registration, or a controller; it may have a ``name``, and a ``state`` or ``describe()``, for
+    messages."""
 
     def has_synced(self) -> bool: ...
 
@@ -50,8 +51,7 @@ async def wait_for_cache_sync(
     """
 
     def too_late() -> SyncTimeout:
-        missing = [_doing(repr(each), each) for each in _missing(informers)]
-        return SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(missing)}")
+        return SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(map(_doing, _missing(informers)))}")
 
     for each in informers:
         require_methods("what is waited for", each, ("has_synced", "wait_synced"), "SharedIndexInformer(...)")
@@ -84,7 +84,7 @@ async def _all(tasks: Iterable[asyncio.Task[object]], informers: Sequence[Syncin
         for task in done:
             task.result()
         if waiting:
-            missing = "; ".join(_doing(_name(each), each) for each in _missing(informers))
+            missing = "; ".join(map(_doing, _missing(informers)))
             logger.info("waiting for caches to sync for %.0f s: %s", loop.time() - started, missing)
 
 
@@ -96,7 +96,8 @@ def _name(each: Syncing) -> str:
     return getattr(each, "name", "") or repr(each)
 
 
-def _doing(name: str, each: Syncing) -> str:
+def _doing(each: Syncing) -> str:
     """Who it is and, where it says so, what it is doing."""
-    state = getattr(each, "state", None)
-    return name if state is None else f"{name}: {state}"
+    describe = getattr(each, "describe", None)
+    doing = getattr(each, "state", None) if describe is None else describe()
+    return _name(each) if doing is None else f"{_name(each)}: {doing}"

@@ -76,7 +76,7 @@ async def test_the_store_follows_and_the_handler_is_told(queue: QueueName) -> No
 async def test_it_can_be_waited_for_like_an_informer() -> None:
     _, controller = new_informer(Scripted([5.0, page(version=10)]), KubeObject, 0.0, Told())
     async with controller:
-        with pytest.raises(SyncTimeout, match=r"not synced after 2 s: <Controller scripted pods>: .*listing"):
+        with pytest.raises(SyncTimeout, match=r"not synced after 2 s: scripted pods: .*listing"):
             await wait_for_cache_sync(controller, timeout=2.0)
         with pytest.raises(SyncTimeout, match=r"scripted pods: not synced after 1 s: .*listing"):
             await controller.wait_synced(timeout=1.0)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aioinformer import (
+    ApiError,
     Config,
     ConfigError,
     Controller,
@@ -37,6 +38,8 @@ async def test_of_nothing() -> None:
 class Own:
     """It can be waited for, and no more."""
 
+    name: str
+
     def __init__(self, after: float) -> None:
         self.after = after
 
@@ -58,6 +61,14 @@ async def test_of_what_has_no_name(caplog: pytest.LogCaptureFixture) -> None:
         await wait_for_cache_sync(Own(20), timeout=15)
     assert "waiting for caches to sync for 10 s: mine" in caplog.text
     assert await wait_for_cache_sync(Own(20))
+
+
+@virtual_time
+async def test_of_what_has_a_name() -> None:
+    own = Own(20)
+    own.name = "the firewall"
+    with pytest.raises(SyncTimeout, match=r"^not synced after 15 s: the firewall$"):
+        await wait_for_cache_sync(own, timeout=15)
 
 
 @virtual_time
@@ -96,13 +107,24 @@ async def test_a_timeout_names_who_is_missing_and_what_it_does() -> None:
             await wait_for_cache_sync(third, first, second, registration, timeout=10)
     message = str(caught.value)
     assert message.startswith("not synced after 10 s: ")
-    assert (
-        "<SharedIndexInformer second>: not synced, 0 objects, 0 queued; second: listing for 10.0 s" in message
-    )
-    assert "<SharedIndexInformer third>" in message
-    assert "<SharedIndexInformer first>: " not in message
-    assert "a follower" in message
+    assert "; second: not synced, 0 objects, 0 queued; second: listing for 10.0 s" in message
+    assert "not synced after 10 s: third: not synced" in message
+    assert "; first: not synced" not in message
+    assert "; first + event handler a follower: a follower: 1 waiting" in message
     assert "at default/a" in message
+
+
+@virtual_time
+async def test_of_a_handler_it_says_what_its_informer_is_doing(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    server = Scripted([ApiError(403, "Forbidden", "not you")] * 9)
+    refused = SharedIndexInformer(server, KubeObject, name="pods")
+    registration = refused.add_event_handler(Follower())
+    async with refused:
+        with pytest.raises(SyncTimeout, match=r"pods \+ event handler .*; the informer: .*: not you"):
+            await wait_for_cache_sync(registration, timeout=15)
+    (progress,) = (line for line in caplog.messages if line.startswith("waiting for caches"))
+    assert progress.endswith("403 Forbidden: not you")
 
 
 @virtual_time
@@ -154,13 +176,13 @@ async def test_progress_is_logged_every_ten_seconds_naming_who_is_missing(
     named = [
         [
             name
-            for name in ("first: ", "second: ", "late: ", "first + event handler a follower: ")
+            for name in ("first: not synced", "second: ", "late: ", "first + event handler a follower: ")
             if name in line
         ]
         for line in lines
     ]
     assert named == [
-        ["first: ", "second: ", "late: ", "first + event handler a follower: "],
+        ["first: not synced", "second: ", "late: ", "first + event handler a follower: "],
         ["second: ", "late: ", "first + event handler a follower: "],
         ["late: ", "first + event handler a follower: "],
     ]
