@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..checks import require_methods
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
-from ..handlers import require_plain
+from ..handlers import require_callback, require_plain
 from ..keys import key_and_version
 from ..protocols import AtOnce, ListerWatcher, Process, Queue, batched
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
@@ -69,7 +69,8 @@ class Controller(Running):
     What ``process`` raises is logged and counted and stops nothing. An async context manager.
 
     Raises:
-        ConfigError: ``at_once`` is no plain function, or the queue is none.
+        ConfigError: What processes is no function of ``(deltas, is_in_initial_list)``, or a generator; ``at_once`` is
+            not plain; or the queue is none.
     """
 
     def __init__(self, config: Config) -> None:
@@ -82,12 +83,15 @@ class Controller(Running):
             **_reflector_options(config),
         )
         require_methods("queue", config.queue, ("pop", "has_synced", "close"), "DeltaFIFO()")
-        self._process = self._guarded(config.process)
-        self._process_batch = None if config.process_batch is None else self._guarded(config.process_batch)
+        self._process = self._guarded("process", config.process)
+        self._process_batch: Process | None = None
+        if config.process_batch is not None:
+            self._process_batch = self._guarded("process_batch", config.process_batch)
         self._at_once: AtOnce | None = None
         if config.at_once is not None and not config.retry_on_error:
             require_plain("at_once", config.at_once)
-            self._at_once = cast(AtOnce, self._guarded(config.at_once))  # plain, as what it guards is
+            guarded = self._guarded("at_once", config.at_once)
+            self._at_once = cast(AtOnce, guarded)  # plain, as what it guards is
         self._failed = 0
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
@@ -235,8 +239,9 @@ class Controller(Running):
         while not queue.has_synced():  # noqa: ASYNC110 - it tells nobody; upstream asks so, too
             await asyncio.sleep(SYNCED_POLL)
 
-    def _guarded(self, process: Process) -> Process:
-        """A process function with its errors dealt with; awaits only what must be awaited."""
+    def _guarded(self, name: str, process: Process) -> Process:
+        """A process function, seen to be one, with its errors dealt with; awaits only what must be awaited."""
+        require_callback(name, process, ("deltas", "is_in_initial_list"))
 
         def guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             try:

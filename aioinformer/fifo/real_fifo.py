@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..checks import require_count
 from ..deltas import (
     BOOKMARK,
     DELETED,
@@ -51,7 +52,8 @@ class RealFIFO(FIFO):
         anything newer is.
 
     Raises:
-        ConfigError: These options do not go together, or the transformer is no plain function.
+        ConfigError: These options do not go together, the transformer is no plain function, or a batch would have
+            nothing.
     """
 
     keeps_order = True
@@ -75,6 +77,7 @@ class RealFIFO(FIFO):
             raise ConfigError("RealFIFO: unlock_while_processing needs atomic_events")
         if emit_delta_type_bookmark and not atomic_events:
             raise ConfigError("RealFIFO: emit_delta_type_bookmark needs atomic_events")
+        require_count("RealFIFO: batch_size", batch_size)
         if batch_size < 1:
             raise ConfigError(f"RealFIFO: batch_size must be at least 1, not {batch_size}")
         if transformer is not None:

@@ -19,6 +19,7 @@ from inspect import isawaitable
 from time import perf_counter
 from typing import Generic, TypeVar
 
+from ..checks import require_seconds
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
@@ -55,7 +56,7 @@ class ProcessorListener(Generic[T]):
         key_func: Tells objects apart, for "coalesce".
 
     Raises:
-        ConfigError: It is no handler, or there is no such backlog.
+        ConfigError: It is no handler, a period cannot be one, or there is no such backlog.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class ProcessorListener(Generic[T]):
         key_func: KeyFunc = deletion_handling_meta_namespace_key_func,
     ) -> None:
         require_handler(handler)
+        require_seconds("requested_resync_period", requested_resync_period)
+        require_seconds("resync_period", resync_period)
         check_backlog(backlog, backlog_limit)
         self.handler = handler
         self.name = name or handler_name(handler)

@@ -7,6 +7,7 @@ import copy
 from collections import deque
 from typing import Any, NamedTuple
 
+from ..checks import require_seconds
 from ..difference import difference
 from ..errors import CacheMutatedError
 from ..keys import key_and_version
@@ -29,9 +30,14 @@ class CacheMutationDetector:
         interval: Seconds between comparisons.
         retention: Seconds for which an object is watched.
         name: What errors call the cache; ``""`` for the name of its informer.
+
+    Raises:
+        ConfigError: A duration cannot be one.
     """
 
     def __init__(self, interval: float = 1.0, retention: float = 120.0, name: str = "") -> None:
+        require_seconds("interval", interval)
+        require_seconds("retention", retention)
         self.name = name
         self._interval = interval
         self._retention = retention

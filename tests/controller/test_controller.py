@@ -195,6 +195,33 @@ def test_what_is_to_process_at_once_has_to_be_plain() -> None:
         controller(Scripted([]), Process(), at_once=at_once)
 
 
+def generator(deltas: list[Delta], is_in_initial_list: bool) -> Any:
+    yield
+
+
+async def async_generator(deltas: list[Delta], is_in_initial_list: bool) -> Any:
+    yield
+
+
+@pytest.mark.parametrize(
+    ("process", "said"),
+    [
+        (None, r"must be a function of \(deltas, is_in_initial_list\), not None"),
+        ("x", "must be a function"),
+        (lambda deltas: None, r"is called with \(deltas, is_in_initial_list\); .* takes \(deltas\)"),
+        (generator, "is called, not iterated over: generator has a yield"),
+        (async_generator, "is called, not iterated over: async_generator has"),
+    ],
+)
+def test_what_cannot_process_is_refused_where_it_is_given(process: Any, said: str) -> None:
+    """It would lose every item, a generator in silence."""
+    with pytest.raises(ConfigError, match=f"^process {said}"):
+        controller(Scripted([]), process)
+    if process is not None:
+        with pytest.raises(ConfigError, match=f"^process_batch {said}"):
+            controller(Scripted([]), Process(), process_batch=process)
+
+
 @virtual_time
 async def test_what_may_have_to_be_tried_again_is_not_processed_at_once() -> None:
     process, at_once = Process(), Process()

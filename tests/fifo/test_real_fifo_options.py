@@ -34,9 +34,9 @@ def test_c23_forbidden_combinations(with_known: bool, atomic: bool, bookmarks: b
             make()
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_a_batch_has_at_least_one(size: int) -> None:
-    with pytest.raises(ConfigError, match="batch_size"):
+@pytest.mark.parametrize("size", [0, -1, 1.5, "1", True, None])
+def test_a_batch_has_at_least_one(size: Any) -> None:
+    with pytest.raises(ConfigError, match=f"RealFIFO: batch_size must be .*, not {size!r}"):
         real(batch_size=size)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -486,6 +487,14 @@ class TestResync:
         listener.determine_next_resync(112.0)
         assert not listener.should_resync(121.0)
         assert listener.should_resync(122.0)
+
+    @pytest.mark.parametrize("option", ["requested_resync_period", "resync_period"])
+    @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None])
+    def test_periods_that_cannot_be_are_named(self, option: str, value: Any) -> None:
+        with pytest.raises(
+            ConfigError, match=f"^{option} must be a number of seconds, 0 or more, not {value!r}"
+        ):
+            ProcessorListener(Recorder(), **{option: value})
 
     def test_c48_a_period_of_zero_is_never_due(self) -> None:
         listener = ProcessorListener(Recorder())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import math
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
 
-from aioinformer import CacheMutatedError, CacheMutationDetector, KubeObject
+from aioinformer import CacheMutatedError, CacheMutationDetector, ConfigError, KubeObject
 from aioinformer.codec import codec_for
 from aioinformer.tasks import finish
 
@@ -179,6 +180,14 @@ async def test_many_objects_let_others_run(monkeypatch: pytest.MonkeyPatch) -> N
     await finish(task)
     task.result()
     assert rounds >= 50
+
+
+@pytest.mark.parametrize("option", ["interval", "retention"])
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None])
+def test_values_that_cannot_work_are_named(option: str, value: Any) -> None:
+    """It would look at nothing, or forget nothing."""
+    with pytest.raises(ConfigError, match=f"{option} must be a number of seconds, 0 or more, not {value!r}"):
+        CacheMutationDetector(**{option: value})
 
 
 @pytest.mark.parametrize("count", range(4))
