@@ -147,12 +147,13 @@ class Store(Generic[T]):
             obj: The object. It is packed, where objects are.
             rejected: Gets the errors of indexes that could not list it; it is stored all the same.
         """
+        kept = obj if self._pack is None else self._pack(obj)  # first: it may raise
         namespace = key.rpartition("/")[0]
         part = self._parts.get(namespace)
         if part is None:
             part = self._parts[namespace] = {}
         old = part.get(key)
-        part[key] = obj if self._pack is None else self._pack(obj)
+        part[key] = kept
         if version := resource_version_of(obj):
             self._version = version
         return old

@@ -253,6 +253,16 @@ def test_an_entry_that_fails_later_is_not_left_where_it_was() -> None:
     assert keys(indexer, "blue") == ["ns/a"]
 
 
+def test_what_cannot_be_packed_leaves_nothing() -> None:
+    def pack(obj: Any) -> Any:
+        raise ValueError
+
+    indexer = Indexer[Any](indexers={NAMESPACE_INDEX: meta_namespace_index_func}, pack=pack)
+    with pytest.raises(ValueError):
+        indexer.add(pod("a", "one"))
+    assert (len(indexer), indexer.list_index_func_values(NAMESPACE_INDEX)) == (0, [])
+
+
 def test_replace_builds_the_indexes_anew(indexer: Indexer[Any]) -> None:
     indexer.add(painted("a", "red"))
     indexer.add(painted("b", "blue"))

@@ -342,8 +342,8 @@ MUTANTS = [
     Mutant(
         "the store keeps what it has, once it has it",
         "store/store.py",
-        "        part[key] = obj if self._pack is None else self._pack(obj)",
-        "        part.setdefault(key, obj)",
+        "        part[key] = kept",
+        "        part.setdefault(key, kept)",
     ),
     Mutant(
         "a list of one namespace replaces all",
