@@ -14,8 +14,14 @@ from typing import Any, Protocol
 import msgspec
 
 from ..deltas import Delta, DeltaType
-from ..errors import FIFOClosedError, QueueHeldError, RejectedObjectError, RequeueError
-from ..keys import key_and_version
+from ..errors import (
+    FIFOClosedError,
+    KeyFuncError,
+    QueueHeldError,
+    RejectedObjectError,
+    RequeueError,
+    shortened,
+)
 from ..protocols import AtOnce, Process
 from ..turns import Turn, in_turns
 
@@ -433,11 +439,11 @@ class FIFO:
                     raise
                 finally:
                     self._let_out(item, finished=finished)
+                    started, now = now, perf_counter()
+                    if now - started > SLOW_POP:
+                        self._note_slow(item, now - started)
                     if interrupted is not None:
                         raise interrupted
-                started, now = now, perf_counter()
-                if now - started > SLOW_POP:
-                    self._note_slow(item, now - started)
         finally:
             self._note_worked_off()
         return items
@@ -490,7 +496,12 @@ class FIFO:
     def _note_slow(self, item: Item, seconds: float) -> None:
         waiting, deltas = len(self._state.queue), item.deltas
         if waiting > SLOW_POP_DEPTH and seconds > SLOW_POP * min(len(deltas), 10):
-            what = key_and_version(deltas[0].object)[0] if len(deltas) == 1 else f"{len(deltas)} deltas"
+            what = f"{len(deltas)} deltas"
+            if len(deltas) == 1:
+                try:
+                    what = self._state.key_of(deltas[0].object)
+                except KeyFuncError:  # of a whole list, or a bookmark
+                    what = shortened(deltas[0].object, 80)
             logger.warning("processing %s took %.0f ms, with %d waiting", what, seconds * 1000, waiting)
 
 

@@ -18,6 +18,7 @@ from aioinformer import (
     DeltaType,
     FIFOClosedError,
     QueueHeldError,
+    RealFIFO,
     RequeueError,
     Store,
     TransformError,
@@ -204,6 +205,24 @@ class TestProcess:
             await fifo.pop(ignore)  # it is quick
             await fifo.pop(slow)  # few are waiting
         assert len(caplog.messages) == 1
+
+    async def test_a_slow_pop_is_named_by_the_queues_own_keys_also_where_it_raises(
+        self, kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As upstream, whose trace is deferred."""
+        clock = [0.0]
+        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
+
+        def slow(deltas: Deltas, initial: bool) -> None:
+            clock[0] += 0.2
+            raise ValueError
+
+        key_func = "number {}".format
+        fifo = DeltaFIFO(key_func) if kind == "delta" else RealFIFO(key_func, Store(key_func))
+        await fifo.apply([Delta(ADDED, number) for number in range(12)])
+        with pytest.raises(ValueError):
+            await fifo.pop(slow)
+        assert caplog.messages == ["processing number 0 took 200 ms, with 11 waiting"]
 
 
 @pytest.mark.usefixtures("long_turns")

@@ -223,3 +223,19 @@ class TestWorkingOff:
         with caplog.at_level(logging.WARNING):
             await fifo.pop_batch(slow, slow)
         assert caplog.messages == (["processing 3 deltas took 350 ms, with 11 waiting"] if warns else [])
+
+    async def test_slow_is_also_what_has_no_key(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = [0.0]
+        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
+
+        def slow(deltas: Deltas, initial: bool) -> None:
+            clock[0] += 0.2
+
+        fifo = by_default()
+        await fifo.bookmark("7")
+        await fifo.apply([Delta(ADDED, obj(f"p{number}")) for number in range(11)])
+        await fifo.pop(slow)
+        (message,) = caplog.messages
+        assert message == "processing BookmarkInfo(resource_version='7') took 200 ms, with 11 waiting"
