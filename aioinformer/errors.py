@@ -383,7 +383,8 @@ class FIFOClosedError(AioInformerError):
 
 
 class QueueHeldError(AioInformerError):
-    """A process function called back into its own queue, which is held until the function returns."""
+    """A process function called back into its own queue, which is held until the function returns. By way of a task
+    that it awaits, as ``asyncio.gather`` makes, this is not raised: it waits for ever."""
 
 
 class RequeueError(AioInformerError):

@@ -22,7 +22,7 @@ class ResourceEventHandler(Protocol[T_contra]):
     """Told of every change of a collection, one call after the other, in the order of the store's changes.
 
     The methods may be plain or async. A subclass may leave out what it does not need. What a method raises is
-    logged and counted; the next notification follows.
+    logged, and counted but by ``new_informer``; the next notification follows.
     """
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool) -> object:

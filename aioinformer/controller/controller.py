@@ -107,7 +107,8 @@ class Controller(Running):
         return self._reflector.name
 
     async def run(self) -> None:
-        """Read and process until cancelled. It runs once: its queue is closed then.
+        """Read and process until cancelled, or until its queue is closed and worked off. It runs once: its queue is
+        closed then.
 
         Raises:
             AlreadyStartedError: It was started before.

@@ -153,6 +153,22 @@ class TestProcess:
         await fifo.add(pod("b"))
         assert keys(fifo) == ["ns/b"]
 
+    async def test_calling_back_by_way_of_a_task_waits(self) -> None:
+        """As upstream, for ever; cancelling ends it."""
+        fifo = await filled("a")
+        waits = asyncio.Event()
+
+        async def process(deltas: Deltas, initial: bool) -> None:
+            waits.set()
+            await asyncio.gather(fifo.add(pod("b")))
+
+        popping = asyncio.create_task(fifo.pop(process))
+        await waits.wait()
+        await turns(5)
+        assert not popping.done()
+        await finish(popping)
+        assert keys(fifo) == ["ns/a"]
+
     async def test_another_queue_may_be_added_to(self) -> None:
         fifo, other = await filled("a"), new_fifo()
 
