@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_REFUSALS = (401, 403)
+
 MIN_RESTART_DELAY = 1.0
 """Seconds from the beginning of one watch to the beginning of the next, at least."""
 
@@ -42,8 +44,8 @@ class RetryWatcher(Generic[T]):
     given, so nothing comes twice and nothing is left out. Bookmarks move that version and are not given.
 
     It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, after which there
-    are no more. That is once the version has expired (410), when watching is not permitted (401, 403), and for an
-    object that has no resourceVersion or is not of the object type. Other ApiErrors and TransportErrors are tried
+    are no more. That is once the version has expired (410), when opening a watch is not permitted (401, 403), and for
+    an object that has no resourceVersion or is not of the object type. Other ApiErrors and TransportErrors are tried
     again. What cannot heal is raised, and is the end, too: ClientClosedError, another ConfigError,
     WrongEventLoopError, and whatever else a watch function of one's own raises.
 
@@ -60,7 +62,8 @@ class RetryWatcher(Generic[T]):
     Raises:
         ConfigError: ``resource_version`` is ``""``, ``"0"`` or none that a server gives, or another value cannot work.
 
-    Cancellation: the watch is closed. The next event asked for then comes as if nothing had happened.
+    Cancellation: the watch is closed. The next event asked for then comes as if nothing had happened, by another watch,
+    for which ``min_restart_delay`` holds as for any: who looks for events with a timeout should allow for it.
 
     Guarantees:
         Leaving ``async with`` and ``aclose`` have closed the watch, and end the events for another task that waits
@@ -189,14 +192,16 @@ class _Watches:
         self._min_restart_delay = min_restart_delay
         self._min_watch_timeout = min_watch_timeout
         self._random = random
+        self._not_before = 0.0  # loop time; here, as a run that is cancelled is followed by another one
         self.failure: Exception | None = None  # since the last event
 
     async def run(self) -> AsyncGenerator[WatchEvent, None]:
         """All events, until there is no going on."""
         now = asyncio.get_running_loop().time
         while True:
-            begun = now()
-            wait = 0.0
+            await asyncio.sleep(self._not_before - now())
+            self._not_before = now() + self._min_restart_delay
+            logger.debug("%s: watching from %s", self.name, self.version)
             try:
                 watch = await self._open()
                 try:
@@ -210,18 +215,16 @@ class _Watches:
                 finally:
                     await watch.aclose()
             except ApiError as error:
-                if error.is_expired or error.status in (401, 403):
+                if error.is_expired or error.status in _REFUSALS:
                     yield WatchEvent(ERROR, _status_of(error))
                     return
-                wait = error.retry_after or 0.0
+                self._not_before = max(self._not_before, now() + (error.retry_after or 0.0))
                 self._note_failure(error)
             except TransportError as error:
                 self._note_failure(error)
             except DecodeError as error:
                 yield _end(str(error))
                 return
-            await asyncio.sleep(max(begun + self._min_restart_delay - now(), wait))
-            logger.debug("%s: watching on at %s", self.name, self.version)
 
     async def _open(self) -> OpenWatch:
         timeout = max(1, int(self._min_watch_timeout * (1.0 + self._random.random())))
@@ -235,10 +238,13 @@ class _Watches:
 
         Raises:
             ApiError: An ERROR that is to be dealt with as one of the request.
-            TransportError: A line that says nothing: the same version gives it anew.
+            TransportError: What is no reason to end: the same version gives it anew.
         """
         if event.type == ERROR:
-            raise status_error(event.object)
+            error = status_error(event.object)
+            if error.status in _REFUSALS:  # what was allowed a moment ago: the next request tells for sure
+                raise TransportError(f"the watch was ended by {error}")
+            raise error
         if event.type == NO_EVENT:
             raise TransportError("the watch sent a line that says no event")
         if event.type not in (ADDED, MODIFIED, DELETED, BOOKMARK):

@@ -102,6 +102,8 @@ class TestGoingOn:
             [error_event(500, "InternalError")],
             [error_event(504, "Timeout")],
             [error_event(418, "Teapot")],
+            [error_event(401, "Unauthorized")],
+            [error_event(403, "Forbidden")],
             [WatchEvent("", b"upstream timed out")],
             [WatchEvent("ERROR", b"<html>")],
         ],
@@ -139,6 +141,27 @@ class TestGoingOn:
         async with watcher(server) as subject:
             await first(1, subject)
         assert server.delays() == pytest.approx([7, 12])
+
+    @pytest.mark.parametrize(
+        ("watches", "delays"),
+        [
+            ([], [1.0] * 4),
+            ([TransportError("refused")] * 5, [1.0] * 4),
+            ([too_many_requests(retry_after=3)], [3.0, 1.0]),
+        ],
+    )
+    @virtual_time
+    async def test_the_delays_hold_for_who_looks_with_a_short_timeout_too(
+        self, watches: list[Any], delays: list[float]
+    ) -> None:
+        server = watching(*watches)
+        async with watcher(server) as subject:
+            for _ in range(49):
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.1):
+                        await anext(subject)
+        assert server.delays() == pytest.approx(delays, abs=0.01)
+        server.assert_closed()
 
     @virtual_time
     async def test_silence_for_longer_than_asked_for_is_taken_for_half_open(self) -> None:
@@ -206,9 +229,11 @@ class TestTheEnd:
     @pytest.mark.parametrize(
         "refusal", [ApiError(403, "Forbidden", "no"), ApiError(401, "Unauthorized", "who")]
     )
+    @pytest.mark.parametrize("of_a_generator", [False, True])
     @virtual_time
-    async def test_who_may_not_watch_is_told_so(self, refusal: ApiError) -> None:
-        events = [event async for event in watcher(watching(refusal))]
+    async def test_who_may_not_watch_is_told_so(self, refusal: ApiError, of_a_generator: bool) -> None:
+        """A generator asks when its first event is asked for."""
+        events = [event async for event in watcher(watching([refusal] if of_a_generator else refusal))]
         assert [event.type for event in events] == ["ERROR"]
         assert events[0].object == {
             "kind": "Status",
@@ -319,7 +344,7 @@ class TestClosing:
 
             async def main(steps: int = steps) -> None:
                 server = watching(*[[added("a", 11), added("b", 12), FOREVER]] * 2)
-                subject = watcher(server)
+                subject = watcher(server, min_restart_delay=0.0)
                 seen: list[str] = []
 
                 async def follow() -> None:
