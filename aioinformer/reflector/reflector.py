@@ -31,6 +31,7 @@ from ..protocols import ListerWatcher, ReflectorStore, batched
 from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle
 from ..turns import in_turns
 from ..versions import number_of
+from .backoff import CAP
 from .initial import InitialEvents, Streaming, lacks_watch_list
 from .intake import Intake
 from .journal import Journal
@@ -135,6 +136,7 @@ class Reflector(Running, Generic[T]):
         self._next_resync: float | None = None
         self._journal = Journal(self.name)
         self._list_at_once = False
+        self._hurried_at = -CAP  # when that was true last
         self._listed_at = 0.0
         self._refused = asyncio.Event()  # the first list, by what is_hopeless; until the next try
         self.restores = 0
@@ -368,8 +370,11 @@ class Reflector(Running, Generic[T]):
             step = self._after(watch, ended, internal_errors)
             if step is Next.RELIST:
                 # History that has expired while the server was away is no reason to wait for longer still. If it
-                # has on the very first watch after its list, it would again.
-                self._list_at_once = tries > 1 and isinstance(ended, ApiError) and ended.is_expired
+                # has on the very first watch after its list, it would again; so it may where that was just now.
+                expired = tries > 1 and isinstance(ended, ApiError) and ended.is_expired
+                self._list_at_once = expired and _now() - self._hurried_at >= CAP
+                if self._list_at_once:
+                    self._hurried_at = _now()
                 return
             if step is Next.BACK_OFF_AND_REWATCH:
                 await self._back_off()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 
@@ -92,6 +93,16 @@ class TestEndsOfWatches:
             ("list", "0"), *[("watch", "10")] * 3, ("list", "10"), ("watch", "20"), ("list", "20"), ("watch", "30"),
         ]  # fmt: skip
         assert server.delays() == pytest.approx([0, 6, 0.8, 0, 0, 1.6, 0])
+
+    @virtual_time
+    async def test_history_that_expires_soon_after_each_list_is_listed_at_once_now_and_then(self) -> None:
+        """Upstream backs off between any two lists."""
+        server = Scripted([page(version=10)] * 600, [[1.0], [error_event(410, "Gone")]] * 600)
+        await run_for(reflector(server), 600)
+        lists = [time for verb, _, time in server.calls if verb == "list"]
+        pauses = [later - earlier for earlier, later in pairwise(lists)]
+        assert pauses[:6] == pytest.approx([1, 1.8, 2.6, 4.2, 7.4, 13.8])
+        assert len(lists) < 50
 
     @virtual_time
     async def test_what_came_before_the_error_is_kept(self) -> None:
