@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..checks import require_count, require_seconds
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import WrongEventLoopError
+from ..errors import IndexFuncError, WrongEventLoopError
 from ..handlers import ResourceEventHandler
 from ..keys import resource_version_of
 from ..versions import NONE, number_of, require_version
 from .indexer import Indexer
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -22,6 +25,8 @@ class _Written(NamedTuple):
     """None for a deletion."""
     version: int
     expires: float
+    unlisted: set[str]
+    """Indexes whose function has raised for it, of which the log was told."""
 
 
 class MutationCache(ResourceEventHandler[T], Generic[T]):
@@ -89,16 +94,23 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
     def by_index(self, name: str, value: str) -> list[T]:
         """The objects that an index lists under a value, as they are after the writes.
 
+        What was written and has its function raise it does not list; the log says so once.
+
         Raises:
             UnknownIndexError: There is no such index.
-            IndexFuncError: The index function raised for an object that was written.
         """
         index = self._indexer._index(name)
         found = {key: self._indexer.get_by_key(key) for key in sorted(index.keys(value))}
         for key, written in self._all_newer():
             found.pop(key, None)
-            if value in index.values_of(key, written):
-                found[key] = written
+            try:
+                if value in index.values_of(key, written):
+                    found[key] = written
+            except IndexFuncError as error:
+                unlisted = self._written[key].unlisted
+                if name not in unlisted:
+                    unlisted.add(name)
+                    logger.error("%s", error)
         return [obj for obj in found.values() if obj is not None]
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:
@@ -150,7 +162,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
 
     def _keep(self, kept: dict[str, _Written], key: str, obj: T | None, version: int) -> None:
         kept.pop(key, None)
-        kept[key] = _Written(obj, version, _now() + self._ttl)
+        kept[key] = _Written(obj, version, _now() + self._ttl, set())
         while len(kept) > self._size:
             del kept[next(iter(kept))]
 

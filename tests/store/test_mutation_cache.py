@@ -11,7 +11,6 @@ from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
     Indexer,
-    IndexFuncError,
     KeyFuncError,
     KubeObject,
     MutationCache,
@@ -188,18 +187,32 @@ async def test_what_cannot_be_kept_or_read() -> None:
         cache.mutation({"metadata": {}})
     with pytest.raises(UnknownIndexError):
         cache.by_index("zone", "x")
-    cache.mutation(pod("a", version="5"))
-    with pytest.raises(IndexFuncError, match="index 'node' failed on ns/a"):
-        cache.by_index("node", "x")
 
 
 @virtual_time
-async def test_an_index_function_that_gives_a_string_for_a_list() -> None:
+async def test_an_index_function_that_raises_loses_its_own_entry_only_and_is_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cache = MutationCache(indexer(on("x", "a", 1), on("x", "b", 2)), include_adds=True)
+    for unscheduled in "ac":
+        cache.mutation(pod(unscheduled, version="5"))
+    for _ in range(3):
+        assert [obj.name for obj in cache.by_index("node", "x")] == ["b"]
+        assert version(cache.get_by_key("ns/a")) == "5"
+    told = [f"index 'node' failed on ns/{name} at 5: KeyError('spec')" for name in "ac"]
+    assert [record.getMessage() for record in caplog.records] == told
+    cache.mutation(pod("a", version="6"))
+    assert [obj.name for obj in cache.by_index("node", "x")] == ["b"]
+    assert [record.getMessage() for record in caplog.records][2:] == [told[0].replace("at 5", "at 6")]
+
+
+@virtual_time
+async def test_an_index_function_that_gives_a_string_for_a_list(caplog: pytest.LogCaptureFixture) -> None:
     store: Indexer[KubeObject] = Indexer(indexers={"node": lambda obj: obj["spec"]["node"]})
     cache = MutationCache(store, include_adds=True)
     cache.mutation(on("x", version=5))
-    with pytest.raises(IndexFuncError, match="must return a list of strings"):
-        cache.by_index("node", "x")
+    assert cache.by_index("node", "x") == []
+    assert "must return a list of strings" in caplog.text
 
 
 @pytest.mark.parametrize("options", [{"ttl": -1}, {"ttl": float("nan")}, {"size": -1}, {"size": 1.5}])
