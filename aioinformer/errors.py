@@ -153,7 +153,7 @@ class ApiError(AioInformerError):
     """The API server answered with a failure Status (k8s.io/apimachinery, ``metav1.Status``).
 
     Args:
-        status: The HTTP status code, which is also the Status' ``code``.
+        status: The HTTP status code, which is also the Status' ``code``; 0 of an ERROR event that says none.
         reason: The machine-readable reason, such as ``"Expired"`` or ``"Forbidden"``.
         message: What the server says to people.
         details: The Status' ``details``: name, kind, causes, retryAfterSeconds.
@@ -173,7 +173,8 @@ class ApiError(AioInformerError):
     def __str__(self) -> str:
         asked = f"{self.context}: " if self.context else ""
         said = f"{self.reason or 'Unknown'}: {self.message or 'no message'}"
-        return f"{asked}{self.status} {said if len(said) <= LONGEST_TEXT else said[:LONGEST_TEXT] + '…'}"
+        status = f"{self.status} " if self.status else ""
+        return f"{asked}{status}{said if len(said) <= LONGEST_TEXT else said[:LONGEST_TEXT] + '…'}"
 
     @classmethod
     def from_status(cls, status: Mapping[str, Any]) -> ApiError:
@@ -181,7 +182,7 @@ class ApiError(AioInformerError):
         code = status.get("code")
         details = status.get("details")
         return cls(
-            code if isinstance(code, int) and 0 < code < 1000 else 500,
+            code if isinstance(code, int) and 0 < code < 1000 else 0,
             str(status.get("reason") or ""),
             str(status.get("message") or ""),
             details if isinstance(details, Mapping) else None,

@@ -52,8 +52,8 @@ def api_error(
     except DECODE_ERRORS:
         said = None
     if isinstance(said, dict) and said.get("kind") == "Status":
-        code = said.get("code")
-        error = ApiError.from_status({**said, "code": code if isinstance(code, int) and code else status})
+        error = ApiError.from_status(said)
+        error.status = error.status or status
     else:
         error = ApiError(status, _REASONS.get(status, ""), _text_of(body))
     seconds = _seconds(retry_after, wall)
@@ -68,13 +68,13 @@ def no_event(line: Any) -> DecodeError:
 
 
 def status_error(status: Any) -> ApiError:
-    """The error that an ERROR event's Status stands for."""
+    """The error that an ERROR event stands for, whose object should be a Status."""
     if isinstance(status, bytes):
         with suppress(*DECODE_ERRORS):
             status = msgspec.json.decode(status)
-    if isinstance(status, Mapping):
+    if isinstance(status, Mapping) and status.get("kind", "Status") == "Status":
         return ApiError.from_status(status)
-    return ApiError(500, "InternalError", f"the watch sent an ERROR that is no Status: {status!r:.200}")
+    return ApiError(0, "", f"the watch sent an ERROR that is no Status: {status!r:.200}")
 
 
 def network_error(error: Any) -> AioInformerError | None:

@@ -103,8 +103,10 @@ class TestApiError:
     )
     def test_from_a_status_that_is_none(self, status: dict[str, Any]) -> None:
         error = ApiError.from_status(status)
-        assert (error.status, error.reason, error.message, error.details) == (500, "", "", {})
+        assert (error.status, error.reason, error.message, error.details) == (0, "", "", {})
         assert not error.is_expired
+        assert not error.is_internal_error
+        assert str(error) == "Unknown: no message"
         assert error.retry_after is None
 
     def test_details_are_a_copy(self) -> None:
@@ -171,7 +173,7 @@ class TestApiError:
 
     @pytest.mark.parametrize("code", [0, -1, 10**30, "410", None])
     def test_a_code_that_is_none(self, code: Any) -> None:
-        assert ApiError.from_status({"code": code}).status == 500
+        assert ApiError.from_status({"code": code}).status == 0
 
     def test_what_a_server_says_at_length_is_repeated_in_short(self) -> None:
         error = ApiError(500, "R" * 10_000, "m" * 10_000)

@@ -158,5 +158,20 @@ def test_other_errors_pass() -> None:
 def test_the_status_of_an_error_event() -> None:
     assert str(status_error({"code": 410, "reason": "Gone", "message": "old"})) == "410 Gone: old"
     assert status_error(b'{"code": 410, "reason": "Gone"}').is_expired
-    assert status_error(b"garbage").status == 500
-    assert status_error(None).is_internal_error
+
+
+@pytest.mark.parametrize(
+    "sent", [b"garbage", None, 17, ["x"], {"kind": "Pod", "code": 500}, b'{"kind": "Pod"}']
+)
+def test_an_error_event_without_a_status_says_what_was_sent_and_is_no_internal_error(sent: Any) -> None:
+    error = status_error(sent)
+    assert not error.is_internal_error
+    said = {"kind": "Pod"} if isinstance(sent, bytes) and sent.startswith(b"{") else sent
+    assert str(error) == f"Unknown: the watch sent an ERROR that is no Status: {said!r}"
+
+
+@pytest.mark.parametrize("code", [None, 0, -1, 10**30, "503"])
+def test_a_status_without_a_code_has_that_of_its_answer_if_it_is_one(code: Any) -> None:
+    status = {"kind": "Status", "message": "busy", "code": code}
+    assert api_error(503, json.dumps(status).encode()).status == 503
+    assert str(status_error(status)) == "Unknown: busy"

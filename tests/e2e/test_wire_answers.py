@@ -63,10 +63,10 @@ async def test_what_is_no_list_replaces_nothing(answer: bytes, said: str, log: L
 WATCHES: dict[str, tuple[bytes, str]] = {
     "an ERROR without a Status": (OK + line("ERROR", "gone"), "ERROR that is no Status: 'gone'"),
     "an ERROR with a number": (OK + line("ERROR", 7), "ERROR that is no Status"),
-    "an ERROR with nothing in it": (OK + line("ERROR", {}), "500 Unknown"),
+    "an ERROR with nothing in it": (OK + line("ERROR", {}), "Unknown: no message"),
     "a wait for ages": (OK + line("ERROR", failure(500, "X", details={"retryAfterSeconds": -5})), "500 X"),
     "a wait that is no number": (OK + line("ERROR", failure(500, "X", details={"retryAfterSeconds": "9"})), "500 X"),
-    "a code that is none": (OK + line("ERROR", failure(10**30, "X")), "500 X"),
+    "a code that is none": (OK + line("ERROR", failure(10**30, "X")), ": X"),
     "details a list": (OK + line("ERROR", failure(500, "X", details=[])), "500 X"),
     "cut in a line": (OK + line("ADDED", configmap("x", 7))[:-20], "cut in the middle of a line"),
     "cut in a chunk": (CHUNKED + chunk(line("ADDED", configmap("x", 7)))[:-40], "broke off"),
