@@ -31,6 +31,16 @@ def require_seconds(name: str, value: object) -> None:
         raise ConfigError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
 
 
+def require_timeout(value: object) -> None:
+    """See that a ``timeout`` is a duration, or None for no end.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    if value is not None:
+        require_seconds("timeout", value)
+
+
 def require_count(name: str, value: object) -> None:
     """See that a number of things is one.
 

@@ -15,6 +15,7 @@ from aioinformer.checks import (
     require_list,
     require_seconds,
     require_text,
+    require_timeout,
 )
 from aioinformer.versions import NONE, number_of, require_version
 
@@ -31,6 +32,13 @@ def test_what_are_no_seconds(value: Any) -> None:
     ) as caught:
         require_seconds("patience", value)
     assert repr(value) in str(caught.value)
+
+
+def test_a_timeout_may_be_none() -> None:
+    require_timeout(None)
+    require_timeout(0)
+    with pytest.raises(ConfigError, match=r"^timeout must be a number of seconds, 0 or more, not nan"):
+        require_timeout(math.nan)
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, False, "5", None])

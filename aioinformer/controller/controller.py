@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ..checks import require_methods
+from ..checks import require_methods, require_timeout
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
 from ..handlers import require_callback, require_plain
@@ -170,7 +170,9 @@ class Controller(Running):
             SyncTimeout: It took longer; the message says what the reflector is doing.
             StoppedError: It has ended before.
             ApiError, ConfigError: With ``fail_fast``, the first list was refused.
+            ConfigError: ``timeout`` is no duration.
         """
+        require_timeout(timeout)
         async with within(
             timeout,
             lambda: SyncTimeout(

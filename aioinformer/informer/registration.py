@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
+from ..checks import require_timeout
 from ..errors import StoppedError, SyncTimeout
 from ..processor import ListenerState, ProcessorListener
 from ..tasks import first_of, within
@@ -64,7 +65,9 @@ class Registration:
                 key that it stands at.
             StoppedError: The informer stopped, or the handler was removed, before.
             ApiError, ConfigError: With ``fail_fast``, the first list was refused.
+            ConfigError: ``timeout`` is no duration.
         """
+        require_timeout(timeout)
         self._informer.require_own_loop()
         async with within(
             timeout,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar, Unpack, runtime_checkable
 
-from ..checks import require_text
+from ..checks import require_text, require_timeout
 from ..codec import codec_for
 from ..compression import Compression, Compressor
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
@@ -382,10 +382,11 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             SyncTimeout: It took longer; the message says what the informer is doing and what went wrong last.
             ApiError: With ``fail_fast``, the answer that refused the first list.
-            ConfigError: With ``fail_fast``, the client's configuration cannot work.
+            ConfigError: With ``fail_fast``, the client's configuration cannot work; or ``timeout`` is no duration.
             StoppedError: The informer stopped first.
             WrongEventLoopError: The informer runs in another event loop.
         """
+        require_timeout(timeout)
         self.require_own_loop()
         if self.has_synced():
             return True
@@ -424,10 +425,12 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             VersionTimeout: It took longer; it names what was wanted and what was reached. The informer goes on.
             StoppedError: The informer stopped first.
-            ConfigError: No resourceVersion that the server gave, or a namespace that is not read here.
+            ConfigError: No resourceVersion that the server gave, a namespace that is not read here, or ``timeout`` is
+                no duration.
             KeyFuncError: The object has no key.
             WrongEventLoopError: The informer runs in another event loop.
         """
+        require_timeout(timeout)
         self.require_own_loop()
         goal = self._version_waits.goal_of(written)
         await self._version_waits.wait(goal, timeout)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
-from ..checks import require_methods
+from ..checks import require_methods, require_timeout
 from ..errors import SyncTimeout
 from ..tasks import finish, within
 
@@ -44,7 +44,7 @@ async def wait_for_cache_sync(
         True, as upstream's does where all is well.
 
     Raises:
-        ConfigError: One is nothing that syncs.
+        ConfigError: One is nothing that syncs, or ``timeout`` is no duration.
         SyncTimeout: It took longer; the message names each that is missing and what it is doing.
         StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
         ApiError, ConfigError: With ``fail_fast``, one's first list was refused.
@@ -53,6 +53,7 @@ async def wait_for_cache_sync(
     def too_late() -> SyncTimeout:
         return SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(map(_doing, _missing(informers)))}")
 
+    require_timeout(timeout)
     for each in informers:
         require_methods("what is waited for", each, ("has_synced", "wait_synced"), "SharedIndexInformer(...)")
     waiting: list[asyncio.Task[object]] = []

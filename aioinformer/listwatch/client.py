@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
+from ..checks import require_seconds
 from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError, DecodeError, shortened
 from ..failures import asking
@@ -153,6 +154,7 @@ class Client:
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The body of an answer; see ``Transport.get``."""
+        require_seconds("timeout", timeout)
         with self._health.noting_answers():
             return await self._transport.get(path, query, timeout=timeout)
 
@@ -160,6 +162,7 @@ class Client:
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
         """Ask for a change; see ``Transport.send``."""
+        require_seconds("timeout", timeout)
         with self._health.noting_answers():
             return await self._transport.send(change, path, query, timeout=timeout)
 

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar, overload
 
 from ..api import ERROR, Object, WatchEvent
+from ..checks import require_timeout
 from ..errors import ConfigError, UntilTimeout, WatchClosedError
 from ..failures import status_error
 from ..handlers import callable_name
@@ -74,7 +75,7 @@ async def until(
     Raises:
         UntilTimeout: It took longer.
         ApiError: The watch cannot go on: the version has expired, or watching is not permitted.
-        ConfigError: No conditions, or no version to watch from.
+        ConfigError: No conditions, no version to watch from, or ``timeout`` is no duration.
     """
     async with RetryWatcher(list_watch, resource_version, object_type) as events:
         return await until_without_retry(events, *conditions, timeout=timeout)
@@ -89,7 +90,7 @@ async def until_without_retry(
         WatchClosedError: The events ended before the conditions were met.
         UntilTimeout: It took longer.
         ApiError: An ERROR event came.
-        ConfigError: There are no conditions.
+        ConfigError: There are no conditions, or ``timeout`` is no duration.
     """
     progress = _Progress(conditions, lambda: repr(events))
     async with progress.within(timeout):
@@ -121,7 +122,7 @@ async def until_with_sync(
         UntilTimeout: It took longer; the message says what the informer is doing.
         StoppedError: The informer has stopped, before this or before it had synced.
         WatchClosedError: The informer stopped before the conditions were met.
-        ConfigError: There are no conditions.
+        ConfigError: There are no conditions, or ``timeout`` is no duration.
     """
     progress = _Progress(conditions, lambda: informer.name, lambda: f"; {informer.state}")
     async with progress.within(timeout), InformerEvents(informer) as events:
@@ -164,6 +165,8 @@ class _Progress(Generic[T]):
         raise WatchClosedError(f"{self._name()} ended before {self._describe()}", self._event)
 
     def within(self, timeout: float | None) -> AbstractAsyncContextManager[None]:
+        require_timeout(timeout)
+
         def too_late() -> UntilTimeout:
             text = f"{self._name()}: after {timeout:g} s not {self._describe()}{self._state()}"
             return UntilTimeout(text, self._event)

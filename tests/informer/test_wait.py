@@ -10,12 +10,14 @@ import pytest
 
 from aioinformer import (
     ApiError,
+    Client,
     Config,
     ConfigError,
     Controller,
     DeltaFIFO,
     KubeObject,
     SharedIndexInformer,
+    SharedInformerFactory,
     StoppedError,
     SyncTimeout,
     wait_for_cache_sync,
@@ -238,3 +240,33 @@ async def test_one_that_cannot_be_waited_for_leaves_no_task() -> None:
     for nothing in (lambda: True, SharedIndexInformer, None, "pods"):
         with pytest.raises(ConfigError, match="what is waited for must be one such as SharedIndexInformer"):
             await wait_for_cache_sync(informer("first"), nothing)
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), "5"])
+@virtual_time
+async def test_timeouts_that_are_none(timeout: Any) -> None:
+    """NaN would be waited for without end."""
+    factory = SharedInformerFactory(Client.from_url("http://127.0.0.1:1"))
+    async with informer("pods") as subject:
+        registration = subject.add_event_handler(Follower())
+        controller = Controller(Config(DeltaFIFO(), Scripted(), lambda deltas, is_initial: None, KubeObject))
+        for wait in (
+            subject.wait_synced(timeout),
+            registration.wait_synced(timeout),
+            controller.wait_synced(timeout),
+            factory.wait_for_cache_sync(timeout),
+            wait_for_cache_sync(subject, timeout=timeout),
+            subject.wait_for("1", timeout),
+        ):
+            with pytest.raises(ConfigError, match="timeout must be a number of seconds, 0 or more, not"):
+                await wait
+
+
+@virtual_time
+async def test_no_time_at_all_is_to_ask() -> None:
+    async with informer("pods", 5.0) as subject:
+        for wait in subject.wait_synced, subject.add_event_handler(Follower()).wait_synced:
+            with pytest.raises(SyncTimeout):
+                await wait(0)
+        await subject.wait_synced()
+        await subject.wait_synced(0)

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from aioinformer import (
 )
 from aioinformer.api import NO_EVENT
 from aioinformer.listwatch import library_transport, response
+from aioinformer.listwatch.transport import Change
 
 from .streams import EVENT, POD_LIST, Chunks, begin, json_of, serving
 
@@ -550,3 +552,11 @@ loaded = {"aiohttp", "kubernetes", "kubernetes_asyncio", "yaml", "email", "html"
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("timeout", [-1, float("nan"), None])
+async def test_timeouts_that_are_none(timeout: Any) -> None:
+    async with Client.from_url("http://127.0.0.1:1") as client:
+        for ask in client.get, client.get_json, partial(client.send, Change("POST", b"{}")):
+            with pytest.raises(ConfigError, match="timeout must be a number of seconds"):
+                await ask("/", timeout=timeout)
