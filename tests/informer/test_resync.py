@@ -13,6 +13,7 @@ from aioinformer import (
     ProcessorListener,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
+    WatchEvent,
 )
 
 from ..reflector.running import NoJitter
@@ -69,6 +70,23 @@ class TestRelistsAndResyncs:
         async with subject:
             await asyncio.sleep(25)
         assert (len(often.calls), len(never.calls)) == (2, 0)
+
+    @virtual_time
+    async def test_what_comes_again_without_a_version_may_have_changed(self) -> None:
+        unnumbered = pod("a", "")
+        server = Scripted(
+            [page(unnumbered, version=10), page(unnumbered, version=20)],
+            [[6.0, WatchEvent("MODIFIED", unnumbered), GONE]],
+        )
+        subject = SharedIndexInformer(server, KubeObject, 1000.0, random=NoJitter())
+        told: list[str] = []
+        never = ResourceEventHandlerFuncs[KubeObject](
+            on_update=lambda old, new: told.append(new.resource_version)
+        )
+        subject.add_event_handler(never, 0.0)
+        async with subject:
+            await asyncio.sleep(15)
+        assert told == ["", ""]
 
     @virtual_time
     async def test_each_handler_at_its_own_period(self) -> None:

@@ -224,6 +224,12 @@ class TestVersions:
         assert server.versions()[-1] == ("watch", "10")
 
     @virtual_time
+    async def test_an_event_without_a_version_leaves_it(self) -> None:
+        subject = reflector(Scripted([page(version=10)], [[added("a", 11), added("b", ""), FOREVER]]))
+        await run_for(subject, 10)
+        assert subject.last_sync_resource_version == "11"
+
+    @virtual_time
     async def test_adds_of_a_watch_from_anywhere_do_not_count(self) -> None:
         """C65: they are the collection, in any order, until the first event of another kind."""
         stream: list[Step] = [added("a", 5), 1.0, bookmark(7), 1.0, added("b", 8), FOREVER]
@@ -443,6 +449,15 @@ class TestResync:
         watches: list[Sequence[Step]] = [[6.0, error_event(410, "Gone")]] * 20
         await run_for(reflector(Scripted([page(version=1)] * 20, watches), store, 10.0), 65)
         assert store.resyncs >= 5
+
+    @virtual_time
+    async def test_run_again_it_makes_up_for_one_that_came_due_meanwhile(self) -> None:
+        store = Recorder()
+        subject = reflector(Scripted([page(version=1)] * 2), store, 10.0)
+        await run_for(subject, 15)
+        await asyncio.sleep(20)
+        await run_for(subject, 5)
+        assert store.resyncs == 2
 
     @virtual_time
     async def test_c83_one_that_fails_ends_the_round_without_an_error_of_its_own(self) -> None:

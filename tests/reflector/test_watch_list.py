@@ -239,6 +239,7 @@ class TestWatchList:
             WatchEvent(NO_EVENT, b"half a li"),
             WatchEvent("ADDED", b'{"metadata":{"na'),
             WatchEvent("BOOKMARK", b"[]"),
+            closing_bookmark(""),
         ],
     )
     @virtual_time

@@ -76,7 +76,8 @@ async def test_what_is_not_stored_is_shown_if_asked_for() -> None:
     for include_adds in (False, True):
         cache = MutationCache(indexer(), include_adds=include_adds)
         cache.mutation(on("x", version=5))
-        assert version(cache.get_by_key("ns/a")) == ("5" if include_adds else None)
+        for _ in range(2):
+            assert version(cache.get_by_key("ns/a")) == ("5" if include_adds else None)
         assert [obj.name for obj in cache.by_index("node", "x")] == (["a"] if include_adds else [])
 
 
@@ -86,6 +87,7 @@ async def test_a_write_is_shown_for_so_long_only() -> None:
     cache.mutation(on("x", version=5))
     await asyncio.sleep(299)
     assert version(cache.get_by_key("ns/a")) == "5"
+    cache.mutation(on("x", version=5))
     await asyncio.sleep(2)
     assert version(cache.get_by_key("ns/a")) == "1"
     assert len(cache) == 0
