@@ -54,7 +54,8 @@ class Controller(Generic[T]):
         watches: Of what else matters: Watches.
         sources: Requests from anywhere: async iterables, or functions that give one.
         concurrency: How many objects are reconciled at the same time.
-        timeout: Seconds after which a reconcile is cancelled, and has failed; None for any length.
+        timeout: Seconds after which a reconcile is cancelled, and has failed, whatever it makes of that; None for any
+            length.
         rate_limiter: How long an object waits that failed; None for 5 ms, doubled at each failure, up to 1000 s.
         finalizer: The finalizer that each object has before it is first reconciled; None for the Reconciler's.
         cleanup: ``cleanup(request)``, called in place of ``reconcile`` once the object is to be deleted. The finalizer
@@ -66,7 +67,7 @@ class Controller(Generic[T]):
     Guarantees:
         No object is reconciled twice at once, and each is reconciled after its last change. What a reconciler,
         predicate, map function or source raises is logged and counted, and stops nothing. A reconcile that was
-        cancelled from outside, because the manager stops or leads no more, comes again.
+        cancelled from outside, because the manager stops or leads no more, comes again, whatever it makes of that.
     """
 
     def __init__(

@@ -209,6 +209,8 @@ class Workers:
                 if self._slow.times_steps:
                     call = StepTimer(call)
                 result = await call
+                if run.is_overdue or run.task in self._ending:
+                    raise asyncio.CancelledError  # which it has swallowed
             if result is None:
                 self._queue.forget(key)
                 self.counts.success += 1
@@ -216,20 +218,13 @@ class Workers:
                     self.failing.pop(key, None)
             else:
                 self._heed(key, result)
-        except Exception as error:
-            self._fail(key, error)
-        except asyncio.CancelledError as error:
-            if run.task in self._ending:
-                self.counts.interrupted += 1
-                self._queue.add(key, self._queue.priority_of(key))
-                raise
+        except (Exception, asyncio.CancelledError) as error:
             if run.is_overdue:
-                self.counts.timeout += 1
-                timeout = ReconcileTimeout(f"{self._name}: {key} took longer than {self._timeout:g} s")
-                timeout.__cause__ = error
-                self._retry(key, timeout)
-            else:  # the reconciler's own making
-                self._retry(key, error)
+                self._time_out(key, error)
+            elif run.task in self._ending:
+                self._interrupt(key, error)
+            else:  # also where the cancellation is the reconciler's own making
+                self._fail(key, error)
         finally:
             took = perf_counter() - began
             self.counts.seconds.observe(took)
@@ -264,7 +259,24 @@ class Workers:
             self._queue.forget(key)
             self.counts.success += 1
 
-    def _fail(self, key: str, raised: Exception) -> None:
+    def _time_out(self, key: str, raised: BaseException) -> None:
+        """It was cancelled for taking too long: it has failed, whatever it made of that."""
+        text = f"{self._name}: {key} took longer than {self._timeout:g} s"
+        if isinstance(raised, Exception):
+            text += f"; cancelled, it raised {said(raised)}"
+        self.counts.timeout += 1
+        timeout = ReconcileTimeout(text)
+        timeout.__cause__ = raised
+        self._retry(key, timeout)
+
+    def _interrupt(self, key: str, raised: BaseException) -> None:
+        """It was cancelled because the workers end: it comes again, whatever it made of that."""
+        if isinstance(raised, Exception):
+            logger.warning("%s: %s was cancelled, and raised %s", self._name, key, said(raised))
+        self.counts.interrupted += 1
+        self._queue.add(key, self._queue.priority_of(key))
+
+    def _fail(self, key: str, raised: BaseException) -> None:
         """Find out whether, and when, to try again; a group of errors is what all in it are."""
         causes = list(_leaves(raised))
         error = causes[0] if len(causes) == 1 else raised

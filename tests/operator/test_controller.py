@@ -18,7 +18,7 @@ from aioinformer import (
     SharedIndexInformer,
     VersionTimeout,
 )
-from aioinformer.errors import InvalidResultError, ReconcileTimeout, TerminalError
+from aioinformer.errors import InvalidResultError, TerminalError
 from aioinformer.operator import Controller, Request, Result
 from aioinformer.operator import Reconciler as ReconcilerClass
 from aioinformer.testing import Simulation
@@ -347,98 +347,6 @@ class TestFailures:
             change(world, "a", data={"k": "1"})
             await quiet(controller, 10)
             assert (controller.state.failed, controller.state.reconciles) == (2, 4)
-
-
-class TestTimeouts:
-    @staticmethod
-    @simulated
-    async def test_one_that_hangs_is_cancelled_and_tried_again(world: Simulation) -> None:
-        create(world, "a")
-        reconciler = Reconciler(lambda request: asyncio.sleep(3600) if len(reconciler.seen) < 3 else None)
-        async with operating(world, reconciler, timeout=60) as controller:
-            await asyncio.sleep(50)
-            (run,) = controller.state.running
-            assert (run.key, run.overdue) == ("default/a", False)
-            assert run.seconds == pytest.approx(50, abs=2)
-            await quiet(controller, 100)
-            state = controller.state
-            assert (len(reconciler.seen), state.timed_out, state.failed, state.failing) == (3, 2, 2, 0)
-            assert isinstance(state.last_error, ReconcileTimeout)
-            assert str(state.last_error) == "tests: default/a took longer than 60 s"
-
-    @staticmethod
-    @simulated
-    async def test_each_has_its_own_time(world: Simulation) -> None:
-        ended: dict[str, float] = {}
-
-        async def act(request: Request[KubeObject]) -> None:
-            began = world.now
-            try:
-                await asyncio.sleep(3600 if request.name == "slow" else 40)
-            finally:
-                ended.setdefault(request.name, world.now - began)
-
-        reconciler = Reconciler(act)
-        async with operating(world, reconciler, timeout=60, concurrency=2):
-            create(world, "quick")
-            await asyncio.sleep(30)
-            create(world, "slow")
-            await asyncio.sleep(15)
-            create(world, "quicker")
-            await asyncio.sleep(80)
-            assert ended == pytest.approx({"quick": 40, "slow": 60, "quicker": 40}, abs=0.1)
-
-    @staticmethod
-    @simulated
-    async def test_one_that_ends_well_for_all_that_has_ended_well(world: Simulation) -> None:
-        create(world, "a")
-
-        async def act(request: Request[KubeObject]) -> Result | None:
-            try:
-                await asyncio.sleep(3600)
-            except asyncio.CancelledError:
-                await asyncio.sleep(1)
-            return None
-
-        async with operating(world, Reconciler(act), timeout=60) as controller:
-            await quiet(controller, 100)
-            state = controller.state
-            assert (state.reconciles, state.failed, state.workers, state.running) == (1, 0, 1, ())
-            change(world, "a", data={"k": "1"})
-            await quiet(controller, 100)
-            assert controller.state.reconciles == 2
-
-    @staticmethod
-    @simulated
-    async def test_one_that_ignores_it_is_replaced_and_told_of(world: Simulation) -> None:
-        create(world, "a")
-        stubborn = Stubborn()
-        reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
-        async with operating(world, reconciler, timeout=60) as controller:
-            await asyncio.sleep(65)
-            assert str(controller.state.running[0]).endswith("was cancelled")
-            create(world, "b")
-            await asyncio.sleep(10)
-            assert reconciler.keys == ["default/a", "default/b"]
-            (stuck,) = controller.state.stuck
-            assert (stuck.key, stuck.overdue) == ("default/a", True)
-            assert controller.state.workers == 1
-            change(world, "a", data={"k": "1"})
-            await asyncio.sleep(10)
-            assert reconciler.keys == ["default/a", "default/b"], "it is still at work on it"
-            stubborn.gives_in = True
-            await quiet(controller, 10)
-            assert reconciler.keys == ["default/a", "default/b", "default/a"]
-            assert (controller.state.stuck, controller.state.workers) == ((), 1)
-
-    @staticmethod
-    @simulated
-    async def test_without_a_timeout_it_may_take_its_time(world: Simulation) -> None:
-        create(world, "a")
-        reconciler = Reconciler(lambda request: asyncio.sleep(36_000))
-        async with operating(world, reconciler, timeout=None) as controller:
-            await quiet(controller, 40_000)
-            assert (controller.state.reconciles, controller.state.failed) == (1, 0)
 
 
 class TestStopping:

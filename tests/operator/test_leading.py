@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from aioinformer import AlreadyStartedError, KubeObject
-from aioinformer.operator import Controller, Manager, Request
+from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.tasks import finish
 from aioinformer.testing import ResourceType, Simulation
 
@@ -118,6 +119,39 @@ async def test_a_reconcile_that_shrugs_its_end_off_is_the_last(world: Simulation
         world.server.faults.clear()
         await asyncio.sleep(60)
         assert led == [True, True]
+
+
+@pytest.mark.parametrize("made_of_it", [None, Result(requeue_after=3600), ValueError("cut off")], ids=repr)
+def test_what_was_interrupted_comes_again_whatever_it_made_of_that(made_of_it: Any) -> None:
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        create(world, "a")
+
+        async def act(request: Request[KubeObject]) -> Any:
+            if len(reconciler.seen) > 1:
+                return None
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+            if isinstance(made_of_it, Exception):
+                raise made_of_it
+            return made_of_it
+
+        reconciler = Reconciler(act)
+        manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
+        async with manager:
+            await asyncio.sleep(5)
+            world.server.faults.fail(503, times=None, resource="leases")
+            await asyncio.sleep(30)
+            state = controller.state
+            assert (state.queue.depth, state.reconciles, state.failed) == (1, 0, 0)
+            world.server.faults.clear()
+            await asyncio.sleep(30)
+            assert reconciler.keys == ["default/a"] * 2
+        logged = [str(entry) for entry in world.history if "default/a was cancelled" in str(entry)]
+        assert len(logged) == isinstance(made_of_it, Exception)
+        assert all(" WARNING " in each and each.endswith("raised ValueError: cut off") for each in logged)
+
+    scenario()
 
 
 @simulated

@@ -1,0 +1,119 @@
+"""operator/runs.py and workers.py: reconciles that take too long."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioinformer import KubeObject
+from aioinformer.operator import ReconcileTimeout, Request, Result
+from aioinformer.testing import Simulation
+
+from .worlds import Reconciler, Stubborn, change, create, operating, quiet, simulated
+
+
+@simulated
+async def test_one_that_hangs_is_cancelled_and_tried_again(world: Simulation) -> None:
+    create(world, "a")
+    reconciler = Reconciler(lambda request: asyncio.sleep(3600) if len(reconciler.seen) < 3 else None)
+    async with operating(world, reconciler, timeout=60) as controller:
+        await asyncio.sleep(50)
+        (run,) = controller.state.running
+        assert (run.key, run.overdue) == ("default/a", False)
+        assert run.seconds == pytest.approx(50, abs=2)
+        await quiet(controller, 100)
+        state = controller.state
+        assert (len(reconciler.seen), state.timed_out, state.failed, state.failing) == (3, 2, 2, 0)
+        assert isinstance(state.last_error, ReconcileTimeout)
+        assert str(state.last_error) == "tests: default/a took longer than 60 s"
+
+
+@simulated
+async def test_each_has_its_own_time(world: Simulation) -> None:
+    ended: dict[str, float] = {}
+
+    async def act(request: Request[KubeObject]) -> None:
+        began = world.now
+        try:
+            await asyncio.sleep(3600 if request.name == "slow" else 40)
+        finally:
+            ended.setdefault(request.name, world.now - began)
+
+    reconciler = Reconciler(act)
+    async with operating(world, reconciler, timeout=60, concurrency=2):
+        create(world, "quick")
+        await asyncio.sleep(30)
+        create(world, "slow")
+        await asyncio.sleep(15)
+        create(world, "quicker")
+        await asyncio.sleep(80)
+        assert ended == pytest.approx({"quick": 40, "slow": 60, "quicker": 40}, abs=0.1)
+
+
+@pytest.mark.parametrize("made_of_it", [None, Result(requeue_after=3600), 5, ValueError("gave up")], ids=repr)
+def test_whatever_it_makes_of_being_cancelled_it_has_failed(made_of_it: Any) -> None:
+    """In seconds of its own, or at once."""
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        create(world, "a")
+        seconds = iter([0, 5])
+
+        async def act(request: Request[KubeObject]) -> Any:
+            if (cleaning_up := next(seconds, None)) is None:
+                return None
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                await asyncio.sleep(cleaning_up)
+            if isinstance(made_of_it, Exception):
+                raise made_of_it
+            return made_of_it
+
+        reconciler = Reconciler(act)
+        async with operating(world, reconciler, timeout=60) as controller:
+            await quiet(controller, 200)
+            state = controller.state
+            assert (len(reconciler.seen), state.timed_out, state.failed, state.failing) == (3, 2, 2, 0)
+            assert (state.workers, state.running, state.queue.delayed) == (1, (), 0)
+            assert isinstance(state.last_error, ReconcileTimeout)
+            assert str(state.last_error).startswith("tests: default/a took longer than 60 s")
+            if isinstance(made_of_it, Exception):
+                assert state.last_error.__cause__ is made_of_it
+                assert str(state.last_error).endswith("; cancelled, it raised ValueError: gave up")
+
+    scenario()
+
+
+@simulated
+async def test_one_that_ignores_it_is_replaced_and_told_of(world: Simulation) -> None:
+    create(world, "a")
+    stubborn = Stubborn()
+    reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
+    async with operating(world, reconciler, timeout=60) as controller:
+        await asyncio.sleep(65)
+        assert str(controller.state.running[0]).endswith("was cancelled")
+        create(world, "b")
+        await asyncio.sleep(10)
+        assert reconciler.keys == ["default/a", "default/b"]
+        (stuck,) = controller.state.stuck
+        assert (stuck.key, stuck.overdue) == ("default/a", True)
+        assert controller.state.workers == 1
+        change(world, "a", data={"k": "1"})
+        await asyncio.sleep(10)
+        assert reconciler.keys == ["default/a", "default/b"], "it is still at work on it"
+        stubborn.gives_in = True
+        await quiet(controller, 10)
+        assert reconciler.keys == ["default/a", "default/b", "default/a"]
+        assert (controller.state.stuck, controller.state.workers) == ((), 1)
+
+
+@simulated
+async def test_without_a_timeout_it_may_take_its_time(world: Simulation) -> None:
+    create(world, "a")
+    reconciler = Reconciler(lambda request: asyncio.sleep(36_000))
+    async with operating(world, reconciler, timeout=None) as controller:
+        await quiet(controller, 40_000)
+        assert (controller.state.reconciles, controller.state.failed) == (1, 0)
