@@ -281,7 +281,6 @@ class Workers:
         causes = list(_leaves(raised))
         error = causes[0] if len(causes) == 1 else raised
         if all(isinstance(cause, TerminalError) for cause in causes):
-            self._queue.forget(key)
             self._note_failure(key, error)
             self.counts.terminal += 1
             logger.error(

@@ -23,7 +23,7 @@ from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
 
 from ..steps import running, until
-from .worlds import Reconciler, create, operating, quiet, simulated
+from .worlds import Reconciler, change, create, operating, quiet, simulated
 
 
 @pytest.fixture
@@ -161,3 +161,24 @@ async def test_a_group_of_errors_is_what_all_in_it_are(world: Simulation) -> Non
         state = controller.state
     assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([1, 7, 0.01], abs=0.1)
     assert (state.failed, state.terminal, repr(state.last_error)) == (4, 1, "TerminalError('no use')")
+
+
+@simulated
+async def test_one_that_cannot_be_helped_keeps_its_back_off(world: Simulation) -> None:
+    """What changes then and fails again has failed in a row."""
+    create(world, "a")
+    raised = [ValueError("other")] * 3 + [TerminalError("no use")] + [ValueError("other")] * 2
+    requeues: list[int] = []
+
+    async def act(request: Request[KubeObject]) -> None:
+        requeues.append(controller.queue.num_requeues(request.key))
+        if raised:
+            raise raised.pop(0)
+
+    async with operating(world, Reconciler(act)) as controller:
+        await quiet(controller, 3600)
+        assert (requeues, controller.queue.num_requeues("default/a")) == ([0, 1, 2, 3], 3)
+        change(world, "a", data={"k": "1"})
+        await quiet(controller)
+        assert requeues[4:] == [3, 4, 5]
+        assert controller.queue.num_requeues("default/a") == 0
