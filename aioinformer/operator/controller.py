@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from ..checks import require_count, require_list, require_text, require_timeout
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError
-from ..informer import SharedIndexInformer
+from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample
 from ..tasks import settle, wait_ended
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
@@ -102,7 +102,7 @@ class Controller(Generic[T]):
             name=name,
             metrics=self._metrics,
         )
-        owned = [
+        self._owned = [
             each if isinstance(each, Owns) else Owns(each) for each in require_list(f"{name}: owns", owns)
         ]
         watches = require_list(f"{name}: watches", watches)
@@ -111,7 +111,7 @@ class Controller(Generic[T]):
                 raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
         self._triggers: list[InformerTrigger] = [
             Primary(self.informer, predicate, cleans_up=cleans_up),
-            *owned,
+            *self._owned,
             *watches,
         ]
         for trigger in self._triggers:
@@ -128,6 +128,11 @@ class Controller(Generic[T]):
     def informers(self) -> list[SharedIndexInformer[Any]]:
         """Whose changes it listens to."""
         return list(dict.fromkeys(trigger.informer for trigger in self._triggers))
+
+    @property
+    def registrations(self) -> list[Registration]:
+        """Those with the informers, while inside ``feeding``."""
+        return [each.registration for each in self._triggers if each.registration is not None]
 
     @property
     def queue(self) -> WorkQueue[str]:
@@ -204,11 +209,15 @@ class Controller(Generic[T]):
     async def work(self) -> None:
         """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.
 
+        What it goes by has synced before: ``informers``, and ``registrations``.
+
         Cancellation: running reconciles are cancelled, and come again with the next call.
 
         Raises:
             StoppedError: A worker was cancelled by somebody else.
         """
+        for each in self._owned:
+            each.find_owners()
         await self._workers.run()
 
     async def stop(self, grace_period: float) -> None:

@@ -28,7 +28,7 @@ from ..resources.resource import FIELD_MANAGER
 from ..tasks import Running, finish, raise_failures
 from ..tracing import Trace
 from .controller import Controller
-from .health import worn_out
+from .health import unfed, worn_out
 from .protocols import LeaderElection, require_election
 from .state import ManagerState
 
@@ -41,8 +41,9 @@ class Manager(Running):
     """Runs controllers, and the informers that they share.
 
     An async context manager, which may be entered and left in different tasks; or ``await run()``. It runs once.
-    First the caches are filled; then, once it leads where there is leader election, the controllers work. Ending, it
-    lets running reconciles end, then stops being the leader, and stops the informers last.
+    First the caches are filled, and what is in them has gone through the triggers; then, once it leads where there is
+    leader election, the controllers work. Ending, it lets running reconciles end, then stops being the leader, and
+    stops the informers last.
 
     Args:
         client: A Client, or a kubernetes_asyncio ApiClient.
@@ -293,6 +294,9 @@ class Manager(Running):
         impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
         try:
             await wait_for_cache_sync(*self.informers)
+            await wait_for_cache_sync(
+                *(each for controller in self._controllers for each in controller.registrations)
+            )
         finally:
             impatience.cancel()
         if self._election is None:
@@ -344,7 +348,8 @@ class Manager(Running):
         return Health.of(self._not_alive())
 
     def ready(self) -> Health:
-        """Whether it may be relied on, for a readiness probe: it is alive, and its caches are filled and current.
+        """Whether it may be relied on, for a readiness probe: it is alive, its caches are filled and current, and what
+        is in them has gone through the triggers.
 
         One that stands by is ready.
         """
@@ -407,3 +412,6 @@ class Manager(Running):
         yield from self._not_alive()
         for informer in self.informers:
             yield from unfitness(informer.state, self._factory.stalled_after)
+        if all(informer.has_synced() for informer in self.informers):
+            for controller in self._controllers:
+                yield from unfed(controller.state)

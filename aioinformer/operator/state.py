@@ -173,6 +173,11 @@ class ManagerState:
         missing = [each.name for each in self.informers if not each.synced]
         if missing and not self.leading:  # nor does it stand for election before it has them
             return f"waiting for caches: {', '.join(missing)}"
+        unfed = [
+            each.name for controller in self.controllers for each in controller.triggers if not each.synced
+        ]
+        if unfed and not self.leading:
+            return f"waiting for the first list to go through: {', '.join(unfed)}"
         error = "" if self.election_error is None else f": {said(self.election_error)}"
         return f"{'leading' if self.leading else 'standing by'}{error}"
 

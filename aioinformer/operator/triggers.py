@@ -17,7 +17,7 @@ from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
 from ..tasks import is_cancelled
 from ..workqueue import WorkQueue
-from .metadata import OWNER_REFERENCES, owners_of, require_fields
+from .metadata import OWNER_REFERENCES, Owner, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
 from .protocols import WrittenResource
 from .requests import Request
@@ -59,6 +59,7 @@ class TriggerState:
         failed: Predicates, map functions and sources that raised.
         last_error: What was raised last.
         running: Whether more can come.
+        synced: Whether its first list has gone through it; of a source, which has none, True.
     """
 
     name: str
@@ -67,6 +68,7 @@ class TriggerState:
     failed: int
     last_error: BaseException | None
     running: bool
+    synced: bool
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.seen} seen, {self.passed} passed"
@@ -92,6 +94,11 @@ class Trigger(ABC):
         """Whether more can come."""
 
     @property
+    def is_synced(self) -> bool:
+        """Whether its first list has gone through it."""
+        return True
+
+    @property
     def state(self) -> TriggerState:
         """What it has done."""
         return TriggerState(
@@ -101,6 +108,7 @@ class Trigger(ABC):
             failed=self.failed,
             last_error=self.last_error,
             running=self.is_running,
+            synced=self.is_synced,
         )
 
     def note_failure(self, what: str, error: BaseException) -> None:
@@ -128,7 +136,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         self.informer = informer
         self._predicate = predicate
         self.reconciled: SharedIndexInformer[Any] | None = None
-        self._registration: Registration | None = None
+        self.registration: Registration | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -145,17 +153,21 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
 
     def start(self) -> None:
         """Begin to listen."""
-        self._registration = self.informer.add_event_handler(self)
+        self.registration = self.informer.add_event_handler(self)
 
     async def stop(self) -> None:
         """Listen no more; a call that is running is cancelled."""
-        registration, self._registration = self._registration, None
+        registration, self.registration = self.registration, None
         if registration is not None:
             await self.informer.shut_down_event_handler(registration, cancel=True)
 
     @property
     def is_running(self) -> bool:
-        return self._registration is not None and not self.informer.is_stopped
+        return self.registration is not None and not self.informer.is_stopped
+
+    @property
+    def is_synced(self) -> bool:
+        return self.registration is not None and self.registration.has_synced()
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
         return self._note(Change(None, obj, is_in_initial_list))
@@ -244,23 +256,33 @@ class Owns(InformerTrigger):
         super().__init__(f"{informer.name}, owned", informer, predicate)
         require_fields(informer.object_type, (OWNER_REFERENCES,), "Owns")
         self._controller_only = controller_only
+        self._unfound: dict[tuple[str, Owner], int] | None = {}
+
+    def find_owners(self) -> None:
+        """Look for those that were not cached yet: all are now."""
+        unfound, self._unfound = self._unfound or {}, None
+        for (namespace, owner), priority in unfound.items():
+            self._add(namespace, owner, priority)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
         for obj in change.states:
-            for key in self._owners_of(obj):
-                self.queue.add(key, priority)
+            namespace = namespace_of(obj)
+            for owner in owners_of(obj):
+                if owner.controller or not self._controller_only:
+                    self._add(namespace, owner, priority)
 
-    def _owners_of(self, obj: Any) -> Iterable[str]:
+    def _add(self, namespace: str, owner: Owner, priority: int) -> None:
         assert self.reconciled is not None
-        namespace = namespace_of(obj)
         store = self.reconciled.store
-        for owner in owners_of(obj):
-            if self._controller_only and not owner.controller:
-                continue
-            for key in (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,):
-                found = store.get_by_key(key)
-                if found is not None and _may_be(found, owner.api_version, owner.kind):
-                    yield key
+        is_found = False
+        for key in (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,):
+            found = store.get_by_key(key)
+            if found is not None and _may_be(found, owner.api_version, owner.kind):
+                self.queue.add(key, priority)
+                is_found = True
+        if not is_found and self._unfound is not None and not self.reconciled.has_synced():
+            before = self._unfound.get((namespace, owner), priority)
+            self._unfound[namespace, owner] = max(before, priority)
 
 
 class Watch(InformerTrigger, Generic[T]):

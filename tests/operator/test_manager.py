@@ -28,7 +28,7 @@ from aioinformer import (
     StoppedError,
 )
 from aioinformer.leaderelection import LeaderElector
-from aioinformer.operator import Controller, Manager, Request, Result
+from aioinformer.operator import Controller, Manager, Request, Result, Watch
 from aioinformer.tasks import finish
 from aioinformer.testing import APIServer, Simulation
 
@@ -80,6 +80,40 @@ class TestLifecycle:
             world.server.faults.clear()
             await world.eventually(lambda: counted == [1])
             assert manager.ready()
+
+    @staticmethod
+    @simulated
+    async def test_nor_before_all_first_lists_have_been_through_the_triggers(world: Simulation) -> None:
+        """A reconciler may go by what a map function has made of other objects. One that hangs is told of."""
+        create(world, "a")
+        for name in "xyz":
+            create(world, name, "secrets")
+        may_go_on = asyncio.Event()
+        mapped: list[str] = []
+        at_reconcile: list[int] = []
+
+        async def map_func(obj: KubeObject) -> None:
+            await may_go_on.wait()
+            mapped.append(obj.name)
+
+        async def reconcile(request: Request[KubeObject]) -> None:
+            at_reconcile.append(len(mapped))
+
+        manager = Manager(world.client, leader_election=elector(world.client))
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        controller = manager.add(Controller("tests", reconcile, maps, watches=[Watch(secrets, map_func)]))
+        async with manager:
+            await asyncio.sleep(30)
+            assert (at_reconcile, controller.state.working, manager.state.leading) == ([], False, False)
+            name = controller.state.triggers[1].name
+            assert [each.synced for each in controller.state.triggers] == [True, False]
+            assert str(manager.state).startswith(f"waiting for the first list to go through: {name}\n")
+            assert manager.healthy()
+            assert str(manager.ready()) == f"tests: {name} has not been through its first list"
+            may_go_on.set()
+            await world.eventually(lambda: at_reconcile == [3], every=0.1)
+            assert manager.ready()
+            assert str(manager.state).startswith("leading\n")
 
     @staticmethod
     @simulated

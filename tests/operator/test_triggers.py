@@ -174,6 +174,31 @@ class TestOwns:
 
     @staticmethod
     @simulated
+    async def test_what_comes_before_the_owners_are_cached_is_not_lost(world: Simulation) -> None:
+        owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
+        create(world, "namesake")
+        create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
+        create(world, "another-kind", "pods", **{**CONTAINERS, **owned_by(namesake)})
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+        controller = manager.add(
+            Controller("tests", reconciler, maps, predicate=lambda change: change.is_update, owns=[pods])
+        )
+        forbidden = world.server.forbid("list", "configmaps"), world.server.forbid("watch", "configmaps")
+        async with manager:
+            await asyncio.sleep(5)
+            change(world, "mine", "pods", metadata={"labels": {"a": "b"}})
+            await asyncio.sleep(5)
+            assert (reconciler.keys, trigger(controller, 1).seen) == ([], 3)
+            for each in forbidden:
+                each.remove()
+            await world.eventually(lambda: controller.state.reconciles)
+            await quiet(controller)
+            assert reconciler.keys == ["default/owner"]
+
+    @staticmethod
+    @simulated
     async def test_an_owner_made_anew_hears_of_what_its_forerunner_owned(world: Simulation) -> None:
         owner = create(world, "owner")
         owned = owned_by(owner)
