@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from ..checks import require_count, require_list, require_text, require_timeout
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError
 from ..informer import Registration, SharedIndexInformer
-from ..metrics import Sample
+from ..metrics import Sample, labelled
 from ..tasks import settle, wait_ended
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
@@ -170,7 +170,7 @@ class Controller(Generic[T]):
         yield Sample(
             "controller_runtime_max_concurrent_reconciles", "gauge", labels, self._workers.concurrency
         )
-        yield from self._metrics.samples(self.name)
+        yield from labelled(self._metrics.samples(self.name), **labels)
 
     # -- what the manager does with it ---------------------------------------------------------------------
 

@@ -369,13 +369,15 @@ class Manager(Running):
         )
 
     def samples(self) -> Iterator[Sample]:
-        """All numbers: of controllers by controller-runtime's names, of queues by client-go's, and of informers."""
+        """All numbers: of controllers by controller-runtime's names, of queues and the lease by client-go's, and of
+        informers."""
         for controller in self._controllers:
             yield from controller.samples()
         for state in self._states():
             yield from state.samples()
         if (leads := self._leads) is not None:
-            yield Sample("aioinformer_leading", "gauge", {}, leads)
+            lease = self._election.state.lease if isinstance(self._election, LeaderElector) else ""
+            yield Sample("leader_election_master_status", "gauge", {"name": lease.rpartition("/")[2]}, leads)
 
     def metrics(self) -> str:
         """All numbers, in Prometheus' text format: what a ``/metrics`` route answers, as ``text/plain``."""

@@ -277,7 +277,7 @@ async def test_operator_fastapi(capsys: Printed) -> None:
         "/healthz: 200",
         "/readyz: 503",
         "/readyz: 200",
-        'workqueue_adds_total{name="maps"} 1',
+        'workqueue_adds_total{controller="maps",name="maps"} 1',
     ]
 
 

@@ -31,7 +31,7 @@ async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simul
         assert (len(controller.informer.store), controller.queue.state.depth) == (2, 2)
         assert manager.ready(), "who stands by is ready"
         assert "standing by" in str(state)
-        assert "aioinformer_leading 0" in manager.metrics()
+        assert 'leader_election_master_status{name="operator"} 0' in manager.metrics()
     began = world.now
     await world.eventually(lambda: sorted(reconciler.keys) == ["default/a", "default/b"], every=0.1)
     assert world.now - began < 5
@@ -228,9 +228,9 @@ async def test_each_replica_needs_an_elector_of_its_own(world: Simulation) -> No
         with pytest.raises(AlreadyStartedError, match=r"another Manager .* needs an elector of its own"):
             await second.run()
         assert (second.state.ended, second.state.leading) == (True, False)
-        assert "aioinformer_leading 0" in second.metrics()
+        assert 'leader_election_master_status{name="operator"} 0' in second.metrics()
         assert first.state.leading
-        assert "aioinformer_leading 1" in first.metrics()
+        assert 'leader_election_master_status{name="operator"} 1' in first.metrics()
 
 
 @simulated

@@ -322,9 +322,9 @@ class TestState:
                 'controller_runtime_max_concurrent_reconciles{controller="tests"} 1',
                 "# TYPE controller_runtime_reconcile_time_seconds histogram",
                 'controller_runtime_reconcile_time_seconds_count{controller="tests"} 1',
-                'workqueue_adds_total{name="tests"} 1',
-                'workqueue_depth{name="tests"} 0',
-                'workqueue_retries_total{name="tests"} 1',
+                'workqueue_adds_total{controller="tests",name="tests"} 1',
+                'workqueue_depth{controller="tests",name="tests"} 0',
+                'workqueue_retries_total{controller="tests",name="tests"} 1',
                 'aioinformer_synced{informer="configmaps"} 1',
                 'aioinformer_objects{informer="configmaps"} 1',
             ):

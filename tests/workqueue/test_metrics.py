@@ -82,6 +82,10 @@ async def test_they_have_upstreams_names() -> None:
     assert samples[("workqueue_queue_duration_seconds_bucket", "1.0")] == 1
     assert samples[("workqueue_queue_duration_seconds_bucket", "+Inf")] == 1
     assert samples[("workqueue_work_duration_seconds_count", None)] == 1
+    bounds = [
+        float(bound) for name, bound in samples if name.endswith("work_duration_seconds_bucket") and bound
+    ]
+    assert bounds == pytest.approx([*(10.0**exponent for exponent in range(-8, 4)), float("inf")])
     assert {sample.labels["name"] for sample in metrics.samples("tests")} == {"tests"}
 
 
