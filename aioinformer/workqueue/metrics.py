@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sized
+from collections.abc import Callable, Hashable, Iterator
 from time import perf_counter
 from typing import Generic, TypeVar
 
@@ -26,7 +26,7 @@ class QueueMetrics(Generic[T]):
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
-        self._queue: Sized = ()
+        self._depth: Callable[[], int] = lambda: 0
         self._added_at: dict[T, float] = {}
         self._got_at: dict[T, float] = {}
         self.adds = 0
@@ -34,9 +34,9 @@ class QueueMetrics(Generic[T]):
         self.queue_duration = Histogram()
         self.work_duration = Histogram()
 
-    def watch(self, queue: Sized) -> None:
-        """Whose numbers these are."""
-        self._queue = queue
+    def watch(self, depth: Callable[[], int]) -> None:
+        """Be told how to ask a queue for its ``depth``."""
+        self._depth = depth
 
     def added(self, item: T) -> None:
         """An item is to be worked on."""
@@ -61,8 +61,9 @@ class QueueMetrics(Generic[T]):
 
     @property
     def depth(self) -> int:
-        """Items that wait for a worker."""
-        return len(self._queue)
+        """Items that are to be worked on: those that wait for a worker, and those that were added while they are
+        worked on."""
+        return self._depth()
 
     @property
     def unfinished_work_seconds(self) -> float:

@@ -102,7 +102,7 @@ class WorkQueue(Generic[T]):
         self._shutting_down = False
         self._draining = False
         if metrics is not None:
-            metrics.watch(self)
+            metrics.watch(lambda: len(self._queued) + len(self._again))
 
     def __repr__(self) -> str:
         return f"<WorkQueue {self.name}: {self.state}>"

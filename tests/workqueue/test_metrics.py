@@ -42,12 +42,14 @@ async def test_numbers_of_a_queue() -> None:
     assert metrics.longest_running_processor_seconds == pytest.approx(2.0)
     queue.add("a")  # counted once, and waits from now on
     queue.add("a", 5)
-    assert metrics.adds == 3
+    assert (metrics.adds, metrics.depth, len(queue)) == (3, 1, 0)
     clock.now = 3.05
     queue.done("a")
     assert metrics.work_duration.sum == pytest.approx(3.0)
+    assert metrics.depth == 1
     clock.now = 4.05
     await queue.get()
+    assert metrics.depth == 0
     assert metrics.queue_duration.sum == pytest.approx(0.05 + 1.05 + 2.0)
     queue.done("a")
     queue.done("b")
