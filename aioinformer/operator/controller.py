@@ -87,6 +87,8 @@ class Controller(Generic[T]):
         cleanup: Reconcile[T] | None = None,
     ) -> None:
         require_text("name", name)
+        if not name:
+            raise ConfigError("name must not be empty: logs, states and metrics tell controllers apart by it")
         require_count("concurrency", concurrency)
         if not concurrency:
             raise ConfigError("concurrency must be 1 or more")

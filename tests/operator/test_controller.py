@@ -445,6 +445,7 @@ class Ticks:
     ("arguments", "options", "message"),
     [
         ((1, reconcile), {}, "name must be a string"),
+        (("", reconcile), {}, "name must not be empty"),
         (("x", None), {}, r"x: reconcile must be a function of \(request\), not None"),
         (("x", generator), {}, "has a yield in it"),
         (("x", lambda: None), {}, "is called with"),
