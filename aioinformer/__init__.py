@@ -10,7 +10,13 @@ The data's way, a folder a room, every import in this direction:
 
 from .api import ListOptions, ListResult, TypeMeta, WatchEvent
 from .compression import Compression
-from .conditions import find_status_condition, is_status_condition_true, set_status_condition
+from .conditions import (
+    find_status_condition,
+    is_status_condition_false,
+    is_status_condition_true,
+    remove_status_condition,
+    set_status_condition,
+)
 from .controller import Config, Controller, new_informer
 from .deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType, ReplacedAllInfo, SyncAllInfo
 from .errors import (
@@ -161,6 +167,7 @@ __all__ = [
     "InformerState",
     "InvalidError",
     "InvalidResultError",
+    "is_status_condition_false",
     "is_status_condition_true",
     "ItemExponentialFailureRateLimiter",
     "ItemFastSlowRateLimiter",
@@ -208,6 +215,7 @@ __all__ = [
     "Registration",
     "RejectedObjectError",
     "remove_finalizer",
+    "remove_status_condition",
     "ReplacedAllInfo",
     "RequeueError",
     "Resource",

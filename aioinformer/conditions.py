@@ -15,6 +15,9 @@ T = TypeVar("T", KubeObject, dict[str, Any])
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
+COMPARED = ("status", "reason", "message", "observedGeneration")
+"""The fields that a condition is set for."""
+
 
 def set_status_condition(
     obj: T, kind: str, status: str, reason: str, message: str = "", *, now: datetime | None = None
@@ -50,13 +53,23 @@ def set_status_condition(
     if old.get("status") != status:
         moment = datetime.fromtimestamp(time(), UTC) if now is None else now.astimezone(UTC)
         new["lastTransitionTime"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-    if new == old:
+    if all((old.get(field) or None) == (new.get(field) or None) for field in COMPARED):
         return obj, False
     conditions[index : index + 1] = [new]
-    fields = {**obj, "status": {**(obj.get("status") or {}), "conditions": conditions}}
-    if isinstance(obj, KubeObject):
-        return type(obj).from_dict(fields), True
-    return fields, True
+    return _with_conditions(obj, conditions), True
+
+
+def remove_status_condition(obj: T, kind: str) -> tuple[T, bool]:
+    """``(obj, changed)``: the object without a condition in its status, as a new object if it had it.
+
+    Raises:
+        ConfigError: The object is no KubeObject, and no dict.
+    """
+    conditions = _conditions_of(obj)
+    left = [each for each in conditions if each.get("type") != kind]
+    if len(left) == len(conditions):
+        return obj, False
+    return _with_conditions(obj, left), True
 
 
 def find_status_condition(obj: KubeObject | Mapping[str, Any], kind: str) -> dict[str, Any] | None:
@@ -74,8 +87,21 @@ def is_status_condition_true(obj: KubeObject | Mapping[str, Any], kind: str) -> 
     Raises:
         ConfigError: The object is no KubeObject, and no dict.
     """
+    return _is(obj, kind, TRUE)
+
+
+def is_status_condition_false(obj: KubeObject | Mapping[str, Any], kind: str) -> bool:
+    """Whether an object's status has a condition, and its status is ``"False"``.
+
+    Raises:
+        ConfigError: The object is no KubeObject, and no dict.
+    """
+    return _is(obj, kind, FALSE)
+
+
+def _is(obj: KubeObject | Mapping[str, Any], kind: str, status: str) -> bool:
     condition = find_status_condition(obj, kind)
-    return condition is not None and condition.get("status") == TRUE
+    return condition is not None and condition.get("status") == status
 
 
 def _conditions_of(obj: Any) -> list[dict[str, Any]]:
@@ -83,3 +109,10 @@ def _conditions_of(obj: Any) -> list[dict[str, Any]]:
     if not isinstance(obj, (KubeObject, Mapping)):
         raise ConfigError(f"conditions are those of a KubeObject or a dict, not of a {type(obj).__name__}")
     return list((obj.get("status") or {}).get("conditions") or ())
+
+
+def _with_conditions(obj: T, conditions: list[dict[str, Any]]) -> T:
+    fields = {**obj, "status": {**(obj.get("status") or {}), "conditions": conditions}}
+    if isinstance(obj, KubeObject):
+        return type(obj).from_dict(fields)
+    return fields

@@ -13,7 +13,9 @@ from aioinformer import (
     ConfigError,
     KubeObject,
     find_status_condition,
+    is_status_condition_false,
     is_status_condition_true,
+    remove_status_condition,
     set_status_condition,
 )
 from aioinformer.testing import Simulation, simulate
@@ -106,6 +108,15 @@ class TestSetting:
         assert "observedGeneration" not in obj["status"]["conditions"][0]
         assert not set_status_condition(obj, "Ready", "True", "Done", now=LATER)[1]
 
+    @pytest.mark.parametrize("unset", [{}, {"message": "", "observedGeneration": 0}, {"message": None}])
+    def test_what_is_not_said_is_as_what_is_empty(self, kind: Any, unset: Any) -> None:
+        said = {name: READY[name] for name in ("type", "status", "reason")}
+        obj = kind(with_conditions({**said, **unset}, generation=0))
+        assert set_status_condition(obj, "Ready", "True", "Done", now=LATER) == (obj, False)
+        obj, changed = set_status_condition(obj, "Ready", "True", "Done", "more", now=LATER)
+        assert changed
+        assert obj["status"]["conditions"] == [{**said, "message": "more"}]
+
     def test_times_are_utc_and_the_clocks_by_default(self, kind: Any) -> None:
         here = datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
         obj, _ = set_status_condition(kind(CREATED), "Ready", "True", "Done", now=here)
@@ -143,6 +154,24 @@ def test_finding_one(kind: Any) -> None:
     assert find_status_condition(kind(CREATED), "Ready") is None
     asked = ("Ready", "Other", "None")
     assert [is_status_condition_true(obj, each) for each in asked] == [True, False, False]
+    assert [is_status_condition_false(obj, each) for each in asked] == [False, True, False]
+    unknown = kind(with_conditions({**READY, "status": "Unknown"}))
+    assert not is_status_condition_true(unknown, "Ready")
+    assert not is_status_condition_false(unknown, "Ready")
+
+
+@KINDS
+def test_removing_one(kind: Any) -> None:
+    other = {"type": "Other", "status": "False"}
+    obj = kind(with_conditions(READY, other, READY))
+    untouched = copy.deepcopy(obj)
+    after, changed = remove_status_condition(obj, "Ready")
+    assert (type(after), changed) == (type(obj), True)
+    assert after["status"] == {"phase": "x", "conditions": [other]}
+    assert obj == untouched
+    for without in (after, kind(CREATED)):
+        again, changed = remove_status_condition(without, "Ready")
+        assert (again is without, changed) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +191,11 @@ def test_arguments_that_cannot_be(arguments: Any, message: str) -> None:
 
 def test_of_other_types_of_objects_it_knows_no_status() -> None:
     obj: Any = Pod(metadata=None)  # type: ignore[arg-type]
-    for ask in (find_status_condition, is_status_condition_true):
+    for ask in (
+        find_status_condition,
+        is_status_condition_true,
+        is_status_condition_false,
+        remove_status_condition,
+    ):
         with pytest.raises(ConfigError, match="of a KubeObject or a dict, not of a Pod"):
             ask(obj, "Ready")
