@@ -55,7 +55,7 @@ class TriggerState:
     Attributes:
         name: What it is about.
         seen: Changes, or requests, that came.
-        passed: Those that led to a request, or to several.
+        passed: Those that the predicate has let pass; of a source, those that are requests.
         failed: Predicates, map functions and sources that raised.
         last_error: What was raised last.
         running: Whether more can come.
