@@ -1,7 +1,8 @@
 """A work queue: what is to be worked on, each item by one worker at a time (client-go ``util/workqueue``).
 
-Priorities and what becomes of an item that waits for its time are controller-runtime's
-(``pkg/controller/priorityqueue``), but that no priority starves another.
+Priorities are controller-runtime's (``pkg/controller/priorityqueue``), but that no priority starves another. What
+becomes of an item that waits for its time, or is added while it is worked on, is client-go's, apart from the highest of
+several priorities, which counts, and ``cancel_delayed``.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ class WorkQueue(Generic[T]):
         ConfigError: ``ageing`` is no number of items.
 
     Guarantees:
-        Items of one priority are handed out in the order in which they were added, or became due. None is lost:
-        what a worker that is cancelled in ``get`` would have had goes to the next.
+        Items of one priority are handed out in the order in which they were added, or became due; what was added
+        while it was worked on, as if it were added at the end of that. None is lost: what a worker that is cancelled
+        in ``get`` would have had goes to the next.
     """
 
     def __init__(

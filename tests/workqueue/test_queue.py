@@ -55,6 +55,17 @@ async def test_c84_added_while_it_is_worked_on_it_comes_again_after_that() -> No
     assert queue.state.processing == 0
 
 
+async def test_what_is_added_while_it_is_worked_on_goes_behind_what_is_there_then() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    await queue.get()
+    queue.add("a")
+    queue.add("b")
+    queue.done("a")
+    queue.add("c")
+    assert [await queue.get() for _ in range(3)] == ["b", "a", "c"]
+
+
 async def test_no_two_workers_have_the_same_item() -> None:
     queue = queue_of()
     at_work: list[str] = []
