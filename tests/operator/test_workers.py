@@ -17,7 +17,7 @@ from aioinformer import (
     slow_calls,
 )
 from aioinformer.errors import TerminalError
-from aioinformer.operator import Controller, Manager, Request, When
+from aioinformer.operator import LOW_PRIORITY, Controller, Manager, Request, Result, When
 from aioinformer.operator import workers as workers_module
 from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
@@ -182,3 +182,27 @@ async def test_one_that_cannot_be_helped_keeps_its_back_off(world: Simulation) -
         await quiet(controller)
         assert requeues[4:] == [3, 4, 5]
         assert controller.queue.num_requeues("default/a") == 0
+
+
+@pytest.mark.parametrize("asks", [Result(requeue=True), Result(requeue_after=1), ValueError("no")], ids=repr)
+def test_what_comes_again_has_the_priority_with_which_it_came(asks: Result | Exception) -> None:
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        create(world, "a")
+        priorities: list[int] = []
+
+        async def act(request: Request[KubeObject]) -> Result | None:
+            priorities.append(controller.queue.priority_of(request.key))
+            if len(priorities) != 2:
+                return None
+            if isinstance(asks, Exception):
+                raise asks
+            return asks
+
+        async with operating(world, Reconciler(act)) as controller:
+            await quiet(controller)
+            controller.queue.add("default/a", 10)
+            await quiet(controller, 10)
+            assert priorities == [LOW_PRIORITY, 10, 10]
+
+    scenario()
