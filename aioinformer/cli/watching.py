@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from random import Random
 from typing import Any, NamedTuple
 
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ApiError
+from ..errors import ApiError, TransportError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
 from ..listwatch import Client, ListWatch
 from ..objects import KubeObject
 from ..reflector import Reflector
-from ..reflector.retry import is_hopeless
+from ..reflector.retry import Retry, is_hopeless
 from ..tasks import first_of
-from .discovery import find_resource
+from .discovery import APIResource, find_resource
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 from .progress import Progress
 
@@ -44,10 +45,8 @@ async def watch_resource(client: Client, asked: Watching) -> None:
     """
     progress = Progress(asked.timeout)
     async with client:
-        resource = await progress.during(
-            find_resource(client, asked.resource),
-            lambda: f"waiting for {client.server} to say which resources it has",
-        )
+        discovery = _Discovery(client, asked)
+        resource = await progress.during(discovery.find(), lambda: discovery)
         if asked.namespace is not None and not resource.namespaced:
             logger.warning("%s live in no namespace: -n makes no difference", resource.plural)
         everywhere = asked.all_namespaces or not resource.namespaced
@@ -77,6 +76,33 @@ async def watch_resource(client: Client, asked: Watching) -> None:
             view.announce_synced()
             if not asked.until_synced:
                 await view.wait_ended()
+
+
+class _Discovery:
+    """Asks which resource is meant: again where there is a timeout for it, and where the server says when."""
+
+    def __init__(self, client: Client, asked: Watching) -> None:
+        self._client = client
+        self._asked = asked
+        self._last_error: Exception | None = None
+
+    def __str__(self) -> str:
+        text = f"waiting for {self._client.server} to say which resources it has"
+        return text if self._last_error is None else f"{text}; last error: {self._last_error}"
+
+    async def find(self) -> APIResource:
+        retry = Retry(Random(), self._client.health)
+        while True:
+            try:
+                return await find_resource(self._client, self._asked.resource)
+            except (ApiError, TransportError) as error:
+                says_when = isinstance(error, ApiError) and error.retry_after is not None
+                if is_hopeless(error) or (self._asked.timeout is None and not says_when):
+                    raise
+                self._last_error = error
+                if retry.failed(error):
+                    logger.warning("%s; trying again", error)
+            await retry.wait()
 
 
 class _View(ResourceEventHandler[KubeObject]):

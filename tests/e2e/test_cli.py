@@ -241,6 +241,37 @@ async def test_a_list_that_does_not_come_in_time(open_server: APIServer) -> None
     assert (await outcome(*args, "30")).code == 0
 
 
+async def test_with_a_timeout_a_server_that_is_only_starting_is_waited_for(open_server: APIServer) -> None:
+    args = ("watch", "pods", "--server", open_server.url, "--until-synced", "--timeout")
+    open_server.faults.refuse()
+    async with aioinformer(*args, "60") as program:
+        assert "cannot connect" in await program.errors.next()
+        open_server.faults.fail(503, matching=lambda request: request.path == "/api/v1")
+        await open_server.faults.accept()
+        assert (await program.end()).code == 0
+    open_server.faults.fail(503, times=None, message="etcd is away")
+    ended = await outcome(*args, "5")
+    assert (ended.code, ended.output) == (1, "")
+    assert "not synced after 5 s: waiting for" in ended.errors
+    assert ended.errors.splitlines()[-1].endswith(
+        "last error: get /apis: 503 ServiceUnavailable: etcd is away"
+    )
+    open_server.faults.clear()
+    hopeless(await outcome("watch", "podz", *args[2:], "60"), "has no resource 'podz'")
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_server_that_says_when_to_come_again_is_asked_again(
+    open_server: APIServer, status: int
+) -> None:
+    args = ("watch", "pods", "--server", open_server.url, "--until-synced")
+    open_server.faults.fail(status, retry_after=1)
+    code, _, errors = await outcome(*args)
+    assert (code, errors.count("; trying again")) == (0, 1)
+    open_server.faults.fail(status)
+    hopeless(await outcome(*args), f"get /apis: {status}")
+
+
 @pytest.mark.parametrize(
     ("args", "code"), [(["watch", "pods"], 0), (["watch", "pods", "--until-synced"], 130)]
 )
