@@ -61,7 +61,7 @@ class InformerState:
 
     @property
     def idle_seconds(self) -> float | None:
-        """Seconds since the last byte from the server, of the reflector that waits longest; None: never any."""
+        """Seconds since the last byte of a list or watch, of the reflector that waits longest; None: never any."""
         idle = [reflector.idle_seconds for reflector in self.reflectors]
         return None if None in idle else max((each for each in idle if each is not None), default=None)
 

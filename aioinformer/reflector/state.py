@@ -27,7 +27,8 @@ class ReflectorState:
         phase: What it is doing.
         phase_seconds: For how long it has been doing that.
         resource_version: The version up to which it has read.
-        idle_seconds: Seconds since anything arrived from the server; None if nothing ever has.
+        idle_seconds: Seconds since the last byte of a list or watch; None if there was none yet. Answers that refuse
+            do not count: they bring nothing new.
         last_error: What went wrong last; None after nothing has, and again once a watch is healthy.
         retry_seconds: Seconds until the next try, while backing off.
         waiting_for: The server that does not answer, or does not take the credentials, while backing off together
@@ -68,7 +69,7 @@ class ReflectorState:
         elif self.retry_seconds is not None:
             text += f", next try in {self.retry_seconds:.1f} s"
         text += (
-            ", nothing received"
+            ", nothing read yet"
             if self.idle_seconds is None
             else f", last byte {self.idle_seconds:.1f} s ago"
         )

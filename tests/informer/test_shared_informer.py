@@ -304,7 +304,7 @@ class TestState:
             await asyncio.sleep(0.3)
             assert str(subject.state) == (
                 "not synced, 0 objects, 0 queued; scripted pods: backing off for 0.3 s, next try in 0.5 s, "
-                "nothing received; last error: refused"
+                "nothing read yet; last error: refused"
             )
             await asyncio.sleep(5)
             assert str(subject.state) == (

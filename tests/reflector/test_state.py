@@ -192,7 +192,7 @@ class TestState:
     def test_before_the_start_and_outside_a_loop(self) -> None:
         state = reflector(Scripted()).state
         assert state.phase is Phase.NEW
-        assert str(state) == "scripted pods: new for 0.0 s, nothing received"
+        assert str(state) == "scripted pods: new for 0.0 s, nothing read yet"
         assert repr(reflector(Scripted())) == "<Reflector scripted pods>"
 
     @virtual_time
@@ -204,7 +204,7 @@ class TestState:
         subject = reflector(server)
         task = asyncio.create_task(subject.run())
         await asyncio.sleep(2)
-        assert str(subject.state) == "scripted pods: listing for 2.0 s, nothing received"
+        assert str(subject.state) == "scripted pods: listing for 2.0 s, nothing read yet"
         await asyncio.sleep(13)
         assert str(subject.state) == "scripted pods: watching for 10.0 s, last byte 10.0 s ago"
         await asyncio.sleep(11)
