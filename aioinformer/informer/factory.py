@@ -93,6 +93,8 @@ class SharedInformerFactory(InOneLoop):
         require_seconds("default_resync_period", default_resync_period)
         if stalled_after is not None:
             require_seconds("stalled_after", stalled_after)
+            if not stalled_after:
+                raise ConfigError("stalled_after must be above 0: no watch brings something all the time")
         self.stalled_after = patience(options) if stalled_after is None else stalled_after
         if on_trace is not None:
             Tracer(on_trace)  # a hook that cannot be one is found out here

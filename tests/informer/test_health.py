@@ -73,5 +73,6 @@ def test_how_long_silence_is_no_worry() -> None:
     assert SharedInformerFactory(client).stalled_after == 660
     assert SharedInformerFactory(client, min_watch_timeout=600).stalled_after == 1260
     assert SharedInformerFactory(client, min_watch_timeout=600, stalled_after=5).stalled_after == 5
-    with pytest.raises(ConfigError, match="stalled_after"):
-        SharedInformerFactory(client, stalled_after=-1)
+    for impatient in (-1, 0):
+        with pytest.raises(ConfigError, match="stalled_after"):
+            SharedInformerFactory(client, stalled_after=impatient)
