@@ -538,7 +538,7 @@ class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the 
 
     Args:
         *args: The message.
-        informer: Its name; None where several were waited for.
+        informer: Its name, or its registration's; None where several were waited for.
         handler: The handler's; None where only the cache was waited for.
         key: What the handler is at, or was waited for; None where there is nothing.
     """

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
 from ..checks import require_methods, require_timeout
-from ..errors import SyncTimeout
+from ..errors import ConfigError, SyncTimeout
 from ..tasks import finish, within
 
 logger = logging.getLogger(__name__)
@@ -44,14 +44,17 @@ async def wait_for_cache_sync(
         True, as upstream's does where all is well.
 
     Raises:
-        ConfigError: One is nothing that syncs, or ``timeout`` is no duration.
+        ConfigError: One is nothing that syncs; or, with ``fail_fast``, its ``wait_synced`` takes no such argument; or
+            ``timeout`` is no duration.
         SyncTimeout: It took longer; the message names each that is missing and what it is doing.
         StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
         ApiError, ConfigError: With ``fail_fast``, one's first list was refused.
     """
 
     def too_late() -> SyncTimeout:
-        return SyncTimeout(f"not synced after {timeout:g} s: {'; '.join(map(_doing, _missing(informers)))}")
+        missing = "; ".join(map(_doing, _missing(informers)))
+        only = getattr(informers[0], "name", None) if len(informers) == 1 else None
+        return SyncTimeout(f"not synced after {timeout:g} s: {missing}", informer=only)
 
     require_timeout(timeout)
     for each in informers:
@@ -61,8 +64,7 @@ async def wait_for_cache_sync(
         for each in informers:
             if not each.has_synced():
                 name = f"waiting for {_name(each)}"
-                wait: Callable[..., Coroutine[Any, Any, object]] = each.wait_synced
-                waiting.append(asyncio.create_task(wait(fail_fast=True) if fail_fast else wait(), name=name))
+                waiting.append(asyncio.create_task(_wait(each, fail_fast=fail_fast), name=name))
         async with within(timeout, too_late, lambda: not _missing(informers)):
             await _all(waiting, informers)
     finally:
@@ -71,6 +73,18 @@ async def wait_for_cache_sync(
             if not task.cancelled():
                 task.exception()  # of several that stopped at once one is raised
     return True
+
+
+def _wait(each: Syncing, *, fail_fast: bool) -> Coroutine[Any, Any, object]:
+    if not fail_fast:
+        return each.wait_synced()
+    wait: Callable[..., Coroutine[Any, Any, object]] = each.wait_synced
+    try:
+        return wait(fail_fast=True)
+    except TypeError as error:
+        raise ConfigError(
+            f"fail_fast=True needs a wait_synced(*, fail_fast), not that of {each!r}"
+        ) from error
 
 
 async def _all(tasks: Iterable[asyncio.Task[object]], informers: Sequence[Syncing]) -> None:

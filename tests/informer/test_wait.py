@@ -63,6 +63,25 @@ async def test_of_what_has_no_name(caplog: pytest.LogCaptureFixture) -> None:
         await wait_for_cache_sync(Own(20), timeout=15)
     assert "waiting for caches to sync for 10 s: mine" in caplog.text
     assert await wait_for_cache_sync(Own(20))
+    with pytest.raises(
+        ConfigError, match=r"^fail_fast=True needs a wait_synced\(\*, fail_fast\), not that of mine"
+    ):
+        await wait_for_cache_sync(informer("other"), Own(20), fail_fast=True)
+
+
+@virtual_time
+async def test_who_alone_was_waited_for_is_named_apart() -> None:
+    pods, nodes = informer("pods"), informer("nodes")
+    registration = pods.add_event_handler(Follower())
+    for waited_for, name in (
+        ((pods,), "pods"),
+        ((registration,), registration.name),
+        ((Own(20),), None),
+        ((pods, nodes), None),
+    ):
+        with pytest.raises(SyncTimeout) as caught:
+            await wait_for_cache_sync(*waited_for, timeout=1)
+        assert caught.value.informer == name
 
 
 @virtual_time
