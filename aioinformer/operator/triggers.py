@@ -353,7 +353,7 @@ class Watch(InformerTrigger, Generic[T]):
 def _each(requests: Requests) -> Iterable[Request[Any]]:
     if requests is None:
         return ()
-    return [requests] if isinstance(requests, Request) else [checked(each) for each in requests]
+    return [checked(each) for each in ([requests] if isinstance(requests, (Request, str)) else requests)]
 
 
 def checked(request: object) -> Request[Any]:
@@ -364,7 +364,7 @@ def checked(request: object) -> Request[Any]:
     """
     if isinstance(request, Request):
         return request
-    raise TypeError(f"{shortened(request)} is no Request")
+    raise TypeError(f"{shortened(request)} is no Request; of an object or its key Request.of(...) makes one")
 
 
 def _may_be(obj: Any, api_version: str, kind: str) -> bool:

@@ -72,7 +72,7 @@ class APIServer:
             the least.
         bookmark_interval: Seconds between the bookmarks of a watch.
         watch_list: Whether watches can send the initial events (`sendInitialEvents`); without, they refuse as
-            servers before 1.32 do.
+            servers do whose feature WatchList is off.
         control_plane: Do what a cluster's controllers and kubelets do for deletion: empty namespaces,
             release volumes, collect what has lost its owner, end pods. False for nothing of it, as with a bare
             kube-apiserver; or the names of those wanted, out of `CONTROLLERS`, which kube-controller-manager's

@@ -293,9 +293,9 @@ class TestWatch:
         answers: dict[str, Any] = {
             "one": Request("default", "x"),
             "none": None,
-            "key": "default/y",
             "keys": ["default/y"],
             "number": 5,
+            "key": "default/y",
             "raises": ...,
         }
 
@@ -312,6 +312,11 @@ class TestWatch:
             for name in answers:
                 create(world, name, "secrets")
                 await quiet(controller)
+                if name == "key":
+                    error = trigger(controller, 1).last_error
+                    assert str(error).startswith(
+                        "'default/y' is no Request; of an object or its key Request.of("
+                    )
             assert reconciler.keys == ["default/x"]
             state = trigger(controller, 1)
             assert (state.seen, state.failed, state.running) == (6, 4, True)
