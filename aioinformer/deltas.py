@@ -97,6 +97,7 @@ class DeletedFinalStateUnknown(Generic[T]):
 
     @property
     def name(self) -> str:
+        """The deleted object's name."""
         return self.key.rpartition("/")[2]
 
     @property

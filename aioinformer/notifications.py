@@ -19,9 +19,11 @@ class AddNotification(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def obj(self) -> Any:
+        """The newest state that is known."""
         return self.new
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        """Call the handler; what it returns, to be awaited if it can be."""
         return handler.on_add(self.new, self.is_in_initial_list)
 
 
@@ -39,9 +41,11 @@ class UpdateNotification(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def obj(self) -> Any:
+        """The newest state that is known."""
         return self.new
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        """Call the handler; what it returns, to be awaited if it can be."""
         return handler.on_update(self.old, self.new)
 
 
@@ -54,9 +58,11 @@ class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def obj(self) -> Any:
+        """The newest state that is known."""
         return self.old
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        """Call the handler; what it returns, to be awaited if it can be."""
         return handler.on_delete(self.old)
 
 

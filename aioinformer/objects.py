@@ -136,6 +136,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def name(self) -> str:
+        """The object's name."""
         return self._obj.key.rpartition("/")[2]
 
     @property
@@ -145,14 +146,17 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def uid(self) -> str:
+        """``""`` where the server gave none."""
         return self._obj.uid
 
     @property
     def resource_version(self) -> str:
+        """``""`` where the server gave none."""
         return self._obj.resource_version
 
     @property
     def generate_name(self) -> str:
+        """What the server was to begin the name with; ``""`` where it was given."""
         return self._rest.generate_name or ""
 
     @property
@@ -162,6 +166,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def labels(self) -> dict[str, str]:
+        """Read alone, where they can be."""
         if self._labels is None:
             found = _labels_alone(self._obj)
             self._labels = self._rest.labels or {} if found is None else found
@@ -169,18 +174,22 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def annotations(self) -> dict[str, str]:
+        """All of them; empty where there are none."""
         return self._rest.annotations or {}
 
     @property
     def finalizers(self) -> list[str]:
+        """Who has to let go before the object goes."""
         return self._rest.finalizers or []
 
     @property
     def owner_references(self) -> list[OwnerReference]:
+        """To whom it belongs."""
         return self._rest.owner_references or []
 
     @property
     def creation_timestamp(self) -> datetime | None:
+        """When it was created; None where the server did not say."""
         return self._rest.creation_timestamp
 
     @property
@@ -190,6 +199,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def deletion_grace_period_seconds(self) -> int | None:
+        """Seconds that its deletion gives it; None while it is not marked."""
         return self._rest.deletion_grace_period_seconds
 
     def __eq__(self, other: object) -> bool:
@@ -318,10 +328,12 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def metadata(self) -> ObjectMeta:
+        """Its metadata, typed; a view of its own each time."""
         return ObjectMeta(self)
 
     @property
     def name(self) -> str:
+        """The object's name."""
         return self.key.rpartition("/")[2]
 
     @property
@@ -331,10 +343,12 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def api_version(self) -> str:
+        """Such as ``"apps/v1"``; ``""`` where nobody says."""
         return str(self.get("apiVersion", ""))
 
     @property
     def kind(self) -> str:
+        """Such as ``"Deployment"``; ``""`` where nobody says."""
         return str(self.get("kind", ""))
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from .factory import SharedInformerFactory
 from .health import Health
+from .protocol import SharedInformer
 from .registration import Registration
-from .shared_informer import SharedIndexInformer, SharedInformer
+from .shared_informer import SharedIndexInformer
 from .state import InformerState
 from .wait import wait_for_cache_sync
 

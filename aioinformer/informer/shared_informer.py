@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar, Unpack, runtime_checkable
+from typing import Any, Generic, TypeVar, Unpack
 
 from ..checks import require_text, require_timeout
 from ..codec import codec_for
@@ -36,45 +36,6 @@ from .version_waits import VersionWaits
 T = TypeVar("T")
 
 EVERYWHERE = ""
-
-
-@runtime_checkable
-class SharedInformer(Protocol[T]):
-    """What informers offer to their users; SharedIndexInformer is the class."""
-
-    def add_event_handler(
-        self,
-        handler: ResourceEventHandler[T],
-        resync_period: float | None = None,
-        *,
-        backlog: Backlog = "unbounded",
-        backlog_limit: int = BACKLOG_LIMIT,
-        name: str = "",
-    ) -> Registration: ...
-
-    def remove_event_handler(self, registration: Registration) -> None: ...
-
-    async def shut_down_event_handler(self, registration: Registration) -> None: ...
-
-    async def run(self) -> None: ...
-
-    def has_synced(self) -> bool: ...
-
-    async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool: ...
-
-    async def wait_for(self, written: Any, timeout: float | None = None) -> T | None: ...
-
-    @property
-    def store(self) -> Store[T]: ...
-
-    @property
-    def is_stopped(self) -> bool: ...
-
-    @property
-    def last_sync_resource_version(self) -> str: ...
-
-    @property
-    def state(self) -> InformerState: ...
 
 
 class SharedIndexInformer(Running, Generic[T]):

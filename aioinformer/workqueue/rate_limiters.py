@@ -52,14 +52,17 @@ class ItemExponentialFailureRateLimiter(Generic[T]):
         self._failures: dict[T, int] = {}
 
     def when(self, item: T) -> float:
+        """Seconds that an item is to wait: each call is a failure of it."""
         failures = self._failures.get(item, 0)
         self._failures[item] = failures + 1
         return min(self._base_delay * 2.0 ** min(failures, LARGEST_EXPONENT), self._max_delay)
 
     def forget(self, item: T) -> None:
+        """Its next failure is its first."""
         self._failures.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
+        """How often it has failed since it was forgotten."""
         return self._failures.get(item, 0)
 
 
@@ -85,13 +88,16 @@ class ItemFastSlowRateLimiter(Generic[T]):
         self._failures: dict[T, int] = {}
 
     def when(self, item: T) -> float:
+        """Seconds that an item is to wait: each call is a failure of it."""
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         return self._fast_delay if failures <= self._max_fast_attempts else self._slow_delay
 
     def forget(self, item: T) -> None:
+        """Its next failure is its first."""
         self._failures.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
+        """How often it has failed since it was forgotten."""
         return self._failures.get(item, 0)
 
 
@@ -120,6 +126,7 @@ class BucketRateLimiter:
         self._last: float | None = None
 
     def when(self, item: Any) -> float:
+        """Seconds until there is a token for it, which this takes."""
         now = asyncio.get_running_loop().time() if self._clock is None else self._clock()
         if self._last is not None:
             passed = max(0.0, now - self._last)  # a clock may be set back
@@ -132,6 +139,7 @@ class BucketRateLimiter:
         """A bucket knows no items."""
 
     def num_requeues(self, item: Any) -> int:
+        """Always 0: a bucket knows no items."""
         return 0
 
 
@@ -146,13 +154,16 @@ class MaxOfRateLimiter(Generic[T]):
         self._limiters = limiters
 
     def when(self, item: T) -> float:
+        """The longest wait; each limiter is asked."""
         return max((limiter.when(item) for limiter in self._limiters), default=0.0)
 
     def forget(self, item: T) -> None:
+        """All of them forget it."""
         for limiter in self._limiters:
             limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
+        """The most that one of them counts."""
         return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
 
 
@@ -173,12 +184,15 @@ class WithMaxWaitRateLimiter(Generic[T]):
         self._max_delay = max_delay
 
     def when(self, item: T) -> float:
+        """The other's wait, or the longest that there is."""
         return min(self._limiter.when(item), self._max_delay)
 
     def forget(self, item: T) -> None:
+        """The other forgets it."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
+        """What the other counts."""
         return self._limiter.num_requeues(item)
 
 
