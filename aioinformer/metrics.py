@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Histogram", "Sample", "exposition", "labelled"]
+
 import itertools
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence

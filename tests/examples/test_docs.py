@@ -17,14 +17,17 @@ from typing import Any
 
 import pytest
 
+import aioinformer
 from aioinformer import (
     Phase,
     ReflectorOptions,
     errors,
     events,
     leaderelection,
+    metrics,
     operator,
     resources,
+    testing,
     workqueue,
 )
 from aioinformer.testing import Faults
@@ -33,6 +36,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 ROOMS = [operator, workqueue, resources, leaderelection, events]
+PUBLIC = [aioinformer, metrics, *ROOMS, testing]
+REFERENCE = ROOT / "docs" / "api.md"
 
 
 def runnable() -> list[Any]:
@@ -71,7 +76,8 @@ def test_tests_and_files_that_are_named_exist(path: Path) -> None:
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)
 def test_every_public_name_has_a_page_and_an_example(room: ModuleType) -> None:
     spans = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
-    code = "\n".join(found for path in DOCS for found in spans.findall(path.read_text()))
+    pages = [path.read_text() for path in DOCS if path != REFERENCE]
+    code = "\n".join(found for page in pages for found in spans.findall(page))
     assert [name for name in room.__all__ if not re.search(rf"\b{name}\b", code)] == []
     used = {name for path in EXAMPLES for name in _names(path)}
     constants = {name for name in room.__all__ if name.isupper()}
@@ -83,6 +89,46 @@ def _names(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Name):
             yield node.id
+
+
+def test_the_reference_has_every_public_name_in_the_words_of_its_docstring() -> None:
+    sections = re.split(r"^## `([\w.]+)`\n", REFERENCE.read_text(), flags=re.MULTILINE)[1:]
+    said = {
+        (room, name): text
+        for room, section in zip(sections[::2], sections[1::2], strict=True)
+        for name, text in re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE)
+    }
+    wanted: dict[tuple[str, str], str] = {}
+    rooms: dict[tuple[str, int], str] = {}
+    for room in PUBLIC:
+        for name in set(room.__all__) - set(errors.__all__):
+            value = getattr(room, name)
+            if rooms.setdefault((name, id(value)), room.__name__) == room.__name__:
+                listed = room.__name__, name
+                wanted[listed] = _summary(value) or said.get(listed, "missing")
+    assert said == wanted
+
+
+def _summary(value: Any) -> str:
+    """The first line of its docstring, as a table has it; ``""`` for what has none of its own, such as a constant."""
+    if not inspect.isclass(value) and not inspect.isroutine(inspect.unwrap(value)):
+        return ""
+    return (inspect.getdoc(value) or "").partition("\n\n")[0].replace("``", "`").replace("|", r"\|")
+
+
+@pytest.mark.parametrize("room", PUBLIC, ids=lambda room: room.__name__)
+def test_every_public_class_and_method_has_a_docstring(room: ModuleType) -> None:
+    classes = {name: value for name in room.__all__ if inspect.isclass(value := getattr(room, name))}
+    silent = [
+        f"{name}.{member}"
+        for name, value in classes.items()
+        for member, own in vars(value).items()
+        if member[0] != "_"
+        and isinstance(own, (FunctionType, classmethod, staticmethod, property))
+        and not inspect.getdoc(getattr(value, member))
+    ]
+    assert silent == []
+    assert [name for name, value in classes.items() if not value.__doc__] == []
 
 
 def test_every_error_and_phase_is_explained() -> None:
