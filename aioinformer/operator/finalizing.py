@@ -43,7 +43,7 @@ def make_step(
     if isinstance(reconcile, Reconciler):
         finalizer = reconcile.finalizer if finalizer is None else finalizer
         is_own = getattr(reconcile.cleanup, "__func__", None) is not Reconciler.cleanup
-        if cleanup is None and (finalizer is not None or is_own):
+        if cleanup is None and is_own:
             cleanup = reconcile.cleanup
         reconcile = reconcile.reconcile
     _require_reconcile(f"{name}: reconcile", reconcile)

@@ -90,7 +90,7 @@ class Reconciler(ABC, Generic[T]):
 
     Attributes:
         finalizer: A finalizer that each object has before it is first reconciled, so that it does not go before
-            ``cleanup`` has succeeded; None for none.
+            ``cleanup``, which is then needed, has succeeded; None for none.
     """
 
     finalizer: str | None = None

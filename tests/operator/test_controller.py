@@ -427,6 +427,13 @@ class NoReconciler(ReconcilerClass[KubeObject]):
         return None
 
 
+class Misspelt(NoReconciler):
+    finalizer = "a/b"
+
+    async def clean_up(self, request: Request[KubeObject]) -> Result | None:
+        return None
+
+
 class CleansUp(NoReconciler):
     async def cleanup(self, request: Request[KubeObject]) -> Result | None:
         return None
@@ -469,6 +476,8 @@ class Ticks:
         ),
         (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "give a CachedResource"),
         (("x", CleansUp()), {}, "x: cleanup needs a finalizer"),
+        (("x", Misspelt()), {}, "x: the finalizer a/b needs a cleanup"),
+        (("x", NoReconciler()), {"finalizer": "a/b"}, "x: the finalizer a/b needs a cleanup"),
         (("x", reconcile), {"sources": [reconcile]}, r"a source is called with \(\)"),
         (("x", reconcile), {"sources": [later]}, "a source is taken by `async for`: later has to be"),
         (("x", reconcile), {"sources": [Ticks()]}, "a source is taken by `async for`"),

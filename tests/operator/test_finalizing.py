@@ -108,6 +108,20 @@ async def test_functions_will_do(world: Simulation) -> None:
 
 
 @simulated
+async def test_a_cleanup_may_be_inherited(world: Simulation) -> None:
+    class Apprentice(Caretaker):
+        pass
+
+    create(world, "a")
+    async with caring(world, apprentice := Apprentice()) as (controller, _):
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller)
+        assert finalizers(world, "a") is None
+    assert apprentice.calls[-1] == ("cleanup", "a")
+
+
+@simulated
 async def test_while_dependents_remain_it_is_asked_again(world: Simulation) -> None:
     dependents = 3
     times: list[float] = []
