@@ -72,6 +72,17 @@ class Collection:
         within = f"/namespaces/{self.namespace}" if self.namespace is not None else ""
         return f"{root}{within}/{self.plural}"
 
+    def overlaps(self, other: Collection) -> bool:
+        """Whether an object may be in both. Different selectors are taken to pick different ones."""
+        return (self.group, self.plural) == (other.group, other.plural) and all(
+            not mine or not theirs or mine == theirs
+            for mine, theirs in (
+                (self.namespace, other.namespace),
+                (self.label_selector, other.label_selector),
+                (self.field_selector, other.field_selector),
+            )
+        )
+
     def with_selectors(self, options: ListOptions) -> ListOptions:
         """The options, with this resource's selectors where they have none."""
         return replace(

@@ -97,7 +97,7 @@ class Controller(Generic[T]):
         self.informer: SharedIndexInformer[T] = informer_of(primary)
         self._written = None if isinstance(primary, SharedIndexInformer) else primary
         self._store = self.informer.store
-        self._step, cleans_up = make_step(name, reconcile, self._written, finalizer, cleanup)
+        self._step, self.finalizer = make_step(name, reconcile, self._written, finalizer, cleanup)
         self._metrics = QueueMetrics[str]()
         self._queue: WorkQueue[str] = WorkQueue(
             ItemExponentialFailureRateLimiter() if rate_limiter is None else rate_limiter,
@@ -112,7 +112,7 @@ class Controller(Generic[T]):
             if not isinstance(watch, Watch):
                 raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
         self._triggers: list[InformerTrigger] = [
-            Primary(self.informer, predicate, cleans_up=cleans_up),
+            Primary(self.informer, predicate, cleans_up=self.finalizer is not None),
             *self._owned,
             *watches,
         ]

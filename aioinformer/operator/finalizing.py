@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any, TypeVar
 
 from ..checks import require_qualified_name
 from ..errors import ConfigError
 from ..finalizers import contains_finalizer
 from ..handlers import require_callback
+from ..informer import SharedIndexInformer
 from ..keys import is_deleting
+from ..listwatch.resource_list_watch import ResourceListWatch
 from ..tasks import settle
 from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields
 from .protocols import WrittenResource
@@ -27,8 +30,8 @@ def make_step(
     written: WrittenResource[T] | None,
     finalizer: str | None,
     cleanup: Reconcile[T] | None,
-) -> tuple[Step, bool]:
-    """What a controller does for each object, and whether it cleans up after them.
+) -> tuple[Step, str | None]:
+    """What a controller does for each object, and the finalizer by which it cleans up after them, if any.
 
     Args:
         name: The controller's.
@@ -54,7 +57,7 @@ def make_step(
             raise ConfigError(
                 f"{name}: cleanup needs a finalizer, or objects would be gone before it is called"
             )
-        return reconcile, False
+        return reconcile, None
     if cleanup is None:
         raise ConfigError(f"{name}: the finalizer {finalizer} needs a cleanup, after which it is removed")
     if not isinstance(finalizer, str) or "/" not in finalizer:
@@ -69,7 +72,19 @@ def make_step(
     require_fields(
         written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
     )
-    return Finalizing(reconcile, written, finalizer, cleanup), True
+    return Finalizing(reconcile, written, finalizer, cleanup), finalizer
+
+
+def read_the_same(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]) -> bool:
+    """Whether there may be an object that both informers read."""
+    return one is other or any(
+        mine.health is theirs.health and mine.resource.overlaps(theirs.resource)
+        for mine, theirs in product(_of_servers(one), _of_servers(other))
+    )
+
+
+def _of_servers(informer: SharedIndexInformer[Any]) -> list[ResourceListWatch]:
+    return [each for each in informer._list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
 class Finalizing:

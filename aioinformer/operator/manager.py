@@ -28,6 +28,7 @@ from ..resources.resource import FIELD_MANAGER
 from ..tasks import Running, finish, raise_failures
 from ..tracing import Trace
 from .controller import Controller
+from .finalizing import read_the_same
 from .health import unfed, worn_out
 from .protocols import LeaderElection, require_election
 from .state import ManagerState
@@ -194,7 +195,7 @@ class Manager(Running):
 
         Raises:
             AlreadyStartedError: The manager has started.
-            ConfigError: There is one of this name.
+            ConfigError: There is one of this name, or one that has the same finalizer for the same objects.
         """
         if self._has_begun or self._task is not None:
             raise AlreadyStartedError(f"{self!r} has started; {controller!r} was not added")
@@ -202,6 +203,13 @@ class Manager(Running):
             raise ConfigError(f"add takes a Controller, not {controller!r}")
         if controller.name in {each.name for each in self._controllers}:
             raise ConfigError(f"there is a controller named {controller.name} already")
+        for each in self._controllers:
+            is_shared = each.finalizer is not None and each.finalizer == controller.finalizer
+            if is_shared and read_the_same(each.informer, controller.informer):
+                raise ConfigError(
+                    f"{controller.name} and {each.name} have the same objects and the one finalizer "
+                    f"{each.finalizer}, which goes when either has cleaned up: give each its own"
+                )
         self._controllers.append(controller)
         return controller
 

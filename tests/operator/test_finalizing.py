@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import KubeObject, contains_finalizer
+from aioinformer import Client, ConfigError, KubeObject, contains_finalizer
 from aioinformer.errors import InvalidResultError
 from aioinformer.operator import Controller, LabelsMatch, Manager, Reconciler, Request, Result
 from aioinformer.resources import CachedResource
@@ -164,6 +164,36 @@ async def test_an_error_while_cleaning_up_keeps_the_object(world: Simulation) ->
         assert caretaker.calls.count(("cleanup", "a")) == 4
         assert controller.state.failed == 2
         assert isinstance(controller.state.last_error, InvalidResultError)
+
+
+def test_two_controllers_of_the_same_objects_have_a_finalizer_each() -> None:
+    """Whichever has cleaned up first would let the object go, and the other would never get to its end."""
+    manager = Manager(Client.from_url("http://127.0.0.1:1"))
+    maps = manager.resource("v1", "configmaps", namespace="a", label_selector="app=web")
+
+    def controller(name: str, of: CachedResource[Any], finalizer: str | None = OURS) -> Controller[Any]:
+        cleanup = None if finalizer is None else print
+        return Controller(name, print, of, finalizer=finalizer, cleanup=cleanup)
+
+    manager.add(controller("first", maps))
+    for same in (
+        maps,
+        manager.resource("v1", "configmaps", dict, namespace="a", label_selector="app=web"),
+        manager.resource("v1", "configmaps", namespaces=["b", "a"]),
+        manager.resource("v1", "configmaps", label_selector="app=web"),
+        manager.resource("v1", "configmaps"),
+    ):
+        with pytest.raises(ConfigError, match=f"second and first have the same objects .* {OURS}"):
+            manager.add(controller("second", same))
+    others = Manager(Client.from_url("http://127.0.0.1:1"))
+    manager.add(controller("theirs", maps, THEIRS))
+    manager.add(controller("none", maps, None))
+    manager.add(controller("other namespace", manager.resource("v1", "configmaps", namespace="b")))
+    manager.add(
+        controller("others", manager.resource("v1", "configmaps", namespace="a", label_selector="app=db"))
+    )
+    manager.add(controller("other resource", manager.resource("v1", "secrets")))
+    manager.add(controller("other server", others.resource("v1", "configmaps")))
 
 
 @simulated
