@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from .errors import AioInformerError, AlreadyStartedError, WrongEventLoopError, said
+from .errors import AioInformerError, AlreadyStartedError, StoppedError, WrongEventLoopError, said
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,8 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
 
     Args:
         message: The group's.
-        *tasks: Those that were cancelled have not failed.
+        *tasks: Those that were cancelled have not failed. One that has waited for what has stopped (StoppedError) has
+            failed only if no other one has: that one says why.
 
     Raises:
         BaseException: What one has failed of, without the groups around it that have nothing else in them.
@@ -78,7 +79,8 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
     """
     found = [task.exception() for task in tasks if not task.cancelled()]
     if failures := [failure for failure in found if failure is not None]:
-        error: BaseException = BaseExceptionGroup(message, failures)
+        causes = [failure for failure in failures if not isinstance(failure, StoppedError)]
+        error: BaseException = BaseExceptionGroup(message, causes or failures)
         while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
             (error,) = error.exceptions
         raise error

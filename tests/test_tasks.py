@@ -8,7 +8,7 @@ from time import perf_counter
 
 import pytest
 
-from aioinformer import AlreadyStartedError, ClientClosedError, WrongEventLoopError
+from aioinformer import AlreadyStartedError, ClientClosedError, StoppedError, WrongEventLoopError
 from aioinformer.errors import said
 from aioinformer.tasks import Running, finish, first_of, raise_failures, settle, with_grace, within
 from aioinformer.turns import Turn, in_turns
@@ -97,6 +97,17 @@ class TestRaiseFailures:
             raise_failures("failed", value, well, key)
         assert caught.group_contains(ValueError, depth=1)
         assert caught.group_contains(KeyError)
+
+    async def test_who_waited_for_what_has_stopped_says_so_only_where_nobody_says_why(self) -> None:
+        async def fail(error: Exception) -> None:
+            raise error
+
+        why, waiting = (asyncio.create_task(fail(each)) for each in (ValueError(), StoppedError()))
+        await until(lambda: why.done() and waiting.done())
+        with pytest.raises(ValueError):
+            raise_failures("failed", waiting, why)
+        with pytest.raises(StoppedError):
+            raise_failures("failed", waiting)
 
 
 class TestFirstOf:

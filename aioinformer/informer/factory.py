@@ -310,8 +310,10 @@ class SharedInformerFactory(InOneLoop):
             self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
         self._shut_down = True
         tasks = list(self._tasks.values())
-        await finish(*tasks)
-        raise_failures("informers failed", *tasks)
+        try:
+            await finish(*tasks)
+        finally:  # cancelled meanwhile, too, or nobody would hear of it
+            raise_failures("informers failed", *tasks)
 
     async def run(self) -> None:
         """Start the informers, and stop them when cancelled or when one has failed.
