@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from ..api import Object
 from ..errors import ConfigError
 from ..handlers import callable_name, require_arguments, require_plain
 from ..keys import is_deleting, labels_of, same_version, uid_of
@@ -26,8 +27,10 @@ from .metadata import (
 T = TypeVar("T")
 
 
-class Change(msgspec.Struct, Generic[T], frozen=True, gc=False):
+class Change(msgspec.Struct, Generic[Object], frozen=True, gc=False):
     """What happened to an object.
+
+    A ``Change[Pod]`` is one of a Pod; a ``Change`` one of anything.
 
     Attributes:
         old: What it was; None if it is new here.
@@ -35,17 +38,17 @@ class Change(msgspec.Struct, Generic[T], frozen=True, gc=False):
         is_in_initial_list: Whether it was there before the controller.
     """
 
-    old: T | None
-    new: T | None
+    old: Object | None
+    new: Object | None
     is_in_initial_list: bool = False
 
     @property
-    def obj(self) -> T | None:
+    def obj(self) -> Object | None:
         """The object as it was last seen."""
         return self.old if self.new is None else self.new
 
     @property
-    def states(self) -> list[T]:
+    def states(self) -> list[Object]:
         """What it was and what it is, as far as there is a difference."""
         states = [self.new] if self.is_sync else [self.old, self.new]
         return [state for state in states if state is not None]
@@ -66,7 +69,7 @@ def is_made_anew(change: Change[Any]) -> bool:
     return change.is_update and uid_of(change.old) != uid_of(change.new)
 
 
-PredicateFunc = Callable[[Change[Any]], bool]
+PredicateFunc = Callable[[Change[T]], bool]
 
 
 class Predicate(ABC):
@@ -82,12 +85,12 @@ class Predicate(ABC):
     def __call__(self, change: Change[Any]) -> bool:
         """Whether it passes."""
 
-    def __and__(self, other: PredicateFunc) -> Predicate:
+    def __and__(self, other: PredicateFunc[Any]) -> Predicate:
         require_predicate("&", other)
         both = When(lambda change: self(change) and other(change), f"({self!r} & {_name(other)})")
         return both._reading(self, other)
 
-    def __or__(self, other: PredicateFunc) -> Predicate:
+    def __or__(self, other: PredicateFunc[Any]) -> Predicate:
         require_predicate("|", other)
         either = When(lambda change: self(change) or other(change), f"({self!r} | {_name(other)})")
         return either._reading(self, other)
@@ -95,10 +98,10 @@ class Predicate(ABC):
     def __invert__(self) -> Predicate:
         return When(lambda change: not self(change), f"~{self!r}")._reading(self)
 
-    def __rand__(self, other: PredicateFunc) -> Predicate:
+    def __rand__(self, other: PredicateFunc[Any]) -> Predicate:
         return When(other) & self
 
-    def __ror__(self, other: PredicateFunc) -> Predicate:
+    def __ror__(self, other: PredicateFunc[Any]) -> Predicate:
         return When(other) | self
 
     def __repr__(self) -> str:
@@ -116,7 +119,7 @@ class When(Predicate):
         ConfigError: It is no plain function.
     """
 
-    def __init__(self, function: PredicateFunc, name: str = "") -> None:
+    def __init__(self, function: PredicateFunc[Any], name: str = "") -> None:
         require_predicate("function", function)
         self._function = function
         self._name = name or callable_name(function)
@@ -128,7 +131,7 @@ class When(Predicate):
     def __repr__(self) -> str:
         return self._name
 
-    def _reading(self, *parts: PredicateFunc) -> When:
+    def _reading(self, *parts: PredicateFunc[Any]) -> When:
         self.reads = tuple(field for part in parts for field in reads_of(part))
         return self
 
@@ -261,7 +264,7 @@ def require_predicate(name: str, predicate: object) -> None:
     require_arguments(name, predicate, ("change",))
 
 
-def reads_of(predicate: PredicateFunc | None) -> tuple[MetadataField, ...]:
+def reads_of(predicate: PredicateFunc[Any] | None) -> tuple[MetadataField, ...]:
     """What of the metadata a predicate is known to read."""
     return predicate.reads if isinstance(predicate, Predicate) else ()
 
@@ -271,5 +274,5 @@ def _metadata_differs(old: Any, new: Any, field: MetadataField) -> bool:
     return (before or None) != (after or None)
 
 
-def _name(predicate: PredicateFunc) -> str:
+def _name(predicate: PredicateFunc[Any]) -> str:
     return repr(predicate) if isinstance(predicate, Predicate) else callable_name(predicate)

@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, shortened
@@ -127,7 +127,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
     """
 
     def __init__(
-        self, name: str, informer: SharedIndexInformer[Any], predicate: PredicateFunc | None
+        self, name: str, informer: SharedIndexInformer[Any], predicate: PredicateFunc[Any] | None
     ) -> None:
         super().__init__(name)
         if predicate is not None:
@@ -191,7 +191,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         self.passed += 1
         return self.enqueue(change, LOW_PRIORITY if change.is_in_initial_list or change.is_sync else 0)
 
-    def _passes(self, predicate: PredicateFunc, change: Change[Any]) -> bool:
+    def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         try:
             return bool(predicate(change))
         except Exception as error:
@@ -212,7 +212,7 @@ class Primary(InformerTrigger):
     """
 
     def __init__(
-        self, informer: SharedIndexInformer[Any], predicate: PredicateFunc | None, *, cleans_up: bool
+        self, informer: SharedIndexInformer[Any], predicate: PredicateFunc[Any] | None, *, cleans_up: bool
     ) -> None:
         super().__init__(informer.name, informer, predicate)
         self._cleans_up = cleans_up
@@ -226,7 +226,7 @@ class Primary(InformerTrigger):
     def enqueue(self, change: Change[Any], priority: int) -> None:
         self.queue.add(self._key_of(change.obj), priority)
 
-    def _passes(self, predicate: PredicateFunc, change: Change[Any]) -> bool:
+    def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         if super()._passes(predicate, change):
             return True
         if not self._cleans_up or change.new is None or not is_deleting(change.new):
@@ -250,7 +250,11 @@ class Owns(InformerTrigger):
     """
 
     def __init__(
-        self, owned: Cached, predicate: PredicateFunc | None = None, *, controller_only: bool = True
+        self,
+        owned: SharedIndexInformer[T] | WrittenResource[T],
+        predicate: PredicateFunc[T] | None = None,
+        *,
+        controller_only: bool = True,
     ) -> None:
         informer = informer_of(owned)
         super().__init__(f"{informer.name}, owned", informer, predicate)
@@ -285,7 +289,7 @@ class Owns(InformerTrigger):
             self._unfound[namespace, owner] = max(before, priority)
 
 
-class Watch(InformerTrigger, Generic[T]):
+class Watch(InformerTrigger):
     """Changes of other objects, and what is to be reconciled because of each.
 
     Of an update both what the object was and what it is are mapped.
@@ -303,14 +307,14 @@ class Watch(InformerTrigger, Generic[T]):
         self,
         watched: SharedIndexInformer[T] | WrittenResource[T],
         map_func: MapFunc[T],
-        predicate: PredicateFunc | None = None,
+        predicate: PredicateFunc[T] | None = None,
     ) -> None:
         informer = informer_of(watched)
         super().__init__(f"{informer.name}, by {callable_name(map_func)}", informer, predicate)
         require_arguments("map_func", map_func, ("obj",))
         if is_of_kind(map_func, inspect.isasyncgenfunction):
             raise ConfigError(f"map_func must return requests: {callable_name(map_func)} yields them later")
-        self._map_func = map_func
+        self._map_func: MapFunc[Any] = map_func
 
     def enqueue(self, change: Change[Any], priority: int) -> object:
         waiting = []

@@ -7,18 +7,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import ConfigError, KubeObject, SelectorError
+from aioinformer import Client, ConfigError, KubeObject, SelectorError
 from aioinformer.keys import labels_of
 from aioinformer.operator import (
     AnnotationsChanged,
     Change,
+    Controller,
     Deleting,
     FieldsChanged,
     FinalizersChanged,
     GenerationChanged,
     LabelsChanged,
     LabelsMatch,
+    Manager,
+    Owns,
     Predicate,
+    Request,
+    Watch,
     When,
 )
 
@@ -174,3 +179,31 @@ def test_paths_and_selectors_that_are_none() -> None:
             FieldsChanged(*paths)
     with pytest.raises(SelectorError):
         LabelsMatch("app in")
+
+
+def test_type_checkers_know_what_a_predicate_is_asked_about() -> None:
+    """By the comments: mypy complains of one that is not needed."""
+
+    def reconcile(request: Request[Cave]) -> None: ...
+
+    def of_caves(change: Change[Cave]) -> bool:
+        return change.new is not None and change.new.metadata.generation > 1
+
+    def of_others(change: Change[KubeObject]) -> bool:
+        return change.new is not None and change.new["spec"] == {}
+
+    def of_anything(change: Change[object]) -> bool:
+        return change.is_update
+
+    manager = Manager(Client.from_url("http://127.0.0.1:1"))
+    caves = manager.resource("example.com/v1", "caves", Cave)
+    maps = manager.for_resource("v1", "configmaps")
+    for predicate in (of_caves, of_anything, GenerationChanged(), GenerationChanged() & of_caves):
+        Controller("x", reconcile, caves, predicate=predicate)
+    Controller("x", reconcile, caves, predicate=lambda change: change.obj is not None)
+    Controller("x", reconcile, caves, predicate=of_others)  # type: ignore[arg-type]
+    Controller("x", reconcile, caves, predicate=lambda change: change.new.mispelt)  # type: ignore[union-attr]
+    Controller("x", reconcile, caves, owns=[Owns(maps, of_others)])
+    Controller("x", reconcile, caves, owns=[Owns(maps, of_caves)])  # type: ignore[arg-type]
+    Controller("x", reconcile, caves, watches=[Watch(caves, print, of_others)])  # type: ignore[arg-type]
+    Controller("x", reconcile, caves, watches=[Watch(caves, lambda cave: cave.name)])  # type: ignore[attr-defined]
