@@ -177,8 +177,9 @@ class ApiError(AioInformerError):
         return f"{asked}{status}{said if len(said) <= LONGEST_TEXT else said[:LONGEST_TEXT] + '…'}"
 
     @classmethod
-    def from_status(cls, status: Mapping[str, Any]) -> ApiError:
-        """The error that a Status object stands for; parts that are missing or mistyped are left empty."""
+    def from_status(cls, status: Any) -> ApiError:
+        """The error that a Status stands for, a dict such as an ERROR event's object; parts that are missing or
+        mistyped are left empty."""
         code = status.get("code")
         details = status.get("details")
         return cls(

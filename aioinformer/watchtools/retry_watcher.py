@@ -43,11 +43,12 @@ class RetryWatcher(Generic[T]):
     An async iterator of WatchEvents, with objects of the object type. It goes on from the last version that it has
     given, so nothing comes twice and nothing is left out. Bookmarks move that version and are not given.
 
-    It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, after which there
-    are no more. That is once the version has expired (410), when opening a watch is not permitted (401, 403), and for
-    an object that has no resourceVersion or is not of the object type. Other ApiErrors and TransportErrors are tried
-    again. What cannot heal is raised, and is the end, too: ClientClosedError, another ConfigError,
-    WrongEventLoopError, and whatever else a watch function of one's own raises.
+    It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, of whatever type the
+    others are (``raise ApiError.from_status(event.object)``), and after which there are no more. That is once the
+    version has expired (410), when opening a watch is not permitted (401, 403), and for an object that has no
+    resourceVersion or is not of the object type. Other ApiErrors and TransportErrors are tried again. What cannot heal
+    is raised, and is the end, too: ClientClosedError, another ConfigError, WrongEventLoopError, and whatever else a
+    watch function of one's own raises.
 
     Args:
         list_watch: What to watch.
@@ -115,7 +116,7 @@ class RetryWatcher(Generic[T]):
             min_watch_timeout,
             random or Random(),
         )
-        self._events: AsyncGenerator[WatchEvent, None] | None = None
+        self._events: AsyncGenerator[WatchEvent[T], None] | None = None
         self._reading = asyncio.Lock()
         self._until_closed: asyncio.Timeout | None = None  # around what waits for an event
         self._ended = False
@@ -133,7 +134,7 @@ class RetryWatcher(Generic[T]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> WatchEvent:
+    async def __anext__(self) -> WatchEvent[T]:
         async with self._reading:
             if self._ended:
                 raise StopAsyncIteration

@@ -271,7 +271,7 @@ class TestTheEnd:
         server = watching([added("a", 11), FOREVER])
         events = [event async for event in RetryWatcher(server, "10", Narrow)]
         assert [event.type for event in events] == ["ERROR"]
-        assert "not a Narrow" in events[0].object["message"]
+        assert "not a Narrow" in ApiError.from_status(events[0].object).message
 
     @virtual_time
     async def test_errors_that_are_nobodys_are_raised_and_are_the_end(self) -> None:

@@ -310,7 +310,9 @@ async def test_type_checkers_know_what_an_events_object_is() -> None:
     async with SharedIndexInformer(lists, Pod) as subject, InformerEvents(subject) as events:
         assert_type(await anext(events), WatchEvent[Pod])
         assert_type(await until_with_sync(subject, is_named, is_there), WatchEvent[Pod] | None)
-    watches = Scripted([], [[added("a", 11), FOREVER]] * 2)
+    watches = Scripted([], [[added("a", 11), FOREVER]] * 3)
+    async with RetryWatcher(watches, "10", Pod) as watcher:
+        assert_type(await anext(watcher), WatchEvent[Pod])
     event = await until(watches, "10", is_named, is_there, object_type=Pod)
     assert_type(event, WatchEvent[Pod])
     assert type(event.object) is Pod
