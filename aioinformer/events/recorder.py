@@ -28,6 +28,7 @@ from ..errors import (
     TooManyRequestsError,
     said,
 )
+from ..informer.state import START_PATIENCE
 from ..resources import Resource
 from ..tasks import Running
 from .budget import Budget
@@ -84,7 +85,8 @@ class EventRecorder(Running):
     """Writes Events (events.k8s.io/v1) about objects, in the background.
 
     An async context manager; or ``await run()``. ``event`` may be called before, too: what is recorded is sent once it
-    runs. Leaving sends what still waits, for a while.
+    runs. Leaving sends what still waits, for a while. What would never be sent, as nobody enters the recorder or it was
+    left, is a WARNING, once each.
 
     An event that comes again (the same type, reason, action and objects, whatever its note) is a series: the second
     one is written at once, from then on they are counted. The count is looked at every six minutes, and written 6
@@ -144,6 +146,8 @@ class EventRecorder(Running):
         self._news = asyncio.Event()
         self._stamp = 0
         self._told: set[int] = set()
+        self._impatience: asyncio.TimerHandle | None = None
+        self._is_end_told = False
         self._resume_at = 0.0
         self._retry_pause = RETRY_PAUSE
         self._is_flushed = False
@@ -197,7 +201,17 @@ class EventRecorder(Running):
         self._recorded += 1
         if self._is_flushed:  # it was left: nobody sends any more
             self._given_up += 1
+            if not self._is_end_told:
+                self._is_end_told = True
+                logger.warning(
+                    "%r was left: %s of %s is not sent, nor is what else comes",
+                    self,
+                    reason,
+                    regarding["name"],
+                )
             return
+        if self._task is None and not self._has_begun and self._impatience is None:
+            self._impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
         now, micros = asyncio.get_running_loop().time(), int(self._wall() * 1_000_000)
         key = EventKey(type, reason, action or reason, _identity(regarding), _identity(other or {}))
         series = self._cache.again(key, now, _micro_time(micros))
@@ -239,6 +253,13 @@ class EventRecorder(Running):
                 await self._flush()
 
     # -- recording -----------------------------------------------------------------------------------------
+
+    def _name_unstarted(self) -> None:
+        if self._task is None and not self._has_begun:
+            logger.warning(
+                "%r keeps %d events, as nobody has started it: enter it (async with), or await its run()",
+                self, len(self._cache.queue),
+            )  # fmt: skip
 
     def _event(
         self,

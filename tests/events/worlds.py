@@ -1,0 +1,48 @@
+"""Event recorders on a simulated API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aioinformer import EventRecorder, KubeObject
+from aioinformer.testing import Simulation, simulate
+
+CONTROLLER = "example.com/cave-controller"
+
+
+def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
+    """Turns a scenario into a test."""
+
+    def test() -> None:
+        simulate(scenario, seed=2, shrink=False)
+
+    test.__name__, test.__doc__ = getattr(scenario, "__name__", ""), scenario.__doc__
+    return test
+
+
+def recorder(world: Simulation, **options: Any) -> EventRecorder:
+    options = {"wall": lambda: 1_750_000_000.0 + world.now, "random": world.random, **options}
+    return EventRecorder(world.client, CONTROLLER, "one", **options)
+
+
+def about(name: str = "a", version: str = "7", **fields: Any) -> KubeObject:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": version}
+    return KubeObject.from_dict(
+        {"apiVersion": "example.com/v1", "kind": "Cave", "metadata": metadata, **fields}
+    )
+
+
+def events(world: Simulation) -> list[dict[str, Any]]:
+    return world.server.list("events.k8s.io/v1", "events")
+
+
+def verbs(world: Simulation) -> list[str]:
+    return [request.verb for request in world.server.requests if request.resource == "events"]
+
+
+async def idle(subject: EventRecorder) -> None:
+    """Wait until nothing waits."""
+    while subject.state.queued:  # noqa: ASYNC110 - nothing tells
+        await asyncio.sleep(0.01)
