@@ -121,7 +121,10 @@ class Writes(Generic[T]):
         return self._wrote("patch", key, body)
 
     async def patch_status(self, target: Any, patch: Patch, *, strategic: bool = False) -> T:
-        """As ``patch``, for the status alone; the patch is one of the object: ``{"status": {...}}``."""
+        """As ``patch``, for the status alone; the patch is one of the object: ``{"status": {...}}``.
+
+        With ``metadata.resourceVersion`` beside the status it is refused if the object is another by now.
+        """
         if isinstance(patch, Mapping) and "status" not in patch:
             raise ConfigError(
                 f"patch status of {self._endpoint} {self._endpoint.addresses.key_of(target)}: the patch is one of the "
