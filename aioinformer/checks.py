@@ -32,13 +32,15 @@ def require_seconds(name: str, value: object) -> None:
 
 
 def require_timeout(value: object) -> None:
-    """See that a ``timeout`` is a duration, or None for no end.
+    """See that a ``timeout`` is a number of seconds, or None for no end. What is left until a deadline may be negative.
 
     Raises:
-        ConfigError: It is neither.
+        ConfigError: It is neither, or endless, or not a number.
     """
-    if value is not None:
-        require_seconds("timeout", value)
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value)
+    ):
+        raise ConfigError(f"timeout must be a number of seconds, or None for no end, not {value!r}")
 
 
 def require_count(name: str, value: object) -> None:

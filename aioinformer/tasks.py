@@ -77,7 +77,7 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
         BaseException: What one has failed of, without the groups around it that have nothing else in them.
         BaseExceptionGroup: What several have failed of.
     """
-    found = [task.exception() for task in tasks if not task.cancelled()]
+    found = [task.exception() for task in tasks if task.done() and not task.cancelled()]
     if failures := [failure for failure in found if failure is not None]:
         causes = [failure for failure in failures if not isinstance(failure, StoppedError)]
         error: BaseException = BaseExceptionGroup(message, causes or failures)

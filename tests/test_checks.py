@@ -37,7 +37,10 @@ def test_what_are_no_seconds(value: Any) -> None:
 def test_a_timeout_may_be_none() -> None:
     require_timeout(None)
     require_timeout(0)
-    with pytest.raises(ConfigError, match=r"^timeout must be a number of seconds, 0 or more, not nan"):
+    require_timeout(-0.1)
+    with pytest.raises(
+        ConfigError, match=r"^timeout must be a number of seconds, or None for no end, not nan"
+    ):
         require_timeout(math.nan)
 
 

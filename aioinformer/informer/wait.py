@@ -18,8 +18,7 @@ PROGRESS_PERIOD = 10.0
 
 
 class Syncing(Protocol):
-    """An informer, a registration, or a controller; it may have a ``name``, and a ``state`` or ``describe()``, for
-    messages."""
+    """An informer, a registration, or a controller; it may have a ``name`` and a ``state``, for messages."""
 
     def has_synced(self) -> bool: ...
 
@@ -82,6 +81,8 @@ def _wait(each: Syncing, *, fail_fast: bool) -> Coroutine[Any, Any, object]:
     try:
         return wait(fail_fast=True)
     except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise  # of its own
         raise ConfigError(
             f"fail_fast=True needs a wait_synced(*, fail_fast), not that of {each!r}"
         ) from error
@@ -113,6 +114,6 @@ def _name(each: Syncing) -> str:
 
 def _doing(each: Syncing) -> str:
     """Who it is and, where it says so, what it is doing."""
-    describe = getattr(each, "describe", None)
+    describe = getattr(each, "_describe", None)  # a registration's
     doing = getattr(each, "state", None) if describe is None else describe()
     return _name(each) if doing is None else f"{_name(each)}: {doing}"

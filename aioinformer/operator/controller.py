@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
-from ..checks import require_count, require_list, require_text, require_timeout
+from ..checks import require_count, require_list, require_seconds, require_text
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
@@ -92,7 +92,8 @@ class Controller(Generic[T]):
         require_count("concurrency", concurrency)
         if not concurrency:
             raise ConfigError("concurrency must be 1 or more")
-        require_timeout(timeout)
+        if timeout is not None:
+            require_seconds("timeout", timeout)
         self.name = name
         self.informer: SharedIndexInformer[T] = informer_of(primary)
         self._written = None if isinstance(primary, SharedIndexInformer) else primary

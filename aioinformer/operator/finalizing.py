@@ -13,7 +13,7 @@ from ..handlers import require_callback
 from ..informer import SharedIndexInformer
 from ..keys import is_deleting
 from ..listwatch.resource_list_watch import ResourceListWatch
-from ..tasks import settle
+from ..tasks import heed_cancellation, settle
 from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request, Result
@@ -111,6 +111,7 @@ class Finalizing:
             if not contains_finalizer(obj, self._finalizer):
                 return None
             result = await settle(self._cleanup(request))
+            heed_cancellation()  # what was cut off has not cleaned up, whatever it makes of that
             if result is None or (isinstance(result, Result) and result.is_final):
                 await self._written.drop_finalizer(obj, self._finalizer)
                 return None

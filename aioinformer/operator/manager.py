@@ -42,9 +42,9 @@ class Manager(Running):
     """Runs controllers, and the informers that they share.
 
     An async context manager, which may be entered and left in different tasks; or ``await run()``. It runs once.
-    First the caches are filled, and what is in them has gone through the triggers; then, once it leads where there is
-    leader election, the controllers work. Ending, it lets running reconciles end, then stops being the leader, and
-    stops the informers last.
+    First the caches are filled; then, once it leads where there is leader election, each controller works as soon as
+    what is in its caches has gone through its triggers. Ending, it lets running reconciles end, then stops being the
+    leader, and stops the informers last.
 
     Args:
         client: A Client, or a kubernetes_asyncio ApiClient.
@@ -302,9 +302,6 @@ class Manager(Running):
         impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
         try:
             await wait_for_cache_sync(*self.informers)
-            await wait_for_cache_sync(
-                *(each for controller in self._controllers for each in controller.registrations)
-            )
         finally:
             impatience.cancel()
         if self._election is None:
@@ -331,7 +328,7 @@ class Manager(Running):
         try:
             async with asyncio.TaskGroup() as group:
                 for controller in self._controllers:
-                    group.create_task(controller.work(), name=f"{controller!r} working")
+                    group.create_task(_work_with(controller), name=f"{controller!r} working")
                 group.create_task(self._stopped.wait())
         finally:
             self._is_working = False
@@ -425,3 +422,9 @@ class Manager(Running):
         if all(informer.has_synced() for informer in self.informers):
             for controller in self._controllers:
                 yield from unfed(controller.state)
+
+
+async def _work_with(controller: Controller[Any]) -> None:
+    """Let a controller work, once what is in its caches has gone through its triggers."""
+    await wait_for_cache_sync(*controller.registrations)
+    await controller.work()

@@ -173,13 +173,13 @@ class ManagerState:
         missing = [each.name for each in self.informers if not each.synced]
         if missing and not self.leading:  # nor does it stand for election before it has them
             return f"waiting for caches: {', '.join(missing)}"
-        unfed = [
-            each.name for controller in self.controllers for each in controller.triggers if not each.synced
-        ]
-        if unfed and not self.leading:
-            return f"waiting for the first list to go through: {', '.join(unfed)}"
         error = "" if self.election_error is None else f": {said(self.election_error)}"
-        return f"{'leading' if self.leading else 'standing by'}{error}"
+        if not self.leading:
+            return f"standing by{error}"
+        triggers = [each for controller in self.controllers for each in controller.triggers]
+        unfed = ", ".join(each.name for each in triggers if not each.synced)
+        waiting = f"; waiting for the first list to go through {unfed}" if unfed else ""
+        return f"leading{error}{waiting}"
 
 
 def _informer_row(state: InformerState) -> tuple[str, ...]:

@@ -269,6 +269,8 @@ class Owns(InformerTrigger):
             self._add(namespace, owner, priority)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
+        if self._unfound and self.reconciled is not None and self.reconciled.has_synced():
+            self.find_owners()  # who stands by need not keep them
         for obj in change.states:
             namespace = namespace_of(obj)
             for owner in owners_of(obj):

@@ -6,8 +6,10 @@ part of this server, so that the status is as a test or its Python API has writt
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.errors import ConfigError, SelectorError
 from aioinformer.labels import LabelSelector
 from aioinformer.testing.builtin import PODS
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
@@ -48,8 +50,11 @@ def _budgets_of(cluster: Cluster, namespace: str, pod: Object) -> Iterator[Objec
     for stored in cluster.collection(resource).at(cluster.resource_version, namespace):
         budget = load(resource, stored)
         selector = (budget.get("spec") or {}).get("selector")
-        if selector is not None and LabelSelector.of(selector).matches(labels):
-            yield budget
+        if selector is None:
+            continue
+        with suppress(ConfigError, SelectorError):  # one that selects nothing, as it cannot be read
+            if LabelSelector.of(selector).matches(labels):
+                yield budget
 
 
 def _counts(pod: Object, budget: Object) -> bool:

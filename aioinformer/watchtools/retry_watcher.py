@@ -201,10 +201,16 @@ class _Watches:
         now = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(self._not_before - now())
-            self._not_before = now() + self._min_restart_delay
+            before, self._not_before = self._not_before, now() + self._min_restart_delay
             logger.debug("%s: watching from %s", self.name, self.version)
             try:
-                watch = await self._open()
+                try:
+                    watch = await self._open()
+                except (
+                    asyncio.CancelledError
+                ):  # before it was answered: who has little time would never get there
+                    self._not_before = before
+                    raise
                 try:
                     while (batch := await watch.next_batch()) is not None:
                         for event in batch:

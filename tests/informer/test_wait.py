@@ -261,7 +261,7 @@ async def test_one_that_cannot_be_waited_for_leaves_no_task() -> None:
             await wait_for_cache_sync(informer("first"), nothing)
 
 
-@pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf"), "5"])
+@pytest.mark.parametrize("timeout", [True, float("nan"), float("inf"), "5"])
 @virtual_time
 async def test_timeouts_that_are_none(timeout: Any) -> None:
     """NaN would be waited for without end."""
@@ -277,15 +277,20 @@ async def test_timeouts_that_are_none(timeout: Any) -> None:
             wait_for_cache_sync(subject, timeout=timeout),
             subject.wait_for("1", timeout),
         ):
-            with pytest.raises(ConfigError, match="timeout must be a number of seconds, 0 or more, not"):
+            with pytest.raises(
+                ConfigError, match="timeout must be a number of seconds, or None for no end, not"
+            ):
                 await wait
 
 
 @virtual_time
 async def test_no_time_at_all_is_to_ask() -> None:
+    """Nor is what a deadline leaves that has passed."""
     async with informer("pods", 5.0) as subject:
         for wait in subject.wait_synced, subject.add_event_handler(Follower()).wait_synced:
-            with pytest.raises(SyncTimeout):
-                await wait(0)
+            for timeout in 0, -0.1:
+                with pytest.raises(SyncTimeout):
+                    await wait(timeout)
         await subject.wait_synced()
+        assert await subject.wait_synced(-0.1)
         await subject.wait_synced(0)

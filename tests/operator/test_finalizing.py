@@ -107,6 +107,40 @@ async def test_functions_will_do(world: Simulation) -> None:
     assert list(dict.fromkeys(calls)) == ["reconcile", "cleanup"]
 
 
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["overdue", "stopped"])
+def test_a_cleanup_that_was_cancelled_has_not_cleaned_up_whatever_it_makes_of_that(is_stopped: bool) -> None:
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        create(world, "a")
+        begun = asyncio.Event()
+
+        async def cleanup(request: Request[KubeObject]) -> None:
+            begun.set()
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                return
+
+        async with caring(world, lambda request: None, finalizer=OURS, cleanup=cleanup, timeout=60) as (
+            controller,
+            maps,
+        ):
+            await world.eventually(lambda: OURS in finalizers_of(world, "a"))
+            await maps.delete("default/a")
+            await begun.wait()
+            if not is_stopped:
+                await asyncio.sleep(100)
+                assert controller.state.timed_out
+        assert OURS in finalizers_of(world, "a")
+
+    scenario()
+
+
+def finalizers_of(world: Simulation, name: str) -> list[str]:
+    found: list[str] = world.server.get("v1", "configmaps", name)["metadata"].get("finalizers", [])
+    return found
+
+
 @simulated
 async def test_a_cleanup_may_be_inherited(world: Simulation) -> None:
     class Apprentice(Caretaker):

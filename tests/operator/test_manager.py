@@ -84,8 +84,10 @@ class TestLifecycle:
     @staticmethod
     @simulated
     async def test_nor_before_all_first_lists_have_been_through_the_triggers(world: Simulation) -> None:
-        """A reconciler may go by what a map function has made of other objects. One that hangs is told of."""
+        """A reconciler may go by what a map function has made of other objects. One that hangs is told of, and holds
+        up nobody else."""
         create(world, "a")
+        others: list[str] = []
         for name in "xyz":
             create(world, name, "secrets")
         may_go_on = asyncio.Event()
@@ -102,12 +104,16 @@ class TestLifecycle:
         manager = Manager(world.client, leader_election=elector(world.client))
         maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
         controller = manager.add(Controller("tests", reconcile, maps, watches=[Watch(secrets, map_func)]))
+        manager.add(Controller("others", lambda request: others.append(request.name), maps))
         async with manager:
             await asyncio.sleep(30)
-            assert (at_reconcile, controller.state.working, manager.state.leading) == ([], False, False)
+            assert (at_reconcile, controller.state.working, manager.state.leading) == ([], False, True)
+            assert others == ["a"]
             name = controller.state.triggers[1].name
             assert [each.synced for each in controller.state.triggers] == [True, False]
-            assert str(manager.state).startswith(f"waiting for the first list to go through: {name}\n")
+            assert str(manager.state).startswith(
+                f"leading; waiting for the first list to go through {name}\n"
+            )
             assert manager.healthy()
             assert str(manager.ready()) == f"tests: {name} has not been through its first list"
             may_go_on.set()

@@ -25,6 +25,7 @@ from ..reflector.running import NoJitter
 from ..reflector.scripted import (
     FOREVER,
     Scripted,
+    Stream,
     added,
     bookmark,
     deleted,
@@ -161,6 +162,29 @@ class TestGoingOn:
                     async with asyncio.timeout(0.1):
                         await anext(subject)
         assert server.delays() == pytest.approx(delays, abs=0.01)
+        server.assert_closed()
+
+    @pytest.mark.parametrize("patience", [0.5, 0.25, 0.1])
+    @virtual_time
+    async def test_an_opening_that_was_cut_short_costs_no_delay(self, patience: float) -> None:
+        """Or the look that had to wait would be over before its watch is there, time after time."""
+
+        class Slow(Scripted):
+            async def watch(self, options: ListOptions) -> Stream:
+                await asyncio.sleep(0.03)
+                return await super().watch(options)
+
+        server = Slow([], [[FOREVER], [added("a", 11), FOREVER]])
+        looks = 0
+        async with watcher(server) as subject:
+            while True:
+                looks += 1
+                try:
+                    async with asyncio.timeout(patience):
+                        assert told(await anext(subject)) == "ADDED a 11"
+                    break
+                except TimeoutError:
+                    assert looks < 20
         server.assert_closed()
 
     @virtual_time
