@@ -201,16 +201,12 @@ class _Watches:
         now = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(self._not_before - now())
-            before, self._not_before = self._not_before, now() + self._min_restart_delay
+            not_before = now() + self._min_restart_delay
             logger.debug("%s: watching from %s", self.name, self.version)
             try:
-                try:
-                    watch = await self._open()
-                except (
-                    asyncio.CancelledError
-                ):  # before it was answered: who has little time would never get there
-                    self._not_before = before
-                    raise
+                watch = await self._open()
+                # Not sooner: what is cancelled unanswered delays nothing, or who has little time would never get there.
+                self._not_before = not_before
                 try:
                     while (batch := await watch.next_batch()) is not None:
                         for event in batch:
@@ -225,9 +221,10 @@ class _Watches:
                 if error.is_expired or error.status in _REFUSALS:
                     yield WatchEvent(ERROR, _status_of(error))
                     return
-                self._not_before = max(self._not_before, now() + (error.retry_after or 0.0))
+                self._not_before = max(not_before, now() + (error.retry_after or 0.0))
                 self._note_failure(error)
             except TransportError as error:
+                self._not_before = not_before
                 self._note_failure(error)
             except DecodeError as error:
                 yield _end(str(error))
