@@ -260,16 +260,17 @@ class Owns(InformerTrigger):
         super().__init__(f"{informer.name}, owned", informer, predicate)
         require_fields(informer.object_type, (OWNER_REFERENCES,), "Owns")
         self._controller_only = controller_only
-        self._unfound: dict[tuple[str, Owner], int] | None = {}
+        self._unfound: dict[tuple[str, Owner], int] = {}
 
     def find_owners(self) -> None:
         """Look for those that were not cached yet: all are now."""
-        unfound, self._unfound = self._unfound or {}, None
+        unfound, self._unfound = self._unfound, {}
         for (namespace, owner), priority in unfound.items():
             self._add(namespace, owner, priority)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
-        if self._unfound and self.reconciled is not None and self.reconciled.has_synced():
+        assert self.reconciled is not None
+        if self._unfound and self.reconciled.has_synced():
             self.find_owners()  # who stands by need not keep them
         for obj in change.states:
             namespace = namespace_of(obj)
@@ -286,7 +287,7 @@ class Owns(InformerTrigger):
             if found is not None and _may_be(found, owner.api_version, owner.kind):
                 self.queue.add(key, priority)
                 is_found = True
-        if not is_found and self._unfound is not None and not self.reconciled.has_synced():
+        if not is_found and not self.reconciled.has_synced():
             before = self._unfound.get((namespace, owner), priority)
             self._unfound[namespace, owner] = max(before, priority)
 
