@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from .errors import ConfigError
 
@@ -27,7 +27,7 @@ def require_seconds(name: str, value: object) -> None:
     Raises:
         ConfigError: It is negative, endless, not a number, or no number at all.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+    if not _is_finite(value) or value < 0:
         raise ConfigError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
 
 
@@ -37,10 +37,12 @@ def require_timeout(value: object) -> None:
     Raises:
         ConfigError: It is neither, or endless, or not a number.
     """
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value)
-    ):
+    if value is not None and not _is_finite(value):
         raise ConfigError(f"timeout must be a number of seconds, or None for no end, not {value!r}")
+
+
+def _is_finite(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
 def require_count(name: str, value: object) -> None:

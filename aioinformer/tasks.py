@@ -185,6 +185,11 @@ class Running(InOneLoop, ABC):
     _has_begun = False
     _is_running = False
 
+    @property
+    def _is_started(self) -> bool:
+        """By ``async with``, also if the task has not begun yet, or by ``run()``."""
+        return self._has_begun or self._task is not None
+
     def require_not_started(self) -> None:
         """Find out that it was started before, by ``async with`` or by ``run()``.
 

@@ -146,7 +146,6 @@ class EventRecorder(Running):
         self._news = asyncio.Event()
         self._stamp = 0
         self._told: set[int] = set()
-        self._impatience: asyncio.TimerHandle | None = None
         self._is_end_told = False
         self._resume_at = 0.0
         self._retry_pause = RETRY_PAUSE
@@ -205,14 +204,13 @@ class EventRecorder(Running):
                 self._is_end_told = True
                 logger.warning(
                     "%r was left: %s of %s is not sent, nor is what else comes",
-                    self,
-                    reason,
-                    regarding["name"],
-                )
+                    self, reason, regarding["name"],
+                )  # fmt: skip
             return
-        if self._task is None and not self._has_begun and self._impatience is None:
-            self._impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
-        now, micros = asyncio.get_running_loop().time(), int(self._wall() * 1_000_000)
+        loop = asyncio.get_running_loop()
+        if self._recorded == 1 and not self._is_started:
+            loop.call_later(START_PATIENCE, self._name_unstarted)
+        now, micros = loop.time(), int(self._wall() * 1_000_000)
         key = EventKey(type, reason, action or reason, _identity(regarding), _identity(other or {}))
         series = self._cache.again(key, now, _micro_time(micros))
         if series is not None and (series.told != 1 or series in self._cache.queue):
@@ -255,7 +253,7 @@ class EventRecorder(Running):
     # -- recording -----------------------------------------------------------------------------------------
 
     def _name_unstarted(self) -> None:
-        if self._task is None and not self._has_begun:
+        if not self._is_started:
             logger.warning(
                 "%r keeps %d events, as nobody has started it: enter it (async with), or await its run()",
                 self, len(self._cache.queue),

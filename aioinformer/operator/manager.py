@@ -197,7 +197,7 @@ class Manager(Running):
             AlreadyStartedError: The manager has started.
             ConfigError: There is one of this name, or one that has the same finalizer for the same objects.
         """
-        if self._has_begun or self._task is not None:
+        if self._is_started:
             raise AlreadyStartedError(f"{self!r} has started; {controller!r} was not added")
         if not isinstance(controller, Controller):
             raise ConfigError(f"add takes a Controller, not {controller!r}")
@@ -405,7 +405,7 @@ class Manager(Running):
         return self._has_ended or (self._task is not None and self._task.done())  # left before it began
 
     def _not_alive(self) -> Iterator[str]:
-        if not self._has_begun and self._task is None:
+        if not self._is_started:
             yield "the manager has not started"
         elif self._is_over:
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"
