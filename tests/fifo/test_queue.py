@@ -24,7 +24,6 @@ from aioinformer import (
     TransformError,
     meta_namespace_key_func,
 )
-from aioinformer.fifo import queue as queue_module
 from aioinformer.tasks import finish
 
 from ..samples import pod
@@ -205,14 +204,12 @@ class TestProcess:
         assert keys(fifo) == (["ns/b", "ns/a"] if kind == "delta" else ["ns/a", "ns/b"])
 
     async def test_a_slow_pop_with_many_waiting_warns(
-        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+        self, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
         """Section 1.1: depth over 10 and more than 100 ms."""
-        clock = [0.0]
-        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
 
         def slow(deltas: Deltas, initial: bool) -> None:
-            clock[0] += 0.2
+            pass_time(0.2)
 
         fifo = await filled(*(f"p{number}" for number in range(13)))
         with caplog.at_level(logging.WARNING):
@@ -223,14 +220,12 @@ class TestProcess:
         assert len(caplog.messages) == 1
 
     async def test_a_slow_pop_is_named_by_the_queues_own_keys_also_where_it_raises(
-        self, kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+        self, kind: str, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
         """As upstream, whose trace is deferred."""
-        clock = [0.0]
-        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
 
         def slow(deltas: Deltas, initial: bool) -> None:
-            clock[0] += 0.2
+            pass_time(0.2)
             raise ValueError
 
         key_func = "number {}".format

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from aioinformer import Delta, FIFOClosedError, RealFIFO, RequeueError
-from aioinformer.fifo import queue as queue_module
 
 from ..steps import cancel_after, turns
 from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, known, obj, real, told
@@ -210,14 +210,16 @@ class TestWorkingOff:
 
     @pytest.mark.parametrize(("seconds", "warns"), [(0.25, False), (0.35, True)])
     async def test_a_slow_batch_warns(
-        self, seconds: float, warns: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+        self,
+        seconds: float,
+        warns: bool,
+        caplog: pytest.LogCaptureFixture,
+        pass_time: Callable[[float], None],
     ) -> None:
         """Section 1.1: 100 ms for each, with more than ten waiting."""
-        clock = [0.0]
-        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
 
         def slow(deltas: Deltas, initial: bool) -> None:
-            clock[0] += seconds
+            pass_time(seconds)
 
         fifo = await filled(*(f"p{number}" for number in range(14)), batch_size=3)
         with caplog.at_level(logging.WARNING):
@@ -225,13 +227,10 @@ class TestWorkingOff:
         assert caplog.messages == (["processing 3 deltas took 350 ms, with 11 waiting"] if warns else [])
 
     async def test_slow_is_also_what_has_no_key(
-        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+        self, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
-        clock = [0.0]
-        monkeypatch.setattr(queue_module, "perf_counter", lambda: clock[0])
-
         def slow(deltas: Deltas, initial: bool) -> None:
-            clock[0] += 0.2
+            pass_time(0.2)
 
         fifo = by_default()
         await fifo.bookmark("7")

@@ -125,20 +125,15 @@ def test_a_cleanup_that_was_cancelled_has_not_cleaned_up_whatever_it_makes_of_th
             controller,
             maps,
         ):
-            await world.eventually(lambda: OURS in finalizers_of(world, "a"))
+            await world.eventually(lambda: finalizers(world, "a") == [OURS])
             await maps.delete("default/a")
             await begun.wait()
             if not is_stopped:
                 await asyncio.sleep(100)
                 assert controller.state.timed_out
-        assert OURS in finalizers_of(world, "a")
+        assert finalizers(world, "a") == [OURS]
 
     scenario()
-
-
-def finalizers_of(world: Simulation, name: str) -> list[str]:
-    found: list[str] = world.server.get("v1", "configmaps", name)["metadata"].get("finalizers", [])
-    return found
 
 
 @simulated

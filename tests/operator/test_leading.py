@@ -13,7 +13,7 @@ from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.tasks import finish
 from aioinformer.testing import ResourceType, Simulation
 
-from .worlds import Reconciler, Stubborn, create, elector, managed, simulated
+from .worlds import Reconciler, Stubborn, create, elector, ending_with, managed, simulated
 
 
 @simulated
@@ -132,9 +132,7 @@ def test_what_was_interrupted_comes_again_whatever_it_made_of_that(made_of_it: A
                 return None
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(3600)
-            if isinstance(made_of_it, Exception):
-                raise made_of_it
-            return made_of_it
+            return ending_with(made_of_it)
 
         reconciler = Reconciler(act)
         manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))

@@ -11,7 +11,7 @@ from aioinformer import KubeObject
 from aioinformer.operator import ReconcileTimeout, Request, Result
 from aioinformer.testing import Simulation
 
-from .worlds import Reconciler, Stubborn, change, create, operating, quiet, simulated
+from .worlds import Reconciler, Stubborn, change, create, ending_with, operating, quiet, simulated
 
 
 @simulated
@@ -68,9 +68,7 @@ def test_whatever_it_makes_of_being_cancelled_it_has_failed(made_of_it: Any) -> 
                 await asyncio.sleep(3600)
             except asyncio.CancelledError:
                 await asyncio.sleep(cleaning_up)
-            if isinstance(made_of_it, Exception):
-                raise made_of_it
-            return made_of_it
+            return ending_with(made_of_it)
 
         reconciler = Reconciler(act)
         async with operating(world, reconciler, timeout=60) as controller:

@@ -23,7 +23,7 @@ from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
 
 from ..steps import running, until
-from .worlds import Reconciler, change, create, operating, quiet, simulated
+from .worlds import Reconciler, change, create, ending_with, operating, quiet, simulated
 
 
 @pytest.fixture
@@ -195,9 +195,7 @@ def test_what_comes_again_has_the_priority_with_which_it_came(asks: Result | Exc
             priorities.append(controller.queue.priority_of(request.key))
             if len(priorities) != 2:
                 return None
-            if isinstance(asks, Exception):
-                raise asks
-            return asks
+            return ending_with(asks)
 
         async with operating(world, Reconciler(act)) as controller:
             await quiet(controller)

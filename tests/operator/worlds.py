@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from aioinformer import Client, KubeObject
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.testing import Simulation, simulate
+
+T = TypeVar("T")
 
 SEEDS = 3
 
@@ -40,6 +42,13 @@ class Stubborn:
         while not self.gives_in:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(1)
+
+
+def ending_with(outcome: T | Exception) -> T:
+    """Return what is no exception, and raise what is."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 class Reconciler:
