@@ -45,14 +45,14 @@ def _is_finite(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -math.inf < value < math.inf
 
 
-def require_count(name: str, value: object) -> None:
+def require_count(name: str, value: object, *, least: int = 0) -> None:
     """See that a number of things is one.
 
     Raises:
-        ConfigError: It is negative, or no whole number.
+        ConfigError: It is less than ``least``, or no whole number.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ConfigError(f"{name} must be a whole number, 0 or more, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(f"{name} must be a whole number, {least} or more, not {value!r}")
 
 
 def require_flag(name: str, value: object) -> None:

@@ -77,9 +77,7 @@ class RealFIFO(FIFO):
             raise ConfigError("RealFIFO: unlock_while_processing needs atomic_events")
         if emit_delta_type_bookmark and not atomic_events:
             raise ConfigError("RealFIFO: emit_delta_type_bookmark needs atomic_events")
-        require_count("RealFIFO: batch_size", batch_size)
-        if batch_size < 1:
-            raise ConfigError(f"RealFIFO: batch_size must be at least 1, not {batch_size}")
+        require_count("RealFIFO: batch_size", batch_size, least=1)
         if transformer is not None:
             require_plain("transformer", transformer)
         rules = AtomicState if atomic_events else RealState

@@ -89,9 +89,7 @@ class Controller(Generic[T]):
         require_text("name", name)
         if not name:
             raise ConfigError("name must not be empty: logs, states and metrics tell controllers apart by it")
-        require_count("concurrency", concurrency)
-        if not concurrency:
-            raise ConfigError("concurrency must be 1 or more")
+        require_count("concurrency", concurrency, least=1)
         if timeout is not None:
             require_seconds("timeout", timeout)
         self.name = name

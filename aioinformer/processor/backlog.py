@@ -52,9 +52,7 @@ def check_backlog(backlog: Backlog, limit: int) -> None:
     """
     if backlog not in get_args(Backlog):
         raise ConfigError(f"no backlog named {backlog!r}; there are: {', '.join(get_args(Backlog))}")
-    require_count("backlog_limit", limit)
-    if limit < 1:
-        raise ConfigError(f"a backlog_limit is at least 1, not {limit}")
+    require_count("backlog_limit", limit, least=1)
 
 
 class NewestOnly(deque[Notification]):

@@ -457,7 +457,7 @@ class Ticks:
         (("x", generator), {}, "has a yield in it"),
         (("x", lambda: None), {}, "is called with"),
         (("x", NoReconciler), {}, "make one of NoReconciler"),
-        (("x", reconcile), {"concurrency": 0}, "concurrency must be 1 or more"),
+        (("x", reconcile), {"concurrency": 0}, "concurrency must be a whole number, 1 or more"),
         (("x", reconcile), {"concurrency": 1.5}, "concurrency must be a whole number"),
         (("x", reconcile), {"timeout": -1}, "timeout must be a number of seconds"),
         (("x", reconcile), {"predicate": 1}, "must be a predicate"),
