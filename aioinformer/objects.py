@@ -205,6 +205,9 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectMeta) and self._obj["metadata"] == other._obj["metadata"]
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a Struct's own knows nothing of the above
+
     def __hash__(self) -> int:
         return hash(self._obj)
 
@@ -425,6 +428,9 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             self._kept == other._kept if self._packing is other._packing else self.raw == other.raw
         )  # which of one dictionary compress to the same
         return (same_bytes and self._type_meta == other._type_meta) or self.to_dict() == other.to_dict()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a Struct's own knows nothing of the above
 
     def __hash__(self) -> int:
         return hash((self.key, self.uid, self.resource_version))

@@ -228,6 +228,14 @@ class TestEquality:
             pod().raw, POD
         )
 
+    def test_equal_ones_are_not_unequal(self) -> None:
+        """A Struct has a ``__ne__`` of its own."""
+        one, other = pod(spec={"a": 1}), pod(spec={"a": 1})
+        assert not one != other  # noqa: SIM202
+        assert not one.metadata != other.metadata  # noqa: SIM202
+        assert not one != one.to_dict()  # noqa: SIM202
+        assert one.metadata != pod("b").metadata
+
     def test_to_other_things(self) -> None:
         assert pod() == pod_dict()
         assert pod_dict() == pod()

@@ -46,6 +46,9 @@ class Request(msgspec.Struct, Generic[T], frozen=True, eq=False, gc=False):
     def __eq__(self, other: Any) -> bool:
         return type(other) is Request and self.name == other.name and self.namespace == other.namespace
 
+    def __ne__(self, other: Any) -> bool:
+        return not self == other  # a Struct's own knows nothing of the above
+
     def __hash__(self) -> int:
         return hash((self.namespace, self.name))
 

@@ -25,6 +25,7 @@ def test_two_that_name_the_same_are_equal() -> None:
     assert Request("ns", "a") == Request("ns", "a", pod("a"))
     assert len({Request("ns", "a"), Request("ns", "a", pod("a")), Request("ns", "b"), Request("", "a")}) == 3
     assert Request("ns", "a") != "ns/a"
+    assert not Request("ns", "a") != Request("ns", "a", pod("a"))  # noqa: SIM202
 
 
 def test_results() -> None:
