@@ -73,7 +73,7 @@ def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
     if isinstance(obj.metadata, Mapping):
         return _replaced(obj, "metadata", _edited({"metadata": obj.metadata}, finalizers)["metadata"])
     old = obj.metadata.finalizers
-    new = finalizers if old is None else type(old)(finalizers)  # a frozen Struct has a tuple
+    new = tuple(finalizers) if isinstance(old, tuple) else finalizers  # as a frozen Struct has them
     return _replaced(obj, "metadata", _replaced(obj.metadata, "finalizers", new))
 
 

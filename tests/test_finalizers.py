@@ -36,10 +36,24 @@ class Frozen(msgspec.Struct, frozen=True):
     metadata: FrozenMeta
 
 
+class UnsetMeta(msgspec.Struct):
+    name: str
+    finalizers: list[str] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Unset(msgspec.Struct):
+    metadata: UnsetMeta
+
+
 def test_a_struct_keeps_the_type_that_it_says() -> None:
     obj, _ = add_finalizer(Frozen(FrozenMeta("a")), MINE)
     assert obj.metadata.finalizers == (MINE,)
     assert remove_finalizer(obj, MINE) == (Frozen(FrozenMeta("a")), True)
+
+
+def test_a_struct_whose_finalizers_are_unset() -> None:
+    obj, _ = add_finalizer(Unset(UnsetMeta("a")), MINE)
+    assert obj.metadata.finalizers == [MINE]
 
 
 @pytest.mark.parametrize("object_type", TYPES, ids=repr)
