@@ -31,7 +31,8 @@ class Resyncs:
     def __init__(self, name: str, default_period: float, processor: Processor) -> None:
         require_seconds("default_resync_period", default_period)
         self._name = name
-        self._default_period = self._check_period = default_period
+        self._default_period = default_period
+        self._check_period = max(default_period, MINIMUM_RESYNC_PERIOD) if default_period else 0.0
         self._processor = processor
 
     def agree_on(self, requested: float | None, *, started: bool) -> tuple[float, float]:

@@ -303,7 +303,7 @@ async def test_w24_the_shortest_period_holds_for_the_informers_own_too(
     """Upstream's documentation says so, its code does not."""
     caplog.set_level(logging.WARNING)
     subject = SharedIndexInformer(
-        Scripted([page(pod("a", 1), version=10)]), KubeObject, 0.1, random=NoJitter()
+        Scripted([page(pod("a", 1), version=10)]), KubeObject, 0.4, random=NoJitter()
     )
     follower = Follower()
     subject.add_event_handler(follower)
