@@ -197,9 +197,16 @@ class Faults:
 
         Returns:
             How many watches got it.
+
+        Raises:
+            TypeError: The status is no object.
         """
         if status is None:
             status = _error(code, reason, message, retry_after).status
+        elif not isinstance(status, dict):
+            raise TypeError(
+                f"a status is a Status object, not {status!r}: a code alone is watch_error(code=...)"
+            )
         return self._send(error_line(status), resource, end=end)
 
     def send_raw(self, data: bytes, resource: str | None = None, *, end: bool = False) -> int:

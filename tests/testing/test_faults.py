@@ -88,6 +88,8 @@ async def test_errors_in_the_stream(api: APIClient, server: APIServer) -> None:
     async with api.watch(ALL, resourceVersion=now(server)) as lines:
         server.faults.watch_error({"code": 500, "odd": True})
         assert await lines.rest() == [{"type": "ERROR", "object": {"code": 500, "odd": True}}]
+    with pytest.raises(TypeError, match=r"code=\.\.\."):
+        server.faults.watch_error(410)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def test_any_bytes_in_the_stream(api: APIClient, server: APIServer) -> None:
