@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
 from ..api import ListOptions, ListResult, WatchEvent, require_list_result
-from ..checks import require_count
+from ..checks import require_callable, require_count
 from ..errors import DecodeError
 from ..failures import asking, ours
 from ..protocols import Health, WatchStream
@@ -36,6 +36,9 @@ class ListWatch:
         description: What is listed, for messages: ``"pods in default"``.
         watch_list_semantics: Whether the watch understands ``send_initial_events``.
 
+    Raises:
+        ConfigError: These are no functions.
+
     Attributes:
         description: What is listed, for messages.
         health: What it shares with the other readers of its server; None for functions.
@@ -49,6 +52,8 @@ class ListWatch:
         description: str = "objects",
         watch_list_semantics: bool = False,
     ) -> None:
+        require_callable("list_func", list_func)
+        require_callable("watch_func", watch_func)
         self._list_func = list_func
         self._watch_func = watch_func
         self._watch_list_semantics = watch_list_semantics
