@@ -105,7 +105,8 @@ class SharedInformerFactory(InOneLoop):
         self._tasks: dict[SharedIndexInformer[Any], asyncio.Task[None]] = {}
         self._started = False
         self._shut_down = False
-        self._failed = asyncio.Event()
+        self._entered = False
+        self._ended = asyncio.Event()  # shut down, or an informer has failed
 
     def __repr__(self) -> str:
         return f"<SharedInformerFactory of {', '.join(each.name for each in self.informers) or 'nothing'}>"
@@ -309,6 +310,7 @@ class SharedInformerFactory(InOneLoop):
         if self._started:
             self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
         self._shut_down = True
+        self._ended.set()
         tasks = list(self._tasks.values())
         try:
             await finish(*tasks)
@@ -316,18 +318,22 @@ class SharedInformerFactory(InOneLoop):
             raise_failures("informers failed", *tasks)
 
     async def run(self) -> None:
-        """Start the informers, and stop them when cancelled or when one has failed.
+        """Start the informers, and stop them when cancelled or when one has failed; or until they are ``shutdown``.
 
         Raises:
+            AlreadyStartedError: It runs already, or was shut down.
             BaseException: As ``shutdown``.
         """
         async with self:
-            await self._failed.wait()
+            await self._ended.wait()
 
     async def __aenter__(self) -> Self:
         if self._shut_down:
             raise AlreadyStartedError("the factory has been shut down; it runs once: make another one")
+        if self._entered:
+            raise AlreadyStartedError("the factory runs already, until who has entered it leaves")
         self.start()
+        self._entered = True
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -349,4 +355,4 @@ class SharedInformerFactory(InOneLoop):
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
-            self._failed.set()
+            self._ended.set()

@@ -397,6 +397,24 @@ class TestLifecycle:
             await subject.run()
 
     @virtual_time
+    async def test_entered_by_two(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods")
+        async with subject:
+            with pytest.raises(AlreadyStartedError, match="runs already"):
+                await subject.run()
+            assert not pods.is_stopped
+
+    @virtual_time
+    async def test_run_ends_with_the_shutdown(self) -> None:
+        subject = factory(FakeTransport())
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        running = asyncio.create_task(subject.run())
+        await pods.wait_synced()
+        await subject.shutdown()
+        await running
+
+    @virtual_time
     async def test_shut_down_before_they_have_begun(self) -> None:
         subject = factory(FakeTransport())
         pods = subject.for_resource("v1", "pods")
