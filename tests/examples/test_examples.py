@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -61,24 +62,20 @@ def test_every_example_has_its_test() -> None:
     assert [name for name in NAMES if f"test_{name}" not in globals()] == []
 
 
+def run_by_itself(name: str) -> subprocess.CompletedProcess[str]:
+    """As a reader would start it, in any folder."""
+    command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py")]
+    return subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+
+
 @pytest.mark.timeout(400)
 def test_each_runs_by_itself() -> None:
-    """As a reader would start it, in any folder; all at once, to save time."""
-    command = [sys.executable, "-W", "error"]
-    running = {
-        name: subprocess.Popen(
-            [*command, str(FOLDER / f"{name}.py")],
-            cwd="/",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for name in NAMES
-    }
-    outputs = {name: process.communicate(timeout=300) for name, process in running.items()}
-    failed = {name: outputs[name][1] for name, process in running.items() if process.returncode != 0}
+    """A few at once: they have deadlines of their own."""
+    with ThreadPoolExecutor(4) as pool:
+        ended = dict(zip(NAMES, pool.map(run_by_itself, NAMES), strict=True))
+    failed = {name: each.stderr for name, each in ended.items() if each.returncode}
     assert failed == {}
-    assert [name for name, (out, _) in outputs.items() if not out] == []
+    assert [name for name, each in ended.items() if not each.stdout] == []
 
 
 async def test_quickstart(capsys: Printed) -> None:
