@@ -241,7 +241,11 @@ class Running(InOneLoop, ABC):
         self.require_not_started()
         self._task = asyncio.create_task(self.run(), name=repr(self))
         self._task.add_done_callback(_log_failure)
+        self._task.add_done_callback(self._note_end)  # also where it is cancelled before it has begun
         return self._task
+
+    def _note_end(self, task: object = None) -> None:
+        """It has ended; may be told so twice."""
 
     async def __aenter__(self) -> Self:
         self.begin()

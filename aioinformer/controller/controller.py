@@ -118,13 +118,10 @@ class Controller(Running):
             await first_of(self._reflector.run(), self.process_loop())
         finally:
             self._config.queue.close()
-            self._ended.set()
+            self._note_end()
 
-    def begin(self) -> asyncio.Task[None]:
-        """As of all that runs. Raises as ``run``."""
-        task = super().begin()
-        task.add_done_callback(lambda _: self._ended.set())  # also where it is cancelled before it has begun
-        return task
+    def _note_end(self, task: object = None) -> None:
+        self._ended.set()
 
     async def process_loop(self) -> None:
         """Work the queue off until it is closed and empty."""

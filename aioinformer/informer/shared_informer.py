@@ -297,16 +297,6 @@ class SharedIndexInformer(Running, Generic[T]):
             self._note_end()
             await finish(processor)  # strictly after the controllers
 
-    def begin(self) -> asyncio.Task[None]:
-        """Start the task that runs ``run()``; it is the caller's to finish.
-
-        Raises:
-            AlreadyStartedError: It was started before.
-        """
-        task = super().begin()
-        task.add_done_callback(self._note_end)  # also where it is cancelled before it has begun
-        return task
-
     async def __aexit__(self, *exc_info: Any) -> None:
         self.require_outside_handlers()
         await super().__aexit__(*exc_info)

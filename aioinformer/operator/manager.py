@@ -248,7 +248,10 @@ class Manager(Running):
             self._failure = error
             raise
         finally:
-            self._has_ended = True
+            self._note_end()
+
+    def _note_end(self, task: object = None) -> None:
+        self._has_ended = True
 
     async def run_until_signal(
         self, signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
@@ -364,7 +367,7 @@ class Manager(Running):
     def state(self) -> ManagerState:
         """What it reads and does; ``str()`` of it is a table."""
         return ManagerState(
-            ended=self._is_over,
+            ended=self._has_ended,
             leading=self._leads,
             election_error=self._election.state.last_error
             if isinstance(self._election, LeaderElector)
@@ -400,14 +403,10 @@ class Manager(Running):
         """Whether it is the leader, and not just whoever else stands for election by the same elector."""
         return None if self._election is None else self._is_working and self._election.is_leader
 
-    @property
-    def _is_over(self) -> bool:
-        return self._has_ended or (self._task is not None and self._task.done())  # left before it began
-
     def _not_alive(self) -> Iterator[str]:
         if not self._is_started:
             yield "the manager has not started"
-        elif self._is_over:
+        elif self._has_ended:
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"
         else:
             for informer in self.informers:
