@@ -110,11 +110,7 @@ def _inner(kind: inspect.Type | None, name: str) -> inspect.Type | None:
 
 def read_metadata(obj: Any, field: MetadataField) -> Any:
     """One field of an object's metadata; None where there is none."""
-    return (
-        getattr(obj.metadata, field.attribute)
-        if isinstance(obj, KubeObject)
-        else metadata_field(obj, field.attribute, field.name)
-    )
+    return metadata_field(obj, field.attribute, field.name)
 
 
 def owners_of(obj: Any) -> list[Owner]:

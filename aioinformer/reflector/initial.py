@@ -12,7 +12,6 @@ from ..codec import decode_bookmark
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
 from ..failures import no_event, status_error
 from ..keys import ExplicitKey, KeyFunc, metadata_field, resource_version_of
-from ..objects import KubeObject
 from ..turns import Turn
 
 UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
@@ -85,11 +84,7 @@ def is_closing(bookmark: Any) -> bool:
     Raises:
         DecodeError: Its annotations cannot be read, or it is without a version to go on from.
     """
-    annotations = (
-        bookmark.metadata.annotations
-        if isinstance(bookmark, KubeObject)
-        else metadata_field(bookmark, "annotations", "annotations") or {}
-    )
+    annotations = metadata_field(bookmark, "annotations", "annotations") or {}
     if annotations.get(INITIAL_EVENTS_END) != "true":
         return False
     if not resource_version_of(bookmark):
