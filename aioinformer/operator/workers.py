@@ -211,13 +211,7 @@ class Workers:
                 result = await call
                 if run.is_overdue or run.task in self._ending:
                     raise asyncio.CancelledError  # which it has swallowed
-            if result is None:
-                self._queue.forget(key)
-                self.counts.success += 1
-                if self.failing:
-                    self.failing.pop(key, None)
-            else:
-                self._heed(key, result)
+            self._heed(key, result)
         except (Exception, asyncio.CancelledError) as error:
             if run.is_overdue:
                 self._time_out(key, error)
@@ -242,22 +236,21 @@ class Workers:
             task.uncancel()
 
     def _heed(self, key: str, result: object) -> None:
-        if not isinstance(result, Result):
+        if result is not None and not isinstance(result, Result):
             raise InvalidResultError(
                 f"{self._name}: reconciling {key} returned {shortened(result)}, which is neither a Result nor None"
             )
         self.failing.pop(key, None)
-        priority = self._queue.priority_of(key)
-        if result.requeue_after:
-            self._queue.forget(key)
-            self.counts.requeue_after += 1
-            self._queue.add_after(key, result.requeue_after, priority)
-        elif not result.is_final:
-            self._queue.add_rate_limited(key, priority)
-            self.counts.requeue += 1
-        else:
+        if result is None or result.is_final:
             self._queue.forget(key)
             self.counts.success += 1
+        elif result.requeue_after:
+            self._queue.forget(key)
+            self.counts.requeue_after += 1
+            self._queue.add_after(key, result.requeue_after, self._queue.priority_of(key))
+        else:
+            self._queue.add_rate_limited(key, self._queue.priority_of(key))
+            self.counts.requeue += 1
 
     def _time_out(self, key: str, raised: BaseException) -> None:
         """It was cancelled for taking too long: it has failed, whatever it made of that."""
