@@ -33,7 +33,22 @@ class RateLimiter(Protocol[T_contra]):
         ...
 
 
-class ItemExponentialFailureRateLimiter(Generic[T]):
+class _ItemFailures(Generic[T]):
+    """Counts the failures of each item."""
+
+    def __init__(self) -> None:
+        self._failures: dict[T, int] = {}
+
+    def forget(self, item: T) -> None:
+        """Its next failure is its first."""
+        self._failures.pop(item, None)
+
+    def num_requeues(self, item: T) -> int:
+        """How often it has failed since it was forgotten."""
+        return self._failures.get(item, 0)
+
+
+class ItemExponentialFailureRateLimiter(_ItemFailures[T]):
     """``base_delay`` times two to the number of failures.
 
     Args:
@@ -49,7 +64,7 @@ class ItemExponentialFailureRateLimiter(Generic[T]):
         require_seconds("max_delay", max_delay)
         self._base_delay = base_delay
         self._max_delay = max_delay
-        self._failures: dict[T, int] = {}
+        super().__init__()
 
     def when(self, item: T) -> float:
         """Seconds that an item is to wait: each call is a failure of it."""
@@ -57,16 +72,8 @@ class ItemExponentialFailureRateLimiter(Generic[T]):
         self._failures[item] = failures + 1
         return min(self._base_delay * 2.0 ** min(failures, LARGEST_EXPONENT), self._max_delay)
 
-    def forget(self, item: T) -> None:
-        """Its next failure is its first."""
-        self._failures.pop(item, None)
 
-    def num_requeues(self, item: T) -> int:
-        """How often it has failed since it was forgotten."""
-        return self._failures.get(item, 0)
-
-
-class ItemFastSlowRateLimiter(Generic[T]):
+class ItemFastSlowRateLimiter(_ItemFailures[T]):
     """A few quick tries, slow ones after that.
 
     Args:
@@ -85,20 +92,12 @@ class ItemFastSlowRateLimiter(Generic[T]):
         self._fast_delay = fast_delay
         self._slow_delay = slow_delay
         self._max_fast_attempts = max_fast_attempts
-        self._failures: dict[T, int] = {}
+        super().__init__()
 
     def when(self, item: T) -> float:
         """Seconds that an item is to wait: each call is a failure of it."""
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         return self._fast_delay if failures <= self._max_fast_attempts else self._slow_delay
-
-    def forget(self, item: T) -> None:
-        """Its next failure is its first."""
-        self._failures.pop(item, None)
-
-    def num_requeues(self, item: T) -> int:
-        """How often it has failed since it was forgotten."""
-        return self._failures.get(item, 0)
 
 
 class BucketRateLimiter:
