@@ -139,14 +139,22 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     return lambda raw, type_meta: decode(_with_type_meta(raw, type_meta))
 
 
-def _openapi_decoder(model: Any) -> FromBytes:
-    # The class stands in its package's models; its ApiClient's deserialize() reads nothing of the instance.
+def api_client_of(model: Any) -> Any:
+    """An ApiClient of a model class's package, not initialised: what turns models into JSON and back reads none of it.
+
+    Raises:
+        ConfigError: It is no model of kubernetes_asyncio.
+    """
     package = model.__module__.partition(".models")[0]
     try:
         api_client = importlib.import_module(f"{package}.api_client").ApiClient
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{model.__qualname__} is not a model of kubernetes_asyncio: {error}") from error
-    deserialize = api_client.__new__(api_client).deserialize
+    return api_client.__new__(api_client)
+
+
+def _openapi_decoder(model: Any) -> FromBytes:
+    deserialize = api_client_of(model).deserialize
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
         instance = deserialize(SimpleNamespace(data=_with_type_meta(raw, type_meta)), model)

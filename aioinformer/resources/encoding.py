@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Mapping
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any
 import msgspec
 import msgspec.inspect
 
+from ..decoders import api_client_of
 from ..errors import ConfigError, DecodeError
 from ..objects import KubeObject, encode
 
@@ -32,7 +32,7 @@ def fields_of(obj: Any) -> dict[str, Any]:
     elif hasattr(obj, "model_dump"):  # asked first: kubernetes.aio's models have openapi_types too
         fields = obj.model_dump(mode="json", by_alias=True, exclude_none=True)
     elif hasattr(obj, "openapi_types"):
-        fields = _openapi_fields(obj)
+        fields = api_client_of(type(obj)).sanitize_for_serialization(obj)
     else:
         fields = None
     if not isinstance(fields, dict):
@@ -76,18 +76,6 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_none(part) for part in value]
     return value
-
-
-def _openapi_fields(model: Any) -> Any:
-    # The class stands in its package's models; its ApiClient's method reads nothing of the instance.
-    package = type(model).__module__.partition(".models")[0]
-    try:
-        api_client = importlib.import_module(f"{package}.api_client").ApiClient
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(
-            f"{type(model).__qualname__} is not a model of kubernetes_asyncio: {error}"
-        ) from error
-    return api_client.__new__(api_client).sanitize_for_serialization(model)
 
 
 @lru_cache(maxsize=256)
