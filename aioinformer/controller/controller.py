@@ -38,9 +38,10 @@ class Config:
         process: ``process(deltas, is_in_initial_list)``, plain or async, for each item popped.
         object_type: What an object is.
         full_resync_period: Seconds between resyncs of the queue; 0 for none.
-        should_resync: Asked each period whether to resync; None always does.
+        should_resync: As a Reflector's.
         retry_on_error: Put an item back whose processing raised, rather than drop it.
         watch_error_handler: Told of every error of a list or watch; None logs.
+        pack: As a Reflector's.
         reflector_options: The rest of the Reflector's options.
         process_batch: As ``process``, given the deltas of two or more items; None has them given to ``process``,
             one by one.
@@ -57,6 +58,7 @@ class Config:
     should_resync: Callable[[], bool] | None = None
     retry_on_error: bool = False
     watch_error_handler: WatchErrorHandler | None = None
+    pack: Callable[[Any], Any] | None = None
     reflector_options: ReflectorOptions = field(default_factory=ReflectorOptions)
     process_batch: Process | None = None
     at_once: AtOnce | None = None
@@ -74,13 +76,18 @@ class Controller(Running):
     """
 
     def __init__(self, config: Config) -> None:
+        options = config.reflector_options.copy()
+        if config.watch_error_handler is not None:
+            options["watch_error_handler"] = config.watch_error_handler
         self._config = config
         self._reflector: Reflector[Any] = Reflector(
             config.list_watch,
             config.object_type,
             config.queue,
             config.full_resync_period,
-            **_reflector_options(config),
+            should_resync=config.should_resync,
+            pack=config.pack,
+            **options,
         )
         require_methods("queue", config.queue, ("pop", "has_synced", "close"), "DeltaFIFO()")
         self._process = self._guarded("process", config.process)
@@ -293,12 +300,3 @@ class Controller(Running):
             self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
             self._requeued += len({key_and_version(delta.object)[0] for delta in deltas})
             raise RequeueError from error
-
-
-def _reflector_options(config: Config) -> ReflectorOptions:
-    options = config.reflector_options.copy()
-    if config.should_resync is not None:
-        options["should_resync"] = config.should_resync
-    if config.watch_error_handler is not None:
-        options["watch_error_handler"] = config.watch_error_handler
-    return options

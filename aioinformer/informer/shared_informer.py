@@ -101,14 +101,14 @@ class SharedIndexInformer(Running, Generic[T]):
         descriptions = list(map(_description, self._list_watches.values()))
         self._are_of_one_name = len(set(descriptions)) < len(descriptions)  # asked for each of them
         self._compressor = Compressor.of(compress, object_type)
-        pack = None if self._compressor is None else self._compressor.pack
+        self._pack = None if self._compressor is None else self._compressor.pack
         if len(self._list_watches) > 1:  # whose parts of the store are told apart by it
             indexers = {NAMESPACE_INDEX: meta_namespace_index_func, **(indexers or {})}
             if indexers[NAMESPACE_INDEX] is not meta_namespace_index_func:
                 raise ConfigError(
                     f"an informer of several namespaces has an index {NAMESPACE_INDEX!r} of its own: rename yours"
                 )
-        self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=pack)
+        self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=self._pack)
         if mutation_detector is not None:
             mutation_detector.name = mutation_detector.name or self.name
         self._tracer = tracer
@@ -454,8 +454,6 @@ class SharedIndexInformer(Running, Generic[T]):
         options = self._options.copy()
         if namespace != EVERYWHERE and ("name" in options or self._are_of_one_name):
             options["name"] = f"{self.name} in {namespace}"
-        if self._compressor is not None:
-            options["pack"] = self._compressor.pack
         distributor = self._distributor
         is_delta = self._queue == "delta"
         process = distributor.handle if is_delta else distributor.process_of(part)
@@ -464,6 +462,7 @@ class SharedIndexInformer(Running, Generic[T]):
             list_watch,
             distributor.once_there_is_room(process),
             self.object_type,
+            pack=self._pack,
             reflector_options=options,
             process_batch=distributor.once_there_is_room(distributor.handle_batch),
             at_once=distributor.handle if is_delta else None,

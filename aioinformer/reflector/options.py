@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..checks import require_callable, require_count, require_flag, require_seconds, require_text
-from ..handlers import require_callback, require_plain
+from ..handlers import require_callback
 
 if TYPE_CHECKING:
     from .reflector import Reflector
@@ -41,12 +41,9 @@ class ReflectorOptions(TypedDict, total=False):
             connection counts as half-open. 0, the default, goes by their intervals: twice the longest one, and 60 s.
             It counts once two bookmarks have come on one watch.
         initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
-        should_resync: A plain function, asked each resync period whether to resync; None always does.
         watch_error_handler: Told of every failed list or watch in place of the log; None logs. What is dropped, and
             outages, are logged all the same.
         drop_managed_fields: Take objects without metadata.managedFields, which are a third of many. False.
-        pack: Gives an object of a list the form in which it waits for the rest of the list, such as compressed; an
-            informer has its own, see its ``compress``. None keeps it as it is.
         name: What logs call it.
         random: Source of jitter and watch timeouts.
     """
@@ -58,10 +55,8 @@ class ReflectorOptions(TypedDict, total=False):
     list_timeout: float
     max_silence: float
     initial_events_timeout: float
-    should_resync: Callable[[], bool] | None
     watch_error_handler: WatchErrorHandler | None
     drop_managed_fields: bool
-    pack: Callable[[Any], Any] | None
     name: str
     random: Random
 
@@ -87,10 +82,8 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "list_timeout": require_seconds,
     "max_silence": require_seconds,
     "initial_events_timeout": require_seconds,
-    "should_resync": require_plain,
     "watch_error_handler": require_watch_error_handler,
     "drop_managed_fields": require_flag,
-    "pack": require_callable,
     "name": require_text,
     "random": _require_random,
 }

@@ -14,7 +14,7 @@ from ..api import (
     ListResult,
     WatchEvent,
 )
-from ..checks import require_methods, require_seconds
+from ..checks import require_callable, require_methods, require_seconds
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import Delta, DeltaType
 from ..errors import (
@@ -26,6 +26,7 @@ from ..errors import (
     TransportError,
     WrongEventLoopError,
 )
+from ..handlers import require_plain
 from ..keys import keyed_by, meta_namespace_key_func
 from ..protocols import ListerWatcher, ReflectorStore, batched
 from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle
@@ -73,6 +74,9 @@ class Reflector(Running, Generic[T]):
         object_type: What an object is; None passes on whatever ``list_watch`` gives.
         store: Where to write; its verbs may be plain or async.
         resync_period: Seconds between resyncs of the store; 0 for none.
+        should_resync: A plain function, asked each resync period whether to resync; None always does.
+        pack: Gives an object of a list the form in which it waits for the rest of the list, such as compressed; None
+            keeps it as it is.
         **options: See ReflectorOptions.
 
     Guarantees:
@@ -87,6 +91,9 @@ class Reflector(Running, Generic[T]):
         object_type: type[T] | None,
         store: ReflectorStore,
         resync_period: float = 0.0,
+        *,
+        should_resync: Callable[[], bool] | None = None,
+        pack: Callable[[Any], Any] | None = None,
         **options: Unpack[ReflectorOptions],
     ) -> None:
         source = source_of(list_watch)
@@ -94,6 +101,10 @@ class Reflector(Running, Generic[T]):
         require_methods("store", store, ("add", replace), "Store() or DeltaFIFO()")
         check_options(options)
         require_seconds("resync_period", resync_period)
+        if should_resync is not None:
+            require_plain("should_resync", should_resync)
+        if pack is not None:
+            require_callable("pack", pack)
         self.name = options.get("name") or getattr(list_watch, "description", "") or "reflector"
         self._source = source
         self._store = store
@@ -112,11 +123,9 @@ class Reflector(Running, Generic[T]):
         # Not by isinstance, which from Python 3.12 on overlooks what a wrapper such as a Tracer's passes on.
         self._update_version = getattr(store, "update_resource_version", None)
         self._bookmark = getattr(store, "bookmark", None)
-        self._intake = Intake(
-            codec, self._key_of, self._bookmark is not None, self._note_rejected, options.get("pack")
-        )
+        self._intake = Intake(codec, self._key_of, self._bookmark is not None, self._note_rejected, pack)
         self._resync_period = resync_period
-        self._should_resync = options.get("should_resync")
+        self._should_resync = should_resync
         self._watch_error_handler = options.get("watch_error_handler")
         self._random = options.get("random") or Random()
         self._min_watch_timeout = options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT

@@ -38,7 +38,6 @@ WRONG: list[tuple[str, Any]] = [
     ("page_size", True),
     ("use_watch_list", "yes"),
     ("use_watch_list", 1),
-    ("should_resync", True),
     ("watch_error_handler", "log"),
     ("name", 5),
     ("random", 0.5),
@@ -72,13 +71,24 @@ def test_values_that_cannot_work_are_named(make: Callable[..., Any], name: str, 
     assert repr(value) in str(caught.value) or name == "random"
 
 
-@EVERYWHERE
-def test_what_is_asked_at_once_is_plain(make: Callable[..., Any]) -> None:
+def test_what_a_reflector_asks_at_once_is_plain() -> None:
     async def due() -> bool:
         return False
 
     with pytest.raises(ConfigError, match=r"should_resync must be a plain function, .*due"):
-        make(should_resync=due)
+        reflector(should_resync=due)
+    with pytest.raises(ConfigError, match=r"should_resync must be a function, not True"):
+        reflector(should_resync=True)
+    with pytest.raises(ConfigError, match=r"pack must be"):
+        reflector(pack=5)
+
+
+@pytest.mark.parametrize("make", [informer, low_level, factory])
+@pytest.mark.parametrize("name", ["should_resync", "pack"])
+def test_what_is_a_reflectors_alone(make: Callable[..., Any], name: str) -> None:
+    """An informer resyncs as its handlers ask, and packs as ``compress`` says."""
+    with pytest.raises(TypeError, match=name):
+        make(**{name: lambda *_: True})
 
 
 @EVERYWHERE
