@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,7 +11,6 @@ from msgspec import inspect
 from ..decoders import class_of
 from ..errors import ConfigError, shortened
 from ..keys import metadata_field, read_field, type_of, uid_of
-from ..objects import KubeObject
 
 
 class MetadataField(NamedTuple):
@@ -146,16 +145,3 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     if missing := [field for field, value in who.items() if not value]:
         raise ConfigError(f"an owner is referred to by {', '.join(missing)}, which {shortened(owner)} lacks")
     return {**who, "controller": controller, "blockOwnerDeletion": True}
-
-
-def read_path(obj: Any, path: Sequence[str]) -> Any:
-    """What is at a path of field names; None where there is nothing."""
-    value = obj
-    for part in path:
-        if value is None:
-            return None
-        if isinstance(value, list):
-            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
-        else:
-            value = value.get(part) if isinstance(value, KubeObject) else read_field(value, part, part)
-    return value

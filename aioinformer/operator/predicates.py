@@ -10,6 +10,7 @@ import msgspec
 
 from ..api import Object
 from ..errors import ConfigError
+from ..fields import field
 from ..handlers import callable_name, require_arguments, require_plain
 from ..keys import is_deleting, labels_of, same_version, uid_of
 from ..labels import LabelSelector
@@ -21,7 +22,6 @@ from .metadata import (
     LABELS,
     MetadataField,
     read_metadata,
-    read_path,
 )
 
 T = TypeVar("T")
@@ -197,23 +197,23 @@ class FieldsChanged(_Changed):
     """Updates of some fields. What is new, gone or synced passes always.
 
     Args:
-        *paths: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers.0.image"``: by the names in JSON for
-            KubeObjects and dicts, by the attributes for Structs and models. One that no object has never differs.
+        *paths: As those of ``field``: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers[*].image"``. One
+            that no object has never differs.
 
     Raises:
         ConfigError: A path is none.
     """
 
     def __init__(self, *paths: str) -> None:
-        if not paths or not all(isinstance(path, str) and all(path.split(".")) for path in paths):
-            raise ConfigError(f"FieldsChanged takes paths such as 'spec.replicas', not {paths!r}")
-        self._paths = [path.split(".") for path in paths]
+        if not paths:
+            raise ConfigError("FieldsChanged takes paths, such as 'spec.replicas'")
+        self._fields = [field(path) for path in paths]
 
     def __repr__(self) -> str:
-        return f"FieldsChanged({', '.join(repr('.'.join(path)) for path in self._paths)})"
+        return f"FieldsChanged({', '.join(repr(each.path) for each in self._fields)})"
 
     def _differs(self, old: Any, new: Any) -> bool:
-        return any(read_path(old, path) != read_path(new, path) for path in self._paths)
+        return any(read(old) != read(new) for read in self._fields)
 
 
 class Deleting(Predicate):

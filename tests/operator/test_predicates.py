@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from kubernetes_asyncio.client.models import V1Pod
 
 from aioinformer import Client, ConfigError, KubeObject, SelectorError
+from aioinformer.codec import codec_for
 from aioinformer.keys import labels_of
 from aioinformer.operator import (
     AnnotationsChanged,
@@ -93,8 +95,9 @@ def test_metadata(kind: Any, predicate: Predicate, old: Any, new: Any, passes: b
         (["spec.size"], {"size": 1}, {"size": 1, "name": "x"}, False),
         (["spec.size"], {}, {"size": 1}, True),
         (["spec.size", "spec.name"], {"name": "x"}, {"name": "y"}, True),
-        (["spec.parts.1.image"], {"parts": [{}, {"image": "a"}]}, {"parts": [{}, {"image": "b"}]}, True),
-        (["spec.parts.1.image"], {"parts": [{"image": "a"}]}, {"parts": [{"image": "b"}]}, False),
+        (["spec.parts[1].image"], {"parts": [{}, {"image": "a"}]}, {"parts": [{}, {"image": "b"}]}, True),
+        (["spec.parts[1].image"], {"parts": [{"image": "a"}]}, {"parts": [{"image": "b"}]}, False),
+        (["spec.parts[*].image"], {"parts": [{}, {"image": "a"}]}, {"parts": [{"image": "b"}]}, True),
         (["spec.parts.x.image"], {"parts": [{"image": "a"}]}, {"parts": [{"image": "b"}]}, False),
         (["spec.size.deep"], {"size": 1}, {"size": 2}, False),
         (["spec"], {"size": 1}, {"size": 2}, True),
@@ -102,6 +105,15 @@ def test_metadata(kind: Any, predicate: Predicate, old: Any, new: Any, passes: b
 )
 def test_fields(kind: Any, paths: list[str], old: Any, new: Any, passes: bool) -> None:
     assert FieldsChanged(*paths)(Change(kind(cave(old)), kind(cave(new)))) is passes
+
+
+def test_fields_of_a_model_have_the_names_of_the_json() -> None:
+    decode = codec_for(V1Pod).decode
+    red, blue = (
+        decode(b'{"metadata":{},"spec":{"containers":[],"nodeName":"%s"}}' % node)
+        for node in (b"red", b"blue")
+    )
+    assert FieldsChanged("spec.nodeName")(Change(red, blue))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -173,9 +185,9 @@ def test_what_is_no_predicate(function: Any) -> None:
 
 
 def test_paths_and_selectors_that_are_none() -> None:
-    nonsense: list[Any] = [(), ("",), ("spec..size",), (1,)]
+    nonsense: list[Any] = [(), ("",), ("spec..size",), (1,), ("spec.parts.1.image",), ("spec.node_name",)]
     for paths in nonsense:
-        with pytest.raises(ConfigError, match="paths"):
+        with pytest.raises(ConfigError, match="path"):
             FieldsChanged(*paths)
     with pytest.raises(SelectorError):
         LabelsMatch("app in")
