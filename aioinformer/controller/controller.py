@@ -175,8 +175,10 @@ class Controller(Running):
             StoppedError: It has ended before.
             ApiError, ConfigError: With ``fail_fast``, the first list was refused.
             ConfigError: ``timeout`` is no duration.
+            WrongEventLoopError: The controller runs in another event loop.
         """
         require_timeout(timeout)
+        self.require_own_loop()
         async with within(
             timeout,
             lambda: SyncTimeout(

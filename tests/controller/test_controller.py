@@ -24,6 +24,7 @@ from aioinformer import (
     ReflectorOptions,
     RequeueError,
     Store,
+    WrongEventLoopError,
 )
 from aioinformer.controller import apply_deltas
 from aioinformer.deltas import Delta
@@ -388,6 +389,12 @@ async def test_a_success_ends_the_backoff(caplog: pytest.LogCaptureFixture) -> N
     delays = [round(later - earlier, 3) for earlier, later in pairwise(times)]
     assert delays[:5] == [0.005, 0.01, 0.02, 0.04, 0.08]
     assert delays[6:] == [0.005, 0.01]
+
+
+async def test_waiting_in_another_loop() -> None:
+    async with controller(Scripted([page(version=1)], [[FOREVER]]), Process()) as subject:
+        with pytest.raises(WrongEventLoopError):
+            await asyncio.to_thread(lambda: asyncio.run(subject.wait_synced()))
 
 
 @virtual_time
