@@ -26,7 +26,7 @@ WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
 """A watch: events, or lists of events where many arrived at once. Closed with ``aclose()`` where it has one."""
 
 
-class Health(Protocol):
+class SharedHealth(Protocol):
     """What those who read from one server share, so that one of them asks for all whether it is back."""
 
     @property
@@ -60,7 +60,7 @@ class ListerWatcher(Protocol):
 
     It may have more: a ``list_chunks(options)``, see ListsInChunks, which is then used in place of ``list``; a
     ``watch_list_semantics``, whether its watch understands ``send_initial_events``; and, where it reads from a server,
-    an attribute ``health``, a Health, by which its readers wait out an outage together.
+    an attribute ``health``, a SharedHealth, by which its readers wait out an outage together.
     """
 
     def list(self, options: ListOptions, /) -> Awaitable[ListResult]:

@@ -1,7 +1,7 @@
 """SharedIndexInformer and its factory: the rooms put together."""
 
 from .factory import SharedInformerFactory
-from .health import Health
+from .probes import Health
 from .protocol import SharedInformer
 from .registration import Registration
 from .shared_informer import SharedIndexInformer

@@ -22,7 +22,7 @@ from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import InOneLoop, finish, raise_failures
 from ..tracing import Trace, Tracer
-from .health import Health, ailments, patience, unfitness
+from .probes import Health, ailments, patience, unfitness
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .wait import wait_for_cache_sync
 

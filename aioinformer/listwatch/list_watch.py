@@ -9,7 +9,7 @@ from ..api import ListOptions, ListResult, WatchEvent, require_list_result
 from ..checks import require_callable, require_count
 from ..errors import DecodeError
 from ..failures import asking, ours
-from ..protocols import Health, WatchStream
+from ..protocols import SharedHealth, WatchStream
 from ..tasks import settle
 from .lines import LONGEST_OBJECT
 from .resource import Collection, asked
@@ -58,7 +58,7 @@ class ListWatch:
         self._watch_func = watch_func
         self._watch_list_semantics = watch_list_semantics
         self.description = description
-        self.health: Health | None = None
+        self.health: SharedHealth | None = None
 
     @staticmethod
     def for_resource(

@@ -16,7 +16,7 @@ from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
-from ..informer.health import Health, ailments, unfitness
+from ..informer.probes import Health, ailments, unfitness
 from ..informer.state import START_PATIENCE
 from ..leaderelection import LeaderElector
 from ..listwatch import Client
@@ -29,7 +29,7 @@ from ..tasks import Running, finish, raise_failures
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same
-from .health import unfed, worn_out
+from .probes import unfed, worn_out
 from .protocols import LeaderElection, require_election
 from .state import ManagerState
 

@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 
 from ..errors import ApiError, ConfigError
-from ..protocols import Health
+from ..protocols import SharedHealth
 from .backoff import CAP, Backoff
 
 REFUSALS = frozenset({401, 403, 404})
@@ -43,7 +43,7 @@ class Retry:
         waiting_for: The server that has to answer before; None where only time has to pass.
     """
 
-    def __init__(self, random: Random, health: Health | None) -> None:
+    def __init__(self, random: Random, health: SharedHealth | None) -> None:
         self._random = random
         self._health = health
         self._backoff = Backoff(random)
@@ -130,7 +130,7 @@ class Retry:
         finally:
             self.at = None
 
-    async def _sleep_unless_accepted(self, delay: float, health: Health) -> bool:
+    async def _sleep_unless_accepted(self, delay: float, health: SharedHealth) -> bool:
         """Sleep; whether somebody else was accepted meanwhile, which ends it."""
         timeout = asyncio.timeout(delay)
         try:
@@ -145,7 +145,7 @@ class Retry:
             self.at = None
         return True
 
-    async def _outlast(self, health: Health, missed: Exception) -> bool:
+    async def _outlast(self, health: SharedHealth, missed: Exception) -> bool:
         """Wait until all is over; not for ever, since whoever asks for all may be misled.
 
         Returns:

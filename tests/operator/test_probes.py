@@ -1,4 +1,4 @@
-"""operator/health.py: the truth for those who probe."""
+"""operator/probes.py: the truth for those who probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""informer/health.py: what a factory's probes are told. A manager's, by the same rule, are in tests/operator."""
+"""informer/probes.py: what a factory's probes are told. A manager's, by the same rule, are in tests/operator."""
 
 from __future__ import annotations
 
