@@ -77,17 +77,17 @@ class Registration:
             await first_of(self._informer.wait_synced(fail_fast=fail_fast), self._listener.wait_stopped())
             await self._listener.wait_initial_delivered()
         if not self.has_synced():
-            raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self._describe()}")
+            raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self.describe()}")
         return True
 
     def _too_late(self, timeout: float | None) -> SyncTimeout:
         return SyncTimeout(
-            f"{self!r}: not synced after {timeout:g} s: {self._describe()}",
+            f"{self!r}: not synced after {timeout:g} s: {self.describe()}",
             informer=self._informer.name,
             handler=self._listener.name,
             key=self.state.handling,
         )
 
-    def _describe(self) -> str:
+    def describe(self) -> str:
         """What the handler, and its informer, are doing."""
         return f"{self.state}; the informer: {self._informer.state}"

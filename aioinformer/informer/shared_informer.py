@@ -80,14 +80,14 @@ class SharedIndexInformer(Running, Generic[T]):
         require_queue(queue)
         codec_for(object_type)  # a type that cannot be cached is found out here
         list_watches = list_watch if isinstance(list_watch, Mapping) else {EVERYWHERE: list_watch}
-        self._list_watches = {namespace: source_of(each) for namespace, each in list_watches.items()}
-        if not self._list_watches or (EVERYWHERE in self._list_watches and len(self._list_watches) > 1):
+        self.list_watches = {namespace: source_of(each) for namespace, each in list_watches.items()}
+        if not self.list_watches or (EVERYWHERE in self.list_watches and len(self.list_watches) > 1):
             raise ConfigError(
-                f"an informer reads everything or some namespaces, not {list(self._list_watches)}"
+                f"an informer reads everything or some namespaces, not {list(self.list_watches)}"
             )
-        if len(self._list_watches) > 1 and lacks_namespace(object_type):
+        if len(self.list_watches) > 1 and lacks_namespace(object_type):
             raise ConfigError(
-                f"objects of {len(self._list_watches)} namespaces need a field metadata.namespace, which "
+                f"objects of {len(self.list_watches)} namespaces need a field metadata.namespace, which "
                 f"{object_type.__name__} has not"
             )
         self._queue: QueueName = queue
@@ -97,12 +97,12 @@ class SharedIndexInformer(Running, Generic[T]):
         check_options(options)
         self._options = options
         self._transform: Transformer | None = None
-        self.name = options.get("name") or name_of(self._list_watches)
-        descriptions = list(map(_description, self._list_watches.values()))
+        self.name = options.get("name") or name_of(self.list_watches)
+        descriptions = list(map(_description, self.list_watches.values()))
         self._are_of_one_name = len(set(descriptions)) < len(descriptions)  # asked for each of them
         self._compressor = Compressor.of(compress, object_type)
         self._pack = None if self._compressor is None else self._compressor.pack
-        if len(self._list_watches) > 1:  # whose parts of the store are told apart by it
+        if len(self.list_watches) > 1:  # whose parts of the store are told apart by it
             indexers = {NAMESPACE_INDEX: meta_namespace_index_func, **(indexers or {})}
             if indexers[NAMESPACE_INDEX] is not meta_namespace_index_func:
                 raise ConfigError(
@@ -119,7 +119,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self._controllers: list[Controller] = []
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
-        self._version_waits = VersionWaits(self.name, self._indexer, self._list_watches, lambda: self.state)
+        self._version_waits = VersionWaits(self.name, self._indexer, self.list_watches, lambda: self.state)
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}>"
@@ -273,10 +273,10 @@ class SharedIndexInformer(Running, Generic[T]):
         """
         self.note_begin()
         self._controllers = [
-            self._make_controller(namespace, each) for namespace, each in self._list_watches.items()
+            self._make_controller(namespace, each) for namespace, each in self.list_watches.items()
         ]
         self._started.set()
-        self._version_waits.start(dict(zip(self._list_watches, self._controllers, strict=True)))
+        self._version_waits.start(dict(zip(self.list_watches, self._controllers, strict=True)))
         self._processor.count_resyncs_from(asyncio.get_running_loop().time())
         processor = asyncio.create_task(self._processor.run(), name=f"{self!r} processor")
         try:
@@ -447,7 +447,7 @@ class SharedIndexInformer(Running, Generic[T]):
 
     def _make_controller(self, namespace: str, list_watch: ListerWatcher) -> Controller:
         # Of one collection alone all that is stored comes from it, whatever its objects say of their namespace.
-        part = None if len(self._list_watches) == 1 else _Namespace(self._indexer, namespace)
+        part = None if len(self.list_watches) == 1 else _Namespace(self._indexer, namespace)
         known = self._indexer if part is None else part
         queue = make_queue(self._queue, self._key_func, known, self._transform)
         self._queues.append(queue)

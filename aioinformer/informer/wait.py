@@ -114,6 +114,6 @@ def _name(each: Syncing) -> str:
 
 def _doing(each: Syncing) -> str:
     """Who it is and, where it says so, what it is doing."""
-    describe = getattr(each, "_describe", None)  # a registration's
+    describe = getattr(each, "describe", None)  # a registration's
     doing = getattr(each, "state", None) if describe is None else describe()
     return _name(each) if doing is None else f"{_name(each)}: {doing}"

@@ -84,7 +84,7 @@ def read_the_same(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]
 
 
 def _of_servers(informer: SharedIndexInformer[Any]) -> list[ResourceListWatch]:
-    return [each for each in informer._list_watches.values() if isinstance(each, ResourceListWatch)]
+    return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
 class Finalizing:

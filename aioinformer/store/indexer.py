@@ -103,24 +103,24 @@ class Indexer(Store[T]):
             UnknownIndexError: There is no such index.
             IndexFuncError: The index function raised for ``obj``.
         """
-        index = self._index(name)
+        index = self.index_named(name)
         values = index.values_of(key_and_version(obj)[0], obj)
         return self._get_all(dict.fromkeys(key for value in values for key in index.keys(value)))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
         """The sorted keys of the objects listed under a value. Raises UnknownIndexError."""
-        return sorted(self._index(name).keys(value))
+        return sorted(self.index_named(name).keys(value))
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
         """The objects listed under a value. Raises UnknownIndexError."""
-        index = self._index(name)
+        index = self.index_named(name)
         if isinstance(index, NamespaceIndex):
             return builtins.list(self._parts.get(value, {}).values())
         return self._get_all(index.keys(value))
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
         """The values under which anything is listed. Raises UnknownIndexError."""
-        return self._index(name).values()
+        return self.index_named(name).values()
 
     def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
         old = Store.put(self, key, obj, rejected)
@@ -153,7 +153,8 @@ class Indexer(Store[T]):
         self._replacements += 1
         return rejected
 
-    def _index(self, name: str) -> Index:
+    def index_named(self, name: str) -> Index:
+        """An index itself: which keys it has under which values. Raises UnknownIndexError."""
         try:
             return self._indexes[name]
         except KeyError:

@@ -99,7 +99,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         Raises:
             UnknownIndexError: There is no such index.
         """
-        index = self._indexer._index(name)
+        index = self._indexer.index_named(name)
         found = {key: self._indexer.get_by_key(key) for key in sorted(index.keys(value))}
         for key, written in self._all_newer():
             found.pop(key, None)

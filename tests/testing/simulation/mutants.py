@@ -64,7 +64,7 @@ MUTANTS = [
     Mutant(
         "replace deletes other namespaces' objects",
         "informer/shared_informer.py",
-        "part = None if len(self._list_watches) == 1 else _Namespace(self._indexer, namespace)",
+        "part = None if len(self.list_watches) == 1 else _Namespace(self._indexer, namespace)",
         "part = None",
     ),
     Mutant(
