@@ -17,6 +17,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+START_PATIENCE = 10.0
+"""Seconds after which the log names what somebody needs and nobody has started."""
+
 
 async def finish(*tasks: asyncio.Task[Any], grace: float | None = None) -> None:
     """Cancel tasks and ``wait_ended``."""

@@ -28,9 +28,8 @@ from ..errors import (
     TooManyRequestsError,
     said,
 )
-from ..informer.state import START_PATIENCE
 from ..resources import Resource
-from ..tasks import Running
+from ..tasks import START_PATIENCE, Running
 from .budget import Budget
 from .references import Reference, reference_of
 from .series import FINISH_TIME, EventKey, Series, SeriesCache

@@ -12,9 +12,6 @@ from ..metrics import Sample
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
 
-START_PATIENCE = 10.0
-"""Seconds after which the log names informers that are waited for and nobody has started."""
-
 NOT_STARTED = "not started: enter it (async with), or await its run()"
 
 WORST_FIRST = (Phase.STOPPED, Phase.BACKING_OFF, Phase.NEW, Phase.LISTING, Phase.WATCHING)

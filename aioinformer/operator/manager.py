@@ -17,7 +17,6 @@ from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, ailments, unfitness
-from ..informer.state import START_PATIENCE
 from ..leaderelection import LeaderElector
 from ..listwatch import Client
 from ..metrics import Sample, apart, exposition
@@ -25,7 +24,7 @@ from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
-from ..tasks import Running, finish, raise_failures
+from ..tasks import START_PATIENCE, Running, finish, raise_failures
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same

@@ -13,9 +13,9 @@ from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
-from ..informer.state import NOT_STARTED, START_PATIENCE
+from ..informer.state import NOT_STARTED
 from ..reflector import Phase
-from ..tasks import first_of
+from ..tasks import START_PATIENCE, first_of
 
 logger = logging.getLogger(__name__)
 
