@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterable
 from typing import TypeGuard, TypeVar
 
@@ -17,6 +17,7 @@ LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LONGEST_NAME = 63
 """Characters of a label's value, of a namespace's name, and of what is behind the ``/`` of a qualified one."""
 
+_MOST = sys.float_info.max
 _SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
 _SHORT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
@@ -27,7 +28,7 @@ def require_seconds(name: str, value: object) -> None:
     Raises:
         ConfigError: It is negative, endless, not a number, or no number at all.
     """
-    if not _is_finite(value) or value < 0:
+    if not is_finite(value) or value < 0:
         raise ConfigError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
 
 
@@ -37,12 +38,13 @@ def require_timeout(value: object) -> None:
     Raises:
         ConfigError: It is neither, or endless, or not a number.
     """
-    if value is not None and not _is_finite(value):
+    if value is not None and not is_finite(value):
         raise ConfigError(f"timeout must be a number of seconds, or None for no end, not {value!r}")
 
 
-def _is_finite(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and -math.inf < value < math.inf
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether something is a number that a float can be: an int may be too large."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -_MOST <= value <= _MOST
 
 
 def require_count(name: str, value: object, *, least: int = 0) -> None:

@@ -19,13 +19,16 @@ from aioinformer.checks import (
 )
 from aioinformer.versions import NONE, number_of, require_version
 
+HUGE = pytest.param(10**400, id="10**400")
+"""A whole number that is no float."""
+
 
 @pytest.mark.parametrize("value", [0, 0.0, 1, 2.5, 10**9])
 def test_seconds(value: float) -> None:
     require_seconds("patience", value)
 
 
-@pytest.mark.parametrize("value", [-1, -0.001, math.nan, math.inf, -math.inf, True, "5", None])
+@pytest.mark.parametrize("value", [-1, -0.001, math.nan, math.inf, -math.inf, HUGE, True, "5", None])
 def test_what_are_no_seconds(value: Any) -> None:
     with pytest.raises(
         ConfigError, match=r"^patience must be a number of seconds, 0 or more, not "

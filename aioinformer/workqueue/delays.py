@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Hashable
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
 from ..alarm import Alarm
+from ..checks import is_finite
 from ..errors import ConfigError
 from ..turns import Turn
 
@@ -43,7 +43,7 @@ class Delays(Generic[T]):
         Raises:
             ConfigError: It is none, or endless.
         """
-        if isinstance(delay, bool) or not isinstance(delay, (int, float)) or not math.isfinite(delay):
+        if not is_finite(delay):
             raise ConfigError(f"a delay must be a number of seconds, not {delay!r}")
 
     def add(self, item: T, delay: float, priority: int) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..checks import require_count, require_seconds
+from ..checks import is_finite, require_count, require_seconds
 from ..errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)
@@ -115,7 +114,7 @@ class BucketRateLimiter:
     def __init__(
         self, qps: float = 10.0, burst: int = 100, *, clock: Callable[[], float] | None = None
     ) -> None:
-        if isinstance(qps, bool) or not isinstance(qps, (int, float)) or not 0 < qps < math.inf:
+        if not is_finite(qps) or qps <= 0:
             raise ConfigError(f"qps must be a number above 0, not {qps!r}")
         require_count("burst", burst)
         self._qps = qps

@@ -120,6 +120,7 @@ def test_values_that_cannot_work() -> None:
         lambda: WithMaxWaitRateLimiter[str](BucketRateLimiter(), float("nan")),
         lambda: BucketRateLimiter(0),
         lambda: BucketRateLimiter(float("inf")),
+        lambda: BucketRateLimiter(10**400),
         lambda: BucketRateLimiter(1, -1),
     ):
         with pytest.raises(ConfigError):
