@@ -98,33 +98,15 @@ __all__ = [
     "WrongEventLoopError",
 ]
 
-
 LONGEST_RETRY_AFTER = 600.0
 """Seconds: a server that asks for more is asked again after this."""
 
-KNOWN_REASONS = frozenset(
-    {
-        "AlreadyExists",
-        "BadRequest",
-        "Conflict",
-        "Expired",
-        "Forbidden",
-        "Gone",
-        "InternalError",
-        "Invalid",
-        "MethodNotAllowed",
-        "NotAcceptable",
-        "NotFound",
-        "RequestEntityTooLarge",
-        "ServerTimeout",
-        "ServiceUnavailable",
-        "StorageReadError",
-        "Timeout",
-        "TooManyRequests",
-        "Unauthorized",
-        "UnsupportedMediaType",
-    }
-)
+KNOWN_REASONS = frozenset({
+    "AlreadyExists", "BadRequest", "Conflict", "Expired", "Forbidden", "Gone", "InternalError", "Invalid",
+    "MethodNotAllowed", "NotAcceptable", "NotFound", "RequestEntityTooLarge", "ServerTimeout",
+    "ServiceUnavailable", "StorageReadError", "Timeout", "TooManyRequests", "Unauthorized",
+    "UnsupportedMediaType",
+})  # fmt: skip
 """The reasons that say more than the status code does (apierrors ``knownReasons``)."""
 
 LONGEST_TEXT = 2000
@@ -594,6 +576,11 @@ def said(error: BaseException) -> str:
     except Exception:
         return name
     return text if isinstance(error, AioInformerError) else f"{name}: {text}"
+
+
+def traceback_of(error: BaseException) -> BaseException | None:
+    """The ``exc_info`` of a log: the error, or None for one of these, which ``said`` tells all of."""
+    return None if isinstance(error, AioInformerError) else error
 
 
 def shortened(value: Any, limit: int = 120) -> str:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from .errors import AioInformerError, AlreadyStartedError, StoppedError, WrongEventLoopError, said
+from .errors import AlreadyStartedError, StoppedError, WrongEventLoopError, said, traceback_of
 
 logger = logging.getLogger(__name__)
 
@@ -149,8 +149,7 @@ async def settle(result: object) -> object:
 def _log_failure(task: asyncio.Task[None]) -> None:
     """Tell of a death when it happens; whoever leaves may do so much later."""
     if not task.cancelled() and (failure := task.exception()) is not None:
-        ours = isinstance(failure, AioInformerError)  # which says what it is without a traceback
-        logger.error("%s failed: %s", task.get_name(), said(failure), exc_info=None if ours else failure)
+        logger.error("%s failed: %s", task.get_name(), said(failure), exc_info=traceback_of(failure))
 
 
 class InOneLoop:

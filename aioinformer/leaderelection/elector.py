@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from ..checks import require_callable, require_namespace, require_object_name, require_seconds, require_text
 from ..errors import (
-    AioInformerError,
     AlreadyExistsError,
     AlreadyStartedError,
     ApiError,
@@ -27,6 +26,7 @@ from ..errors import (
     TransportError,
     WrongEventLoopError,
     said,
+    traceback_of,
 )
 from ..handlers import callable_name, require_plain
 from ..resources import Resource
@@ -361,10 +361,9 @@ class LeaderElector:
         is_due = type(error) is not type(self._last_error) or now >= self._next_warning
         if is_due:
             self._next_warning = now + WARN_EVERY
-        unknown = not isinstance(error, AioInformerError)
         logger.log(
             logging.WARNING if is_due else logging.DEBUG, "%s: %s", self, said(error),
-            exc_info=error if unknown and is_due else None,
+            exc_info=traceback_of(error) if is_due else None,
         )  # fmt: skip
         self._last_error = error
 

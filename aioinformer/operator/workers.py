@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 
 from ..errors import (
-    AioInformerError,
     ApiError,
     InvalidResultError,
     ReconcileTimeout,
@@ -18,6 +17,7 @@ from ..errors import (
     VersionTimeout,
     said,
     shortened,
+    traceback_of,
 )
 from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..tasks import finish
@@ -300,13 +300,13 @@ class Workers:
         Where the same fails again and again, the log has its traceback once.
         """
         delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=asked)
-        has_traceback = not isinstance(error, AioInformerError) and self.failing.get(key) is not type(error)
+        is_news = self.failing.get(key) is not type(error)
         self._note_failure(key, error)
         logger.log(
             logging.WARNING if asked else logging.ERROR,
             "%s: %s failed, %d times in a row; again in %.3g s: %s",
             self._name, key, self._queue.num_requeues(key), delay, said(error),
-            exc_info=error if has_traceback else None,
+            exc_info=traceback_of(error) if is_news else None,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from ..errors import AioInformerError, ApiError, DecodeError, RejectedObjectError, said
+from ..errors import ApiError, DecodeError, RejectedObjectError, said, traceback_of
 from .state import Phase, ReflectorState
 
 logger = logging.getLogger(__name__)
@@ -124,10 +124,9 @@ class Journal:
         """Tell of what went wrong; at DEBUG what was told before."""
         expected = isinstance(error, ApiError) and error.is_expired
         level = logging.DEBUG if not is_news else logging.INFO if expected else logging.WARNING
-        unknown = not isinstance(error, AioInformerError)
         logger.log(
             level, "%s at %s: %s", self._name, version or "no version", said(error),
-            exc_info=error if unknown and is_news else None,
+            exc_info=traceback_of(error) if is_news else None,
         )  # fmt: skip
 
     def rejected(self, error: RejectedObjectError | DecodeError, version: str) -> None:

@@ -294,7 +294,9 @@ async def test_a_delay_of_nothing_adds_at_once() -> None:
     assert await taken(queue) == ["a", "b"]
 
 
-@pytest.mark.parametrize("delay", [float("nan"), float("inf"), pytest.param(10**400, id="10**400"), "1", None, True])
+@pytest.mark.parametrize(
+    "delay", [float("nan"), float("inf"), pytest.param(10**400, id="10**400"), "1", None, True]
+)
 async def test_a_delay_is_a_number(delay: float) -> None:
     with pytest.raises(ConfigError, match="delay must be a number of seconds"):
         queue_of().add_after("a", delay)
