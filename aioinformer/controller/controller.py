@@ -207,13 +207,13 @@ class Controller(Running):
 
     @property
     def worked_off(self) -> int:
-        """How many items were ever worked off, those that went back counted each time."""
-        return self._config.queue.worked_off
+        """How many items were ever worked off, those that went back counted each time; 0 if the queue does not say."""
+        return int(getattr(self._config.queue, "worked_off", 0))
 
     @property
     def unfinished(self) -> int:
-        """How many items are still to be worked off and counted so."""
-        return self._config.queue.unfinished
+        """How many items are still to be worked off and counted so; 0 if the queue does not say."""
+        return int(getattr(self._config.queue, "unfinished", 0))
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -237,7 +237,7 @@ class Controller(Running):
 
     @property
     def queue_depth(self) -> int:
-        """How many items wait."""
+        """How many items wait; 0 if the queue does not say."""
         queue = self._config.queue
         return len(queue) if isinstance(queue, Sized) else 0
 

@@ -89,7 +89,7 @@ async def test_a_queue_of_client_gos_verbs_alone() -> None:
     names: list[str] = []
     config = Config(queue, server(), lambda deltas, _: names.append(deltas[-1].object.name), KubeObject)
     subject = Controller(config)
-    assert subject.queue_depth == 0
+    assert (subject.queue_depth, subject.worked_off, subject.unfinished) == (0, 0, 0)
     async with subject:
         await until(lambda: len(names) == 3)
     assert names == ["a", "b", "c"]
