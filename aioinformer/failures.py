@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -36,16 +36,13 @@ _REASONS = {
 _LONGEST_MESSAGE = 300
 
 
-def api_error(
-    status: int, body: bytes, retry_after: str | None = None, *, wall: Callable[[], float] = time.time
-) -> ApiError:
+def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
     """The error that an answer other than 2xx stands for.
 
     Args:
         status: The HTTP status.
         body: A Status, or whatever a proxy had to say; its text is then the message, shortened.
         retry_after: The header of this name: seconds, or a date.
-        wall: The wall clock, for a date.
     """
     try:
         said = msgspec.json.decode(body)
@@ -56,7 +53,7 @@ def api_error(
         error.status = error.status or status
     else:
         error = ApiError(status, _REASONS.get(status, ""), _text_of(body))
-    seconds = _seconds(retry_after, wall)
+    seconds = _seconds(retry_after)
     if seconds is not None and error.retry_after is None:
         error.details["retryAfterSeconds"] = seconds
     return error
@@ -201,7 +198,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
-def _seconds(retry_after: str | None, wall: Callable[[], float]) -> float | None:
+def _seconds(retry_after: str | None) -> float | None:
     if not retry_after:
         return None
     try:
@@ -214,4 +211,4 @@ def _seconds(retry_after: str | None, wall: Callable[[], float]) -> float | None
         date = email.utils.parsedate_to_datetime(retry_after).timestamp()
     except (ValueError, OverflowError):
         return None
-    return max(0.0, date - wall())
+    return max(0.0, date - time.time())
