@@ -20,6 +20,9 @@ where a list refuses a version, or a server a WatchList, and something else is t
 MIN_WATCH_TIMEOUT = 300.0
 """Seconds: ``min_watch_timeout`` where nobody says."""
 
+ANSWER_TIMEOUT = 60.0
+"""Seconds: ``list_timeout`` where nobody says."""
+
 
 class ReflectorOptions(TypedDict, total=False):
     """What can be set of a Reflector, also through an informer or a factory.
@@ -59,6 +62,11 @@ class ReflectorOptions(TypedDict, total=False):
     drop_managed_fields: bool
     name: str
     random: Random
+
+
+def watch_timeout(least: float, random: Random) -> int:
+    """Seconds after which the server is to end a watch: one to two times the least, for not all to end at once."""
+    return max(1, int(least * (1.0 + random.random())))
 
 
 def _require_random(name: str, value: object) -> None:

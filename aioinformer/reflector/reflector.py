@@ -37,7 +37,7 @@ from .initial import InitialEvents, Streaming, lacks_watch_list
 from .intake import Intake
 from .journal import Journal
 from .listing import Listed, ListVersions, Pager, refuses_version
-from .options import MIN_WATCH_TIMEOUT, ReflectorOptions, check_options
+from .options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, ReflectorOptions, check_options, watch_timeout
 from .retry import REFUSALS, Retry, is_hopeless
 from .scope import codec_of_collection
 from .source import source_of
@@ -134,7 +134,7 @@ class Reflector(Running, Generic[T]):
         self._streaming = Streaming(
             getattr(source, "watch_list_semantics", False) if use_watch_list is None else use_watch_list
         )
-        self._answer_timeout = options.get("list_timeout") or 60.0
+        self._answer_timeout = options.get("list_timeout") or ANSWER_TIMEOUT
         self._pager = Pager(source, self._turn_in, self._answer_timeout, codec.read_item)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._allowance = Allowance()
@@ -397,7 +397,7 @@ class Reflector(Running, Generic[T]):
             resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
             allow_watch_bookmarks=True,
             send_initial_events=send_initial_events,
-            timeout_seconds=max(1, int(self._min_watch_timeout * (1.0 + self._random.random()))),
+            timeout_seconds=watch_timeout(self._min_watch_timeout, self._random),
         )
         watch = await open_watch(self._source, options, self._answer_timeout, self._pulse)
         self._journal.received()

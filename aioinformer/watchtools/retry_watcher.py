@@ -17,6 +17,7 @@ from ..failures import status_error
 from ..objects import KubeObject
 from ..protocols import ListerWatcher
 from ..reflector.intake import version_of_event
+from ..reflector.options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, watch_timeout
 from ..reflector.watch import OpenWatch, open_watch
 from ..versions import require_version
 
@@ -28,9 +29,6 @@ _REFUSALS = (401, 403)
 
 MIN_RESTART_DELAY = 1.0
 """Seconds from the beginning of one watch to the beginning of the next, at least."""
-
-ANSWER_TIMEOUT = 60.0
-"""Seconds without an answer after which the opening of a watch is given up, and tried again."""
 
 
 class RetryWatcher(Generic[T]):
@@ -79,7 +77,7 @@ class RetryWatcher(Generic[T]):
         resource_version: str,
         *,
         min_restart_delay: float = MIN_RESTART_DELAY,
-        min_watch_timeout: float = 300.0,
+        min_watch_timeout: float = MIN_WATCH_TIMEOUT,
         random: Random | None = None,
     ) -> None: ...
 
@@ -91,7 +89,7 @@ class RetryWatcher(Generic[T]):
         object_type: type[T],
         *,
         min_restart_delay: float = MIN_RESTART_DELAY,
-        min_watch_timeout: float = 300.0,
+        min_watch_timeout: float = MIN_WATCH_TIMEOUT,
         random: Random | None = None,
     ) -> None: ...
 
@@ -102,7 +100,7 @@ class RetryWatcher(Generic[T]):
         object_type: type[Any] = KubeObject,
         *,
         min_restart_delay: float = MIN_RESTART_DELAY,
-        min_watch_timeout: float = 300.0,
+        min_watch_timeout: float = MIN_WATCH_TIMEOUT,
         random: Random | None = None,
     ) -> None:
         require_version("resource_version", resource_version)
@@ -231,9 +229,10 @@ class _Watches:
                 return
 
     async def _open(self) -> OpenWatch:
-        timeout = max(1, int(self._min_watch_timeout * (1.0 + self._random.random())))
         options = ListOptions(
-            resource_version=self.version, allow_watch_bookmarks=True, timeout_seconds=timeout
+            resource_version=self.version,
+            allow_watch_bookmarks=True,
+            timeout_seconds=watch_timeout(self._min_watch_timeout, self._random),
         )
         return await open_watch(self._list_watch, options, ANSWER_TIMEOUT)
 
