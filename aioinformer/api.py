@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import msgspec
@@ -32,6 +33,8 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation, value ``"true"``, of the bookmark that closes a WatchList's initial events (KEP-3157)."""
 
 NOT_OLDER_THAN = "NotOlderThan"
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 _MATCHES = ("", NOT_OLDER_THAN, "Exact")
 
@@ -131,3 +134,8 @@ class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.type, self.object))
+
+
+def micro_time(micros: int) -> str:
+    """A time of so many microseconds since 1970 (``metav1.MicroTime``)."""
+    return f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%dT%H:%M:%S.%fZ}"

@@ -9,12 +9,12 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from random import Random
 from time import time
 from types import TracebackType
 from typing import Any, Literal
 
+from ..api import micro_time
 from ..checks import is_subdomain, require_count, require_qualified_name, require_seconds, require_text
 from ..errors import (
     AioInformerError,
@@ -211,7 +211,7 @@ class EventRecorder(Running):
             loop.call_later(START_PATIENCE, self._name_unstarted)
         now, micros = loop.time(), int(self._wall() * 1_000_000)
         key = EventKey(type, reason, action or reason, _identity(regarding), _identity(other or {}))
-        series = self._cache.again(key, now, _micro_time(micros))
+        series = self._cache.again(key, now, micro_time(micros))
         if series is not None and (series.told != 1 or series in self._cache.queue):
             return  # it is counted, and written with the rest
         is_full = len(self._cache.queue) >= self._queue_limit
@@ -274,7 +274,7 @@ class EventRecorder(Running):
             name = self._new_name()
         event = {
             "metadata": {"name": name, "namespace": regarding.get("namespace", "default")},
-            "eventTime": _micro_time(micros),
+            "eventTime": micro_time(micros),
             "type": type,
             "reason": reason,
             "action": action,
@@ -421,11 +421,6 @@ def _may_pass(error: AioInformerError) -> bool:
 def _identity(reference: Reference) -> tuple[str, ...]:
     """A reference without the version."""
     return tuple(f"{field}={value}" for field, value in reference.items() if field != "resourceVersion")
-
-
-def _micro_time(micros: int) -> str:
-    seconds, micros = divmod(micros, 1_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{micros:06d}Z"
 
 
 def _cut(text: str, longest: int) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ..api import micro_time
 from ..errors import NotFoundError
 from ..resources import Resource
 
@@ -86,7 +86,7 @@ class LeaseLock:
         shown = int(self._wall() * 1_000_000)
         self._stamp = self._stamp + 1 if shown == self._shown else shown
         self._shown = shown
-        return datetime.fromtimestamp(self._stamp / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return micro_time(self._stamp)
 
     async def read(self) -> Spec | None:
         """The spec as it is now; None if there is no such Lease."""
