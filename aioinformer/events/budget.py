@@ -14,7 +14,7 @@ class Budget:
 
     Args:
         burst: Tokens in a full bucket.
-        refill: Seconds until another token is there.
+        refill: Seconds until another token is there, more than 0.
     """
 
     def __init__(self, burst: int, refill: float) -> None:
@@ -30,8 +30,7 @@ class Budget:
             now: The time in seconds, which does not go backwards.
         """
         tokens, since = self._buckets.pop(key, (float(self._burst), now))
-        if self._refill:
-            tokens = min(float(self._burst), tokens + (now - since) / self._refill)
+        tokens = min(float(self._burst), tokens + (now - since) / self._refill)
         granted = tokens >= 1.0
         self._buckets[key] = (tokens - granted, now)
         if len(self._buckets) > MOST_KEYS:
