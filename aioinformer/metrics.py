@@ -4,9 +4,8 @@ from __future__ import annotations
 
 __all__ = ["Histogram", "Sample", "exposition", "labelled"]
 
-import itertools
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
@@ -63,13 +62,6 @@ class Histogram:
             yield Sample(name, "histogram", {**labels, "le": str(bound)}, total, "_bucket")
         yield Sample(name, "histogram", labels, self.sum, "_sum")
         yield Sample(name, "histogram", labels, total, "_count")
-
-
-def apart(name: str, taken: Collection[str]) -> str:
-    """A name that is not taken: this one, or with a number behind it, ``"pods (2)"``."""
-    if name not in taken:
-        return name
-    return next(numbered for n in itertools.count(2) if (numbered := f"{name} ({n})") not in taken)
 
 
 def labelled(samples: Iterable[Sample], **labels: str) -> Iterator[Sample]:

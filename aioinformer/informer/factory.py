@@ -14,7 +14,7 @@ from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
 from ..listwatch.resource import require_selectors
-from ..metrics import Sample, apart, exposition
+from ..metrics import Sample, exposition
 from ..objects import KubeObject
 from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
@@ -24,6 +24,7 @@ from ..tasks import InOneLoop, finish, raise_failures
 from ..tracing import Trace, Tracer
 from .probes import Health, ailments, patience, unfitness
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
+from .state import apart
 from .wait import wait_for_cache_sync
 
 logger = logging.getLogger(__name__)

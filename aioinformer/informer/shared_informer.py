@@ -15,7 +15,6 @@ from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
 from ..handlers import ResourceEventHandler, handler_name, require_plain
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
-from ..metrics import apart
 from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import ListerWatcher, Queue, Transformer
@@ -30,7 +29,7 @@ from ..versions import number_of
 from .distributor import Distributor
 from .registration import Registration
 from .resyncs import Resyncs
-from .state import InformerState
+from .state import InformerState, apart
 from .version_waits import VersionWaits
 
 T = TypeVar("T")

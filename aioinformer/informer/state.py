@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -94,3 +95,10 @@ class InformerState:
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"
         return f"{synced}, {self.objects} objects, {self.queue_depth} queued; {self.worst or NOT_STARTED}"
+
+
+def apart(name: str, taken: Collection[str]) -> str:
+    """A name that is not taken: this one, or with a number behind it, ``"pods (2)"``."""
+    if name not in taken:
+        return name
+    return next(numbered for n in count(2) if (numbered := f"{name} ({n})") not in taken)

@@ -17,9 +17,10 @@ from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, ailments, unfitness
+from ..informer.state import apart
 from ..leaderelection import LeaderElector
 from ..listwatch import Client
-from ..metrics import Sample, apart, exposition
+from ..metrics import Sample, exposition
 from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
