@@ -135,6 +135,11 @@ def is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
+def is_own_cancellation(error: BaseException) -> bool:
+    """Whether an error that something has raised is the cancellation of the running task, and no failure."""
+    return isinstance(error, asyncio.CancelledError) and is_cancelled()
+
+
 def heed_cancellation() -> None:
     """Raise the cancellation that somebody's code has swallowed, or has made a failure of."""
     if is_cancelled():

@@ -16,7 +16,7 @@ from ..keys import key_and_version
 from ..protocols import AtOnce, ListerWatcher, Process, Queue, batched
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
-from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle, within
+from ..tasks import Running, first_of, heed_cancellation, is_own_cancellation, settle, within
 from ..turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -269,10 +269,8 @@ class Controller(Running):
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:
             await settle(result)
-        except Exception as error:
-            self._note_failure(deltas, error)
-        except asyncio.CancelledError as error:
-            if is_cancelled():
+        except (Exception, asyncio.CancelledError) as error:
+            if is_own_cancellation(error):
                 raise
             self._note_failure(deltas, error)
         else:

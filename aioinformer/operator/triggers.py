@@ -15,7 +15,7 @@ from ..errors import ConfigError, shortened
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
-from ..tasks import is_cancelled
+from ..tasks import is_own_cancellation
 from ..workqueue import WorkQueue
 from .metadata import OWNER_REFERENCES, Owner, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
@@ -337,10 +337,8 @@ class Watch(InformerTrigger):
             for obj, mapping in waiting:
                 try:
                     self._add_all(await mapping, priority)
-                except Exception as error:
-                    self._note_map_failure(obj, error)
-                except asyncio.CancelledError as error:
-                    if is_cancelled():
+                except (Exception, asyncio.CancelledError) as error:
+                    if is_own_cancellation(error):
                         raise
                     self._note_map_failure(obj, error)
         finally:

@@ -29,7 +29,7 @@ from ..errors import (
 from ..handlers import require_plain
 from ..keys import keyed_by, meta_namespace_key_func
 from ..protocols import ListerWatcher, ReflectorStore, batched
-from ..tasks import Running, first_of, heed_cancellation, is_cancelled, settle
+from ..tasks import Running, first_of, heed_cancellation, is_cancelled, is_own_cancellation, settle
 from ..turns import in_turns
 from ..versions import number_of
 from .backoff import CAP
@@ -521,7 +521,7 @@ class Reflector(Running, Generic[T]):
         try:
             await settle(self._watch_error_handler(self, error))
         except (Exception, asyncio.CancelledError) as failure:
-            if isinstance(failure, asyncio.CancelledError) and is_cancelled():
+            if is_own_cancellation(failure):
                 raise
             logger.exception("%s: the watch error handler failed on: %s", self.name, error)
 
