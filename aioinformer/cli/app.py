@@ -121,9 +121,16 @@ def watch(
             require_namespace("-n", namespace)
     target = _target(server, kubeconfig, context)
     asked = Watching(
-        resource, namespace, all_namespaces, label_selector, field_selector, output.value, full, until_synced,
-        timeout,
-    )  # fmt: skip
+        resource=resource,
+        namespace=namespace,
+        all_namespaces=all_namespaces,
+        label_selector=label_selector,
+        field_selector=field_selector,
+        output=output.value,
+        full=full,
+        until_synced=until_synced,
+        timeout=timeout,
+    )
     _run(watch_resource(target.client(), asked), unfinished=UNFINISHED if until_synced else "")
 
 
