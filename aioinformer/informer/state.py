@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..metrics import Sample
+from ..metrics import Sample, labelled
 from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
 
@@ -72,18 +72,9 @@ class InformerState:
         yield Sample("aioinformer_failed_total", "counter", labels, self.failed)
         yield Sample("aioinformer_handlers_leaving", "gauge", labels, self.leaving)
         for reflector in self.reflectors:
-            labels = {"informer": self.name, "reflector": reflector.name}
-            if reflector.idle_seconds is not None:
-                yield Sample("aioinformer_idle_seconds", "gauge", labels, reflector.idle_seconds)
-            yield Sample("aioinformer_watching", "gauge", labels, reflector.phase is Phase.WATCHING)
-            yield Sample("aioinformer_lists_total", "counter", labels, reflector.lists)
-            yield Sample("aioinformer_watches_total", "counter", labels, reflector.watches)
-            yield Sample("aioinformer_events_total", "counter", labels, reflector.events)
-            yield Sample("aioinformer_rejected_total", "counter", labels, reflector.rejected)
+            yield from labelled(reflector.samples(), informer=self.name)
         for handler in self.handlers:
-            labels = {"informer": self.name, "handler": handler.name}
-            yield Sample("aioinformer_handler_depth", "gauge", labels, handler.depth)
-            yield Sample("aioinformer_handler_failed_total", "counter", labels, handler.failed)
+            yield from labelled(handler.samples(), informer=self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """The snapshot as plain dicts and strings, ready for JSON; errors are their texts."""

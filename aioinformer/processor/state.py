@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..metrics import Sample
 from .backlog import Backlog
 
 
@@ -34,6 +36,12 @@ class ListenerState:
     backlog: Backlog = "unbounded"
     coalesced: int = 0
     dropped: int = 0
+
+    def samples(self) -> Iterator[Sample]:
+        """The numbers, for Prometheus."""
+        labels = {"handler": self.name}
+        yield Sample("aioinformer_handler_depth", "gauge", labels, self.depth)
+        yield Sample("aioinformer_handler_failed_total", "counter", labels, self.failed)
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.depth} waiting (at most {self.high_water}), {self.delivered} delivered"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ..errors import ApiError
+from ..metrics import Sample
 
 
 class Phase(StrEnum):
@@ -55,6 +57,17 @@ class ReflectorState:
     watches: int
     events: int
     rejected: int
+
+    def samples(self) -> Iterator[Sample]:
+        """The numbers, for Prometheus."""
+        labels = {"reflector": self.name}
+        if self.idle_seconds is not None:
+            yield Sample("aioinformer_idle_seconds", "gauge", labels, self.idle_seconds)
+        yield Sample("aioinformer_watching", "gauge", labels, self.phase is Phase.WATCHING)
+        yield Sample("aioinformer_lists_total", "counter", labels, self.lists)
+        yield Sample("aioinformer_watches_total", "counter", labels, self.watches)
+        yield Sample("aioinformer_events_total", "counter", labels, self.events)
+        yield Sample("aioinformer_rejected_total", "counter", labels, self.rejected)
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.phase} for {self.phase_seconds:.1f} s"
