@@ -34,6 +34,9 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 NOT_OLDER_THAN = "NotOlderThan"
 
+PARTIAL_KIND = "PartialObjectMetadata"
+"""What an object whose metadata alone was asked for says in place of its kind."""
+
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 _MATCHES = ("", NOT_OLDER_THAN, "Exact")

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
+from .api import PARTIAL_KIND
 from .deltas import DeletedFinalStateUnknown
 from .errors import DecodeError, KeyFuncError, shortened
 from .objects import KubeObject, read_labels
@@ -149,10 +150,23 @@ def uid_of(obj: Any) -> str:
 
 
 def type_of(obj: Any) -> tuple[str, str]:
-    """``(apiVersion, kind)`` of an object; ``""`` for what it does not say."""
+    """``(apiVersion, kind)`` of an object; ``""`` for what it does not say, as metadata alone says neither."""
     if isinstance(obj, KubeObject):
-        return obj.api_version, obj.kind
-    return str(read_field(obj, "api_version", "apiVersion") or ""), str(read_field(obj, "kind", "kind") or "")
+        found = obj.api_version, obj.kind
+    else:
+        api_version, kind = read_field(obj, "api_version", "apiVersion"), read_field(obj, "kind", "kind")
+        found = str(api_version or ""), str(kind or "")
+    return ("", "") if found[1] == PARTIAL_KIND else found
+
+
+def kind_hint(obj: Any) -> str:
+    """What a message about an object without a kind may end with: of metadata alone, why, and what to do."""
+    if read_field(obj, "kind", "kind") != PARTIAL_KIND:
+        return ""
+    return (
+        ": read with metadata_only=True, it does not say its kind; "
+        'give {**obj, "apiVersion": "apps/v1", "kind": "Deployment"}, or what it is'
+    )
 
 
 def is_deleting(obj: Any) -> bool:

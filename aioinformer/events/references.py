@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigError, KeyFuncError, shortened
-from ..keys import meta_namespace_key_func, namespace_of, resource_version_of, type_of, uid_of
+from ..keys import (
+    kind_hint,
+    meta_namespace_key_func,
+    namespace_of,
+    resource_version_of,
+    type_of,
+    uid_of,
+)
 
 Reference = dict[str, str]
 
@@ -39,5 +46,7 @@ def reference_of(obj: Any) -> Reference:
             "resourceVersion": resource_version_of(obj),
         }
     if not found.get("kind") or not found.get("name"):
-        raise ConfigError(f"an event is about something with a kind and a name, not {shortened(obj)}")
+        raise ConfigError(
+            f"an event is about something with a kind and a name, not {shortened(obj)}{kind_hint(obj)}"
+        )
     return {field: value for field, value in found.items() if value}

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ..api import ERROR, NO_EVENT, ListResult, TypeMeta, WatchEvent
+from ..api import ERROR, NO_EVENT, PARTIAL_KIND, ListResult, TypeMeta, WatchEvent
 from ..decoders import DECODE_ERRORS, FromBytes, without_rest
 
 _AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
@@ -19,7 +19,6 @@ _AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 ACCEPT_LIST = _AS.format("PartialObjectMetadataList")
 ACCEPT_WATCH = _AS.format("PartialObjectMetadata")
 
-KIND = "PartialObjectMetadata"
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
 
@@ -40,7 +39,7 @@ def partial_object(raw: bytes) -> bytes:
     except DECODE_ERRORS:
         alone = without_rest(raw)
         return raw if alone is None else partial_object(alone)  # whoever decodes it says what is wrong
-    return raw if found.kind == KIND else _HEAD + bytes(found.metadata) + b"}"
+    return raw if found.kind == PARTIAL_KIND else _HEAD + bytes(found.metadata) + b"}"
 
 
 def partial_list(piece: ListResult) -> ListResult:
@@ -64,7 +63,7 @@ def reading_partial(read_item: FromBytes | None) -> FromBytes | None:
 
 
 def _is_partial(type_meta: TypeMeta | None) -> bool:
-    return type_meta is not None and type_meta.kind == KIND
+    return type_meta is not None and type_meta.kind == PARTIAL_KIND
 
 
 class PartialStream:

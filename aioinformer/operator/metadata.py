@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from ..decoders import class_of
 from ..errors import ConfigError, shortened
-from ..keys import metadata_field, read_field, type_of, uid_of
+from ..keys import kind_hint, metadata_field, read_field, type_of, uid_of
 
 
 class MetadataField(NamedTuple):
@@ -133,7 +133,8 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     What has it goes when the owner does, and no owner goes in the foreground before it.
 
     Args:
-        owner: An object as the server gave it, of a type that has apiVersion, kind and uid.
+        owner: An object as the server gave it, of a type that has apiVersion, kind and uid. Metadata alone does not
+            say its kind: ``owner_reference({**obj, "apiVersion": "apps/v1", "kind": "Deployment"})``.
         controller: Whether the owner is the one that manages the object, of which there is one at most.
 
     Raises:
@@ -143,5 +144,7 @@ def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
     name, uid = read_metadata(owner, NAME), uid_of(owner)
     who = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
     if missing := [field for field, value in who.items() if not value]:
-        raise ConfigError(f"an owner is referred to by {', '.join(missing)}, which {shortened(owner)} lacks")
+        raise ConfigError(
+            f"an owner is referred to by {', '.join(missing)}, which {shortened(owner)} lacks{kind_hint(owner)}"
+        )
     return {**who, "controller": controller, "blockOwnerDeletion": True}

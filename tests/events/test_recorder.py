@@ -497,6 +497,8 @@ async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
     for arguments in bad:
         with pytest.raises(ConfigError):
             subject.event(*arguments)
+    with pytest.raises(ConfigError, match=r"not .*: read with metadata_only=True"):
+        subject.event(about(apiVersion="meta.k8s.io/v1", kind="PartialObjectMetadata"), "Normal", "One", "")
     assert subject.state.recorded == 0
     for name in ("", "my controller", "a/b/c", "example.com/", "Example.com/a", "a" * 64):
         with pytest.raises(ConfigError, match="controller must"):

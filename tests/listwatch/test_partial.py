@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 
 from aioinformer import Client, KubeObject, ListOptions, ListWatch, WatchEvent
-from aioinformer.api import NO_EVENT
+from aioinformer.api import NO_EVENT, PARTIAL_KIND
 from aioinformer.listwatch.body import PIECE, ListBodySplitter
-from aioinformer.listwatch.partial import KIND, PartialStream, partial_list, partial_object, reading_partial
+from aioinformer.listwatch.partial import PartialStream, partial_list, partial_object, reading_partial
 
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 
@@ -55,10 +55,10 @@ def test_what_is_left_is_the_metadata() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["Pod", KIND])
+@pytest.mark.parametrize("kind", ["Pod", PARTIAL_KIND])
 def test_so_is_that_of_items_that_are_read_where_a_list_is_taken_apart(kind: str) -> None:
     """Of a list that is longer than one piece."""
-    spec = {} if kind == KIND else {"spec": {"x": "x" * 1000}}
+    spec = {} if kind == PARTIAL_KIND else {"spec": {"x": "x" * 1000}}
     items = [{"metadata": {"name": str(number)}, **spec} for number in range(600)]
     listed = {"kind": f"{kind}List", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": items}
     body = json.dumps(listed, separators=(",", ":")).removesuffix("]}")
@@ -68,7 +68,7 @@ def test_so_is_that_of_items_that_are_read_where_a_list_is_taken_apart(kind: str
     read = [item for item in partial_list(whole).items if isinstance(item, KubeObject)]
     assert len(read) >= 598
     assert not any("spec" in obj for obj in read)
-    assert {obj.kind for obj in read} == {KIND}
+    assert {obj.kind for obj in read} == {PARTIAL_KIND}
 
 
 async def test_metadata_is_what_is_asked_for(library: str) -> None:

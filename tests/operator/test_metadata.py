@@ -88,6 +88,18 @@ def test_what_says_little(kind: Any) -> None:
         owner_reference(kind({"apiVersion": "v1", "kind": "Cave", "metadata": {"name": "blue"}}))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_metadata_alone_does_not_say_of_what_kind_it_is(kind: Any) -> None:
+    obj = kind({**FIELDS, "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"})
+    assert type_of(obj) == ("", "")
+    with pytest.raises(
+        ConfigError, match=r'by apiVersion, kind, which .* lacks: .* metadata_only=True.* "kind"'
+    ):
+        owner_reference(obj)
+    if isinstance(obj, (KubeObject, dict)):
+        assert owner_reference({**obj, "apiVersion": "v1", "kind": "Node"})["uid"] == "1-2"
+
+
 # -- what a Struct forgets ---------------------------------------------------------------------------------
 
 

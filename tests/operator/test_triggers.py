@@ -199,6 +199,22 @@ class TestOwns:
 
     @staticmethod
     @simulated
+    async def test_an_owner_of_which_only_the_metadata_is_read_is_found(world: Simulation) -> None:
+        owner = create(world, "owner")
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps = manager.for_resource("v1", "configmaps", metadata_only=True)
+        pods = manager.for_resource("v1", "pods", metadata_only=True)
+        controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
+        async with manager:
+            await quiet(controller)
+            reconciler.seen.clear()
+            create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
+            await quiet(controller)
+            assert reconciler.keys == ["default/owner"]
+
+    @staticmethod
+    @simulated
     async def test_an_owner_made_anew_hears_of_what_its_forerunner_owned(world: Simulation) -> None:
         owner = create(world, "owner")
         owned = owned_by(owner)
