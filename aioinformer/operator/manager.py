@@ -171,7 +171,7 @@ class Manager(Running):
             plural: As for ``for_resource``.
             object_type: As for ``for_resource``.
             kind: As for Resource.
-            namespaced: Whether the objects live in namespaces.
+            namespaced: Whether the objects live in namespaces; of nodes, say, it is False.
             field_manager: As for Resource.
             **selected: Which objects: as for ``for_resource``.
 

@@ -67,10 +67,14 @@ class Addresses:
 
     def _check(self, namespace: str, name: str) -> None:
         if self.namespaced and not namespace:
-            raise ConfigError(f"{self.collection} live in namespaces, and {name!r} names none")
+            raise ConfigError(
+                f"{self.collection} live in namespaces, and {name!r} names none; if they live in none, give the "
+                "resource that: namespaced=False"
+            )
         if namespace and not self.namespaced:
             raise ConfigError(
-                f"{self.collection} live in no namespace, but {name!r} is said to be in {namespace!r}"
+                f"{self.collection} live in no namespace (namespaced=False), but {name!r} is said to be in "
+                f"{namespace!r}"
             )
         for part in (namespace, name) if namespace else (name,):
             # A path would lead elsewhere: deleting "default/.." must not be deleting a namespace.

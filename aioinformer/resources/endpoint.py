@@ -11,8 +11,8 @@ import msgspec
 
 from ..codec import Codec
 from ..decoders import DECODE_ERRORS
-from ..errors import ConfigError, DecodeError, TransportError
-from ..failures import asking
+from ..errors import ApiError, ConfigError, DecodeError, TransportError
+from ..failures import asking, say_more
 from ..listwatch import Client
 from ..listwatch.transport import JSON, Change, Query
 from ..objects import KubeObject, encode
@@ -22,6 +22,9 @@ from .encoding import body_of, fields_of
 from .refusals import refusing
 
 T = TypeVar("T")
+
+GIVE_KIND = 'give it one, such as "kind": "ConfigMap", or give it to the resource: kind="ConfigMap"'
+"""What to do where nothing says of which kind an object is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +88,14 @@ class Endpoint(Generic[T]):
         change = Change(method, body_of(body, f"{verb} {self} {key}"), content_type)
         verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
         with refusing(verb, str(self), key), self.addresses.collection.explaining(subresource):
-            return await self.client.send(
-                change, path or self.addresses.of(key, subresource), query, timeout=self.timeout
-            )
+            try:
+                return await self.client.send(
+                    change, path or self.addresses.of(key, subresource), query, timeout=self.timeout
+                )
+            except ApiError as error:
+                if "Object 'Kind' is missing" in error.message:
+                    say_more(error, GIVE_KIND)
+                raise
 
     def managed(self, field_manager: str | None = None) -> list[tuple[str, str]]:
         """The query that says who owns what is written."""

@@ -35,7 +35,7 @@ class Resource(Writes[T]):
         plural: ``"pods"``.
         object_type: What answers become: KubeObject, dict, a ``msgspec.Struct`` or a model class.
         kind: Of objects that do not say it themselves. Custom resources need it said, and so does ``apply``.
-        namespaced: Whether the objects live in namespaces.
+        namespaced: Whether the objects live in namespaces; of nodes, say, it is False.
         field_manager: Who owns the fields that are written here.
         timeout: Seconds in which ``get`` and each write are answered as a whole, and in which a finalizer has to be
             settled. A list may take longer; it ends after 60 s of silence.

@@ -9,7 +9,7 @@ from ..checks import require_count
 from ..errors import ConfigError
 from ..keys import uid_of
 from .encoding import require_whole
-from .endpoint import Endpoint
+from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import Finalizers, Settling, SpecFinalizers
 from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
@@ -153,8 +153,7 @@ class Writes(Generic[T]):
         key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
         if not fields.get("kind"):
             raise ConfigError(
-                f"apply {endpoint} {key}: nothing says of which kind the object is: give it one, such as "
-                '"kind": "ConfigMap", or give it to the resource: kind="ConfigMap"'
+                f"apply {endpoint} {key}: nothing says of which kind the object is: {GIVE_KIND}"
             )
         body = await endpoint.write(
             "apply",

@@ -58,6 +58,16 @@ def test_what_names_no_pod(target: Any) -> None:
         PODS.key_of(target)
 
 
+def test_what_lives_in_no_namespace_has_to_say_so() -> None:
+    for ask in (PODS.key_of, PODS.for_new):
+        with pytest.raises(ConfigError, match=r"pods live in namespaces, and 'a' .*: namespaced=False$"):
+            ask({"metadata": {"name": "a"}})
+    with pytest.raises(
+        ConfigError, match=r"nodes live in no namespace \(namespaced=False\), but 'a' is said"
+    ):
+        NODES.key_of("default/a")
+
+
 @pytest.mark.parametrize("target", ["default/a", "..", "", "a/b/c"])
 def test_what_names_no_node(target: str) -> None:
     with pytest.raises(ConfigError, match=r"nodes"):

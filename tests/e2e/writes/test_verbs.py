@@ -105,6 +105,15 @@ async def test_fields_that_cannot_be_are_named(client: Client, cluster: Cluster,
     assert "lowercase RFC 1123" in raised.value.causes[0].message
 
 
+async def test_a_custom_resource_without_a_kind_is_told_where_to_say_it(
+    client: Client, cluster: Cluster
+) -> None:
+    await cluster.define(CAVE_DEFINITION)
+    caves = Resource(client, "example.com/v1", "caves")
+    with pytest.raises(RefusedError, match=r"Object 'Kind' is missing.*; give it .* to the resource: kind="):
+        await caves.create({"metadata": {"name": "a", "namespace": cluster.namespace}})
+
+
 async def test_merge_strategic_and_json_patches(
     configmaps: Maps, configmap: Configmap, client: Client, cluster: Cluster
 ) -> None:
