@@ -33,20 +33,20 @@ T = TypeVar("T")
 
 
 class Selected(TypedDict, total=False):
-    """Which objects of a collection: see ``SharedInformerFactory.for_resource``."""
+    """Which objects of a collection, and how much of them is kept: see ``SharedInformerFactory.for_resource``."""
 
     namespace: str | None
     namespaces: Sequence[str] | None
     label_selector: str | None
     field_selector: str | None
+    metadata_only: bool
+    compress: bool | Compression
 
 
 class InformerOptions(Selected, total=False):
-    """Which objects, and how much of them is kept: see ``SharedInformerFactory.for_resource``."""
+    """All that an informer is asked for by: see ``SharedInformerFactory.for_resource``."""
 
     namespaced: bool
-    metadata_only: bool
-    compress: bool | Compression
 
 
 class SharedInformerFactory(InOneLoop):

@@ -173,7 +173,7 @@ class Manager(Running):
             kind: As for Resource.
             namespaced: Whether the objects live in namespaces; of nodes, say, it is False.
             field_manager: As for Resource.
-            **selected: Which objects: as for ``for_resource``.
+            **selected: Which objects, and how much of them is kept: as for ``for_resource``.
 
         Raises:
             ConfigError: The arguments cannot name a collection.

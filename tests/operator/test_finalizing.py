@@ -69,6 +69,22 @@ def finalizers(world: Simulation, name: str) -> list[str] | None:
 
 
 @simulated
+async def test_metadata_alone_is_all_that_it_takes(world: Simulation) -> None:
+    create(world, "a")
+    caretaker = Caretaker()
+    manager = Manager(world.client)
+    maps = manager.resource("v1", "configmaps", metadata_only=True)
+    controller = manager.add(Controller("tests", caretaker, maps))
+    async with manager:
+        await quiet(controller)
+        assert (await maps.get("default/a")).kind == "PartialObjectMetadata"
+        world.server.delete("v1", "configmaps", "a")
+        await quiet(controller)
+        assert (caretaker.calls[0], caretaker.calls[-1]) == (("reconcile", "a"), ("cleanup", "a"))
+        assert not world.server.snapshot("v1", "configmaps")
+
+
+@simulated
 async def test_from_the_first_reconcile_to_the_clean_up(world: Simulation) -> None:
     create(world, "there-before", metadata={"finalizers": [THEIRS]})
     caretaker = Caretaker()
