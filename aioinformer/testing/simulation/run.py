@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import logging
 import warnings
 from collections.abc import Awaitable, Callable, Collection, Coroutine
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aioinformer.errors import ConfigError
+from aioinformer.handlers import callable_name, require_arguments
 from aioinformer.testing.simulation.errors import LeakError, SimulationError
 from aioinformer.testing.simulation.hermetic import hermetic
 from aioinformer.testing.simulation.history import History
@@ -74,9 +77,12 @@ def simulate(
         What happened.
 
     Raises:
+        ConfigError: The scenario is no coroutine function of one argument.
         SimulationError: Deadlock, no end in virtual time, something left behind.
         Exception: Whatever the scenario raised, with a note that tells seed and history.
     """
+
+    require_arguments("scenario", scenario, ("world",))
 
     def run(skipped: Collection[int]) -> Outcome:
         return run_once(scenario, seed, skipped, until, shuffle=shuffle, **server)
@@ -157,7 +163,12 @@ def _run_on(loop: VirtualTimeLoop, main: Callable[[], Coroutine[Any, Any, None]]
 
 async def _in_world(world: Simulation, scenario: Scenario) -> None:
     async with world.server:
-        await scenario(world)
+        running = scenario(world)
+        if not inspect.isawaitable(running):
+            raise ConfigError(
+                f"scenario must be a coroutine function: {callable_name(scenario)} is not async"
+            )
+        await running
         await idle()
         _require_nothing_left(world)
         await world.client.close()

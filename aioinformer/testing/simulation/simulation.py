@@ -45,7 +45,7 @@ class Simulation:
         self.random = Random(f"{seed} scenario")
         self.history = history
         server.setdefault("seed", seed)
-        server.setdefault("clock", lambda: EPOCH + self.now)
+        server.setdefault("clock", self.wall)
         self.server = SimulatedAPIServer(Random(f"{seed} network"), history, **server)
         self.network = loop.network = self.server.network
         self.client = self.new_client()
@@ -54,6 +54,10 @@ class Simulation:
     def now(self) -> float:
         """Virtual seconds since the beginning."""
         return self._loop.time() - START
+
+    def wall(self) -> float:
+        """What `time.time()` would say: the clock by which the server writes dates, and the package reads them."""
+        return EPOCH + self.now
 
     def new_client(self) -> Client:
         """Another Client of the server."""
@@ -89,6 +93,9 @@ class Simulation:
             seconds: For how long, in virtual time.
             every: Seconds between two troubles, on average.
             troubles: What may go wrong, out of `TROUBLES`; by default a choice that the seed makes.
+
+        Raises:
+            ConfigError: There is no such trouble; the message has the names of all.
         """
         await Storm(self, troubles).run(seconds, every)
 

@@ -6,6 +6,8 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
+from aioinformer.checks import require_list
+from aioinformer.errors import ConfigError
 from aioinformer.testing.simulation.troubles import TROUBLES
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ class Storm:
         world.storms += 1
         known = list(TROUBLES)
         self._names = (
-            self._random.sample(known, self._random.randint(1, len(known))) if names is None else list(names)
+            self._random.sample(known, self._random.randint(1, len(known)))
+            if names is None
+            else _require_troubles(names)
         )
         self._usual = self.network.latency, self.network.slow
         self._ends: list[tuple[asyncio.TimerHandle, Callable[[], object]]] = []
@@ -66,3 +70,15 @@ class Storm:
         self.network.clear()
         self.network.accept()
         self.world.note("storm", "is over")
+
+
+def _require_troubles(names: Iterable[str]) -> list[str]:
+    """See that troubles are some that there are.
+
+    Raises:
+        ConfigError: There is none of such a name, or no name at all.
+    """
+    names = require_list("troubles", names)
+    if not names or not TROUBLES.keys() >= {*names}:
+        raise ConfigError(f"troubles must be some of {', '.join(TROUBLES)}, not {names!r}")
+    return names

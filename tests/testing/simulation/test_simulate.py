@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import calendar
 import gc
 import logging
 import random
@@ -263,6 +264,32 @@ def test_what_is_asked_at_once_is_plain() -> None:
             simulate(scenario)
 
 
+@pytest.mark.parametrize("troubles", ["watches end", ["watch ends"], []])
+def test_troubles_that_there_are_not_are_refused_with_those_that_there_are(troubles: Any) -> None:
+    async def scenario(world: Simulation) -> None:
+        with pytest.raises(
+            ConfigError, match=r"troubles must be (a list|some of watches end, connections cut, )"
+        ):
+            await world.storm(60, troubles=troubles)
+
+    simulate(scenario)
+
+
+def test_a_scenario_is_a_coroutine_function() -> None:
+    def plain(world: Simulation) -> None:
+        pass
+
+    async def generator(world: Simulation) -> Any:
+        yield
+
+    async def of_nothing() -> None:
+        pass
+
+    for scenario in (plain, generator, of_nothing, None):
+        with pytest.raises(ConfigError, match=r"^scenario (must be|is called with \(world\))"):
+            simulate(scenario)  # type: ignore[arg-type]
+
+
 def test_nothing_real_is_left_in_the_package_meanwhile() -> None:
     names: Mapping[str, Any] = vars(reflector)
     drawn: list[float] = []
@@ -286,6 +313,7 @@ def test_the_servers_clock_is_virtual() -> None:
             for each in world.server.list("v1", "configmaps")
         ]
         assert time.mktime(stamps[1]) - time.mktime(stamps[0]) == 3600
+        assert calendar.timegm(stamps[1]) == int(world.wall())
 
     simulate(scenario)
 
