@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -29,6 +30,8 @@ _LABEL_RULE = (
 )
 _SCOPES = ("Cluster", "Namespaced")
 _REQUIRED = "Required value"
+_APPROVED = "api-approved.kubernetes.io"
+_APPROVAL = "https://github.com/kubernetes/enhancements/pull/1111"
 
 _Fault = dict[str, str]
 
@@ -100,6 +103,7 @@ def check_definition(new: Object, old: Object | None) -> None:
     else:
         faults += _changes(spec, msgspec.convert(old["spec"], _Spec), established=is_established(old))
     faults += _unstored(spec, new["status"]["storedVersions"])
+    faults += _unapproved(spec.group, _approval(new), None if old is None else _approval(old))
     if faults:
         raise invalid(DEFINITIONS.kind, DEFINITIONS.group, name, faults)
 
@@ -184,6 +188,38 @@ def _unstored(spec: _Spec, stored: list[str]) -> Iterator[_Fault]:
                 f"{version} from status.storedVersions"
             )
             yield invalid_json(f"status.storedVersions[{number}]", version, why)
+
+
+def _approval(definition: Object) -> str:
+    return str((definition["metadata"].get("annotations") or {}).get(_APPROVED, ""))
+
+
+def _unapproved(group: str, approval: str, before: str | None) -> Iterator[_Fault]:
+    """Groups of Kubernetes' own are for what was approved, or says that it was not."""
+    if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
+        return
+    state = _approval_state(approval)
+    if before is not None and state == _approval_state(before):
+        return
+    field = f"metadata.annotations[{_APPROVED}]"
+    must = f'protected groups must have approval annotation "{_APPROVED}"'
+    if state == "missing":
+        yield cause("FieldValueRequired", f"{_REQUIRED}: {must}, see {_APPROVAL}", field)
+    elif state == "invalid":
+        why = f'{must} with either a URL or a reason starting with "unapproved", see {_APPROVAL}'
+        yield invalid_json(field, approval, why)
+
+
+def _approval_state(approval: str) -> str:
+    if not approval:
+        return "missing"
+    if approval.startswith("unapproved"):
+        return "bypassed"
+    try:
+        url = urlsplit(approval)
+    except ValueError:
+        return "invalid"
+    return "approved" if url.scheme and url.netloc and " " not in url.netloc else "invalid"
 
 
 def _label_faults(field: str, name: str, label: str | None = None, prefix: str = "") -> Iterator[_Fault]:

@@ -71,6 +71,27 @@ def test_what_is_refused(refused: dict[str, Any], why: str) -> None:
         APIServer().create(*CRDS, refused)
 
 
+def test_groups_of_kubernetes_own_want_to_be_approved() -> None:
+    server = APIServer()
+    wanted = definition(group="example.k8s.io")
+    wanted["metadata"]["name"] = "caves.example.k8s.io"
+    approved = "api-approved.kubernetes.io"
+    where = rf"metadata.annotations\[{approved}\]"
+    with pytest.raises(
+        StatusError, match=f'{where}: Required value: protected groups must .* "{approved}", see'
+    ):
+        server.create(*CRDS, wanted)
+    wanted["metadata"]["annotations"] = {approved: "yes"}
+    with pytest.raises(StatusError, match=f'{where}: Invalid value: "yes": .* with either a URL or a reason'):
+        server.create(*CRDS, wanted)
+    wanted["metadata"]["annotations"] = {approved: "unapproved, a test"}
+    server.create(*CRDS, wanted)
+    for value in ("unapproved, as before", "https://example.com/1"):
+        server.patch(*CRDS, "caves.example.k8s.io", {"metadata": {"annotations": {approved: value}}})
+    with pytest.raises(StatusError, match=f"{where}: Required value"):
+        server.patch(*CRDS, "caves.example.k8s.io", {"metadata": {"annotations": {approved: None}}})
+
+
 def test_what_cannot_be_changed() -> None:
     server = APIServer()
     server.create(*CRDS, definition())

@@ -6,7 +6,15 @@ What a request needs of earlier answers, it takes from that server's. Which requ
 from __future__ import annotations
 
 from ..recording import Scenario
-from .custom import columns, custom_resources, definitions, pruning, refused_definitions, versions
+from .custom import (
+    columns,
+    custom_resources,
+    definitions,
+    protected_definitions,
+    pruning,
+    refused_definitions,
+    versions,
+)
 from .deleting import delete_options, deletions, namespaces, orphans
 from .discovering import discovery, kinds, reviews
 from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
@@ -48,6 +56,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     columns,
     definitions,
     refused_definitions,
+    protected_definitions,
     versions,
     pruning,
     schemas,

@@ -186,6 +186,27 @@ async def refused_definitions(server: Recorder) -> None:
     await server.ask("PATCH", f"{runes}/a", {"metadata": {"finalizers": None}}, content_type=MERGE)
 
 
+async def protected_definitions(server: Recorder) -> None:
+    """CustomResourceDefinitions in groups of Kubernetes' own, which want to be approved."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    approved = "api-approved.kubernetes.io"
+    for domain in ("k8s.io", "kubernetes.io"):
+        made = definition(f"{server.namespace}.{domain}", "Relic")
+        name, metadata = made["metadata"]["name"], made["metadata"]
+        for value in (None, "", "yes", "/pull/1111", "https:", "https://a b", "https://["):
+            annotations = {} if value is None else {"annotations": {approved: value}}
+            await server.ask("POST", crds, made | {"metadata": metadata | annotations})
+        await server.ask("POST", crds, made | {"spec": made["spec"] | {"scope": "Nonsense"}})
+        bypassed = {"annotations": {approved: "unapproved, a test"}}
+        await server.ask("POST", crds, made | {"metadata": metadata | bypassed})
+        path = f"{crds}/{name}"
+        await server.until(200, f"/apis/{server.namespace}.{domain}/v1/relics")
+        for value in ("no", None):
+            await server.ask(
+                "PATCH", path, {"metadata": {"annotations": {approved: value}}}, content_type=MERGE
+            )
+
+
 async def versions(server: Recorder) -> None:
     """Versions of a custom resource come and go; whatever changes a definition's spec ends all watches."""
     group = f"versions.{server.namespace}.example.com"
