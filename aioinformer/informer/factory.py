@@ -280,6 +280,37 @@ class SharedInformerFactory(InOneLoop):
             )  # fmt: skip
         return await wait_for_cache_sync(*self._tasks, timeout=timeout, fail_fast=fail_fast)
 
+    async def remove(self, informer: SharedIndexInformer[Any]) -> None:
+        """Stop an informer, wait for its end and forget it (controller-runtime ``RemoveInformer``): one of a collection
+        that has gone for good, without which the factory would not be ready again.
+
+        It is gone for all who share it. ``for_resource`` with the same arguments makes another one. One that somebody
+        runs by hand stays theirs, and is only forgotten.
+
+        Cancellation: it is removed all the same.
+
+        Args:
+            informer: One that ``for_resource`` gave.
+
+        Raises:
+            ConfigError: It is none of this factory.
+            InformerError: Called from inside one of its handlers.
+            WrongEventLoopError: The factory runs in another event loop or thread.
+            BaseException: It had failed, with this.
+        """
+        if informer not in self._informers.values():
+            raise ConfigError(f"{informer!r} is none of {self!r}")
+        if self._started:
+            self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
+            informer.require_outside_handlers()
+        self._informers = {asked: each for asked, each in self._informers.items() if each is not informer}
+        if (task := self._tasks.pop(informer, None)) is not None:
+            task.remove_done_callback(self._note_end)  # what it fails of from here on is for who removes it
+            try:
+                await finish(task)
+            finally:  # cancelled meanwhile, too, or nobody would hear of it
+                raise_failures("the informer failed", task)
+
     def healthy(self) -> Health:
         """Whether it is alive, for a liveness probe: what is not, a restart of the process may heal.
 

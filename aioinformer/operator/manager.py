@@ -13,7 +13,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from ..checks import require_seconds
 from ..controller import QueueName
-from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError
+from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, ailments, unfitness
@@ -190,6 +190,19 @@ class Manager(Running):
         )
         return CachedResource(resource, informer)
 
+    async def remove(self, informer: SharedIndexInformer[Any]) -> None:
+        """Stop an informer and forget it: one of a collection that has gone for good.
+
+        Raises:
+            ConfigError: It was not asked for here, or a controller needs it.
+            BaseException: As ``SharedInformerFactory.remove``.
+        """
+        for controller in self._controllers:
+            if informer in controller.informers:
+                raise ConfigError(f"{controller.name} needs {informer.name}, which was not removed")
+        self._names.pop(informer, None)
+        await self._factory.remove(informer)
+
     def add(self, controller: Controller[T]) -> Controller[T]:
         """Have a controller run.
 
@@ -304,7 +317,7 @@ class Manager(Running):
         """Work whenever it is this manager's turn."""
         impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
         try:
-            await wait_for_cache_sync(*self.informers)
+            await self._fill_caches()
         finally:
             impatience.cancel()
         if self._election is None:
@@ -315,6 +328,19 @@ class Manager(Running):
                 await self._election.run(self._work)
             except LeadershipLostError as error:
                 logger.warning("%r stands by: %s", self, error)
+
+    async def _fill_caches(self) -> None:
+        """Wait for the informers that there are now, but for those that are removed meanwhile."""
+        waited_for = self.informers
+        while True:
+            try:
+                await wait_for_cache_sync(*waited_for)
+                return
+            except StoppedError:
+                left = [each for each in waited_for if each in self.informers]
+                if left == waited_for:
+                    raise
+                waited_for = left
 
     def _name_unstarted(self) -> None:
         for informer in self.informers:

@@ -134,4 +134,5 @@ def stopping_case(name: str, call: Callable[[SharedInformerFactory], Coroutine[A
 
 
 stopping_case("shutdown", lambda factory: factory.shutdown())
+stopping_case("remove", lambda factory: factory.remove(factory.informers[0]))
 stopping_case("__aexit__", lambda factory: factory.__aexit__(None, None, None))

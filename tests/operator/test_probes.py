@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from aioinformer import KubeObject, ListWatch, Phase, SharedIndexInformer, StoppedError
+from aioinformer import ConfigError, KubeObject, ListWatch, Phase, SharedIndexInformer, StoppedError
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import Simulation
 
-from .worlds import Reconciler, Stubborn, create, managed, run_until_a_worker_dies, simulated
+from .worlds import Reconciler, Stubborn, create, managed, quiet, run_until_a_worker_dies, simulated
 
 
 @simulated
@@ -169,3 +169,24 @@ async def test_an_informer_of_ones_own_that_has_stopped_is_not_live(world: Simul
             await asyncio.sleep(5)
             assert manager.ready()
         assert "pods has stopped" in str(manager.healthy())
+
+
+@simulated
+async def test_what_has_gone_for_good_is_removed_and_not_waited_for(world: Simulation) -> None:
+    create(world, "a")
+    reconciler = Reconciler()
+    manager, controller = managed(world.client, reconciler)
+    caves = manager.for_resource("example.com/v1", "caves")
+    async with manager:
+        await asyncio.sleep(5)
+        assert (reconciler.keys, bool(manager.ready())) == ([], False)
+        await manager.remove(caves)
+        await quiet(controller)
+        assert (reconciler.keys, bool(manager.ready())) == (["default/a"], True)
+        holes = manager.for_resource("example.com/v1", "holes")
+        await asyncio.sleep(5)
+        assert not manager.ready()
+        await manager.remove(holes)
+        assert manager.ready()
+        with pytest.raises(ConfigError, match=r"^tests needs configmaps, which was not removed"):
+            await manager.remove(controller.informer)

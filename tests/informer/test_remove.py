@@ -1,0 +1,136 @@
+"""SharedInformerFactory.remove: an informer of what has gone for good."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from aioinformer import ConfigError, InformerError, KubeObject, ResourceEventHandlerFuncs, StoppedError
+
+from ..virtual_time import settled, virtual_time
+from .subject import BY, By
+from .test_factory import FakeTransport, factory
+
+
+@virtual_time
+async def test_without_it_the_factory_is_ready_again() -> None:
+    subject = factory(transport := FakeTransport())
+    pods = subject.for_resource("v1", "pods", namespace="red")
+    async with subject:
+        gone = subject.for_resource("example.com/v1", "missing", namespace="red")
+        await pods.wait_synced(timeout=10)
+        assert not subject.ready()
+        await subject.remove(gone)
+        assert gone.is_stopped
+        assert subject.informers == [pods]
+        assert subject.ready()
+        await subject.wait_for_cache_sync(timeout=10)
+        with pytest.raises(StoppedError):
+            await gone.wait_synced(10)
+        asked = [path for path in transport.paths() if "missing" in path]
+        await asyncio.sleep(600)
+        assert [path for path in transport.paths() if "missing" in path] == asked
+
+
+@virtual_time
+async def test_asked_for_again_there_is_a_new_one() -> None:
+    async with factory(FakeTransport()) as subject:
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        await pods.wait_synced(timeout=10)
+        await subject.remove(pods)
+        again = subject.for_resource("v1", "pods", namespace="red")
+        assert again is not pods
+        assert again.name == pods.name
+        await again.wait_synced(timeout=10)
+
+
+@virtual_time
+async def test_one_that_is_not_its_own_is_refused() -> None:
+    async with factory(FakeTransport()) as subject:
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        with pytest.raises(ConfigError, match="is none of <SharedInformerFactory of pods in red>"):
+            await subject.remove(factory(FakeTransport()).for_resource("v1", "pods", namespace="red"))
+        await subject.remove(pods)
+        with pytest.raises(ConfigError, match="is none of <SharedInformerFactory of nothing>"):
+            await subject.remove(pods)
+
+
+@virtual_time
+async def test_asked_for_and_removed_in_one_turn() -> None:
+    async with factory(transport := FakeTransport()) as subject:
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        await subject.remove(pods)
+        await settled()
+        assert not transport.asked
+        with pytest.raises(StoppedError):  # instead of waiting for what never begins
+            await pods.wait_synced(10)
+
+
+@virtual_time
+async def test_before_the_start_it_is_forgotten() -> None:
+    subject = factory(transport := FakeTransport())
+    await subject.remove(subject.for_resource("v1", "pods", namespace="red"))
+    async with subject:
+        await settled()
+        assert not transport.asked
+
+
+@virtual_time
+async def test_one_that_is_run_by_hand_stays_theirs() -> None:
+    subject = factory(FakeTransport())
+    pods = subject.for_resource("v1", "pods", namespace="red")
+    async with pods, subject:
+        await subject.remove(pods)
+        assert not pods.is_stopped
+        assert not subject.informers
+
+
+@virtual_time
+async def test_why_it_had_failed_is_raised() -> None:
+    subject = factory(FakeTransport())
+    pods = subject.for_resource("v1", "pods", namespace="red")
+
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    pods.run = fail  # type: ignore[method-assign]
+    async with subject:
+        await settled()
+        with pytest.raises(ZeroDivisionError):
+            await subject.remove(pods)
+        assert not subject.informers
+
+
+@virtual_time
+async def test_cancelled_meanwhile_it_is_removed_all_the_same() -> None:
+    async with factory(transport := FakeTransport()) as subject:
+        pods = subject.for_resource("v1", "pods", namespace="red")
+        await pods.wait_synced(timeout=10)
+        removing = asyncio.create_task(subject.remove(pods))
+        await asyncio.sleep(0)
+        removing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await removing
+        assert pods.is_stopped
+        assert not subject.informers
+        assert not transport.bodies
+
+
+@pytest.mark.parametrize("by", BY)
+@virtual_time
+async def test_from_inside_its_handler_it_is_refused_rather_than_hang(by: By) -> None:
+    subject = factory(FakeTransport())
+    refused: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def remove(obj: KubeObject, is_in_initial_list: bool) -> None:
+        try:
+            await by(subject.remove(pods))
+        except InformerError as error:
+            refused.set_result(str(error))
+
+    pods = subject.for_resource("v1", "pods")
+    pods.add_event_handler(ResourceEventHandlerFuncs(on_add=remove))
+    async with subject:
+        assert "inside its own handler" in await refused
+        assert subject.informers == [pods]
