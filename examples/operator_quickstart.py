@@ -18,6 +18,7 @@ from aioinformer.operator import (
     LabelsChanged,
     Manager,
     Request,
+    controller_of,
     owner_reference,
 )
 from aioinformer.resources import CachedResource
@@ -75,7 +76,8 @@ async def is_exposed(services: CachedResource[KubeObject], deployment: KubeObjec
         service = await services.get(deployment.key)
     except NotFoundError:
         return False
-    return any(owner.uid == deployment.uid for owner in service.metadata.owner_references)
+    owner = controller_of(service)
+    return owner is not None and owner.uid == deployment.uid
 
 
 async def main() -> None:

@@ -9,7 +9,7 @@ from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, Termi
 from ..informer import Health
 from .controller import Controller
 from .manager import Manager
-from .metadata import owner_reference
+from .metadata import controller_of, owner_reference
 from .predicates import (
     AnnotationsChanged,
     Change,
@@ -58,5 +58,6 @@ __all__ = [
     "Watch",
     "When",
     "WrittenResource",
+    "controller_of",
     "owner_reference",
 ]

@@ -11,6 +11,7 @@ from msgspec import inspect
 from ..decoders import class_of
 from ..errors import ConfigError, shortened
 from ..keys import kind_hint, metadata_field, read_field, type_of, uid_of
+from ..objects import OwnerReference
 
 
 class MetadataField(NamedTuple):
@@ -125,6 +126,14 @@ def owners_of(obj: Any) -> list[Owner]:
         )
         for each in references
     ]
+
+
+def controller_of(obj: Any) -> OwnerReference | None:
+    """The owner that manages an object, which others leave alone; None if none does (``GetControllerOf``)."""
+    for owner in owners_of(obj):
+        if owner.controller:
+            return OwnerReference(owner.name, owner.kind, owner.uid, owner.api_version, controller=True)
+    return None
 
 
 def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 import msgspec
 import pytest
 
-from aioinformer import Client, ConfigError, KubeObject
+from aioinformer import Client, ConfigError, KubeObject, OwnerReference
 from aioinformer.keys import is_deleting, type_of
 from aioinformer.operator import (
     AnnotationsChanged,
@@ -24,6 +24,7 @@ from aioinformer.operator import (
     Request,
     Watch,
     When,
+    controller_of,
     owner_reference,
 )
 from aioinformer.operator.metadata import Owner, owners_of
@@ -74,6 +75,7 @@ def test_every_kind_of_object(kind: Any) -> None:
         "blockOwnerDeletion": True,
     }
     assert owner_reference(obj, controller=False)["controller"] is False
+    assert controller_of(obj) == OwnerReference("n", "Node", "3", "v1", controller=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,6 +83,8 @@ def test_what_says_little(kind: Any) -> None:
     obj = kind({"metadata": {"name": "blue"}})
     assert type_of(obj) == ("", "")
     assert owners_of(obj) == []
+    assert controller_of(obj) is None
+    assert controller_of(kind({"metadata": {"name": "blue", "ownerReferences": [{"uid": "3"}]}})) is None
     assert not is_deleting(obj)
     with pytest.raises(ConfigError, match="an owner is referred to by apiVersion, kind, uid, which "):
         owner_reference(obj)

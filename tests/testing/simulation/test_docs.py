@@ -23,7 +23,7 @@ def test_examples_run(source: str) -> None:
 
 def test_what_a_world_has_is_there() -> None:
     table = re.findall(r"^\| `(?:await )?world\.(\w+)", PAGE.read_text(), re.MULTILINE)
-    assert len(table) == 10
+    assert len(table) == 11
     attributes = ("server", "client", "network", "random")
     assert [name for name in table if name not in attributes and not hasattr(Simulation, name)] == []
 
