@@ -45,16 +45,6 @@ _OF_OWNERS = (
 """What is read of each owner reference."""
 
 
-class Owner(NamedTuple):
-    """What of an owner reference matters here."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-    controller: bool
-
-
 def require_fields(object_type: Any, fields: Iterable[MetadataField], reader: str) -> None:
     """Find out that objects of a type forget metadata that somebody reads, who would take them for never set.
 
@@ -113,15 +103,15 @@ def read_metadata(obj: Any, field: MetadataField) -> Any:
     return metadata_field(obj, field.attribute, field.name)
 
 
-def owners_of(obj: Any) -> list[Owner]:
-    """The owners that an object refers to."""
+def owners_of(obj: Any) -> list[OwnerReference]:
+    """The owners that an object refers to, whether they wait for its deletion left aside."""
     references = read_metadata(obj, OWNER_REFERENCES) or ()
     return [
-        Owner(
-            read_field(each, "api_version", "apiVersion") or "",
-            read_field(each, "kind", "kind") or "",
+        OwnerReference(
             read_field(each, "name", "name") or "",
+            read_field(each, "kind", "kind") or "",
             read_field(each, "uid", "uid") or "",
+            read_field(each, "api_version", "apiVersion") or "",
             bool(read_field(each, "controller", "controller")),
         )
         for each in references
@@ -130,10 +120,7 @@ def owners_of(obj: Any) -> list[Owner]:
 
 def controller_of(obj: Any) -> OwnerReference | None:
     """The owner that manages an object, which others leave alone; None if none does (``GetControllerOf``)."""
-    for owner in owners_of(obj):
-        if owner.controller:
-            return OwnerReference(owner.name, owner.kind, owner.uid, owner.api_version, controller=True)
-    return None
+    return next((owner for owner in owners_of(obj) if owner.controller), None)
 
 
 def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from ..errors import ConfigError, shortened
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
+from ..objects import OwnerReference
 from ..tasks import is_own_cancellation
 from ..workqueue import WorkQueue
-from .metadata import OWNER_REFERENCES, Owner, owners_of, require_fields
+from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
 from .protocols import WrittenResource
 from .requests import Request
@@ -260,7 +261,7 @@ class Owns(InformerTrigger):
         super().__init__(f"{informer.name}, owned", informer, predicate)
         require_fields(informer.object_type, (OWNER_REFERENCES,), "Owns")
         self._controller_only = controller_only
-        self._unfound: dict[tuple[str, Owner], int] = {}
+        self._unfound: dict[tuple[str, OwnerReference], int] = {}
 
     def find_owners(self) -> None:
         """Look for those that were not cached yet: all are now."""
@@ -278,7 +279,7 @@ class Owns(InformerTrigger):
                 if owner.controller or not self._controller_only:
                     self._add(namespace, owner, priority)
 
-    def _add(self, namespace: str, owner: Owner, priority: int) -> None:
+    def _add(self, namespace: str, owner: OwnerReference, priority: int) -> None:
         assert self.reconciled is not None
         store = self.reconciled.store
         is_found = False

@@ -27,7 +27,7 @@ from aioinformer.operator import (
     controller_of,
     owner_reference,
 )
-from aioinformer.operator.metadata import Owner, owners_of
+from aioinformer.operator.metadata import owners_of
 
 FIELDS: dict[str, Any] = {
     "apiVersion": "example.com/v1",
@@ -64,7 +64,7 @@ KINDS: list[Any] = [KubeObject.from_dict, dict, lambda fields: msgspec.convert(f
 def test_every_kind_of_object(kind: Any) -> None:
     obj = kind(FIELDS)
     assert type_of(obj) == ("example.com/v1", "Cave")
-    assert owners_of(obj) == [Owner("v1", "Node", "n", "3", True)]
+    assert owners_of(obj) == [OwnerReference("n", "Node", "3", "v1", controller=True)]
     assert is_deleting(obj)
     assert owner_reference(obj) == {
         "apiVersion": "example.com/v1",
