@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, MutableSequence, ValuesView
 from time import perf_counter
+from typing import TypeVar
+
+T = TypeVar("T")
 
 TURN = 0.0005
 """Seconds that one piece of work may hold the event loop before it lets others run."""
@@ -42,3 +45,10 @@ async def in_turns(steps: Iterator[None]) -> None:
     for _ in steps:
         if turn.is_over():
             await turn.pause()
+
+
+def as_it_is(things: Iterable[T]) -> Iterable[T]:
+    """What is to be gone through in turns, as it is now: where its owner takes one out meanwhile, the next one would
+    be skipped. What gives one after the other, such as a generator, is left to do so.
+    """
+    return tuple(things) if isinstance(things, (MutableSequence, ValuesView)) else things

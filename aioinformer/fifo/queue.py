@@ -23,7 +23,7 @@ from ..errors import (
     shortened,
 )
 from ..protocols import AtOnce, Process
-from ..turns import Turn, in_turns
+from ..turns import Turn, as_it_is, in_turns
 
 logger = logging.getLogger(__name__)
 
@@ -199,6 +199,7 @@ class FIFO:
             RejectedObjectError: As ``apply``: what could be taken was.
             QueueHeldError: Called from inside this queue's own process function.
         """
+        objects = as_it_is(objects)
         async with Hold(self, to_add=True):
             await in_turns(self._state.replace(objects, resource_version))
 

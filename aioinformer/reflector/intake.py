@@ -14,7 +14,7 @@ from ..errors import ApiError, DecodeError, KeyFuncError
 from ..failures import no_event, status_error
 from ..keys import ExplicitKey, KeyFunc, lacks_version, resource_version_of
 from ..objects import KubeObject
-from ..turns import Turn
+from ..turns import Turn, as_it_is
 
 DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
 
@@ -86,7 +86,7 @@ class Intake:
         """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
         objects: list[Any] = []
         turn = Turn()
-        for item in piece.items:
+        for item in as_it_is(piece.items):
             try:
                 objects.append(self._packed(self._codec.decode(item, piece.type_meta)))
             except DecodeError as error:

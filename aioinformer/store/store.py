@@ -11,7 +11,7 @@ from ..checks import require_text
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
-from ..turns import in_turns
+from ..turns import as_it_is, in_turns
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class Store(Generic[T]):
 
         Cancellation: nothing is replaced.
         """
-        await in_turns(self._replace(objects, resource_version))
+        await in_turns(self._replace(as_it_is(objects), resource_version))
 
     def bookmark(self, resource_version: str) -> None:
         """Note that everything up to this version was given."""

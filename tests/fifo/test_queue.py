@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -470,6 +470,31 @@ class TestCancelling:
         await asyncio.gather(popping, return_exceptions=True)
         await fifo.add(pod("b"))
         assert keys(fifo) == ["ns/a", "ns/b"]
+
+
+@pytest.mark.parametrize("given", ["list", "values", "generator"])
+async def test_a_list_is_taken_as_it_was_given_whatever_becomes_of_it(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its owner took out of it meanwhile would be deleted, and so would what is skipped for that."""
+    monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+    fifo = new_fifo()
+    live = {name: pod(name) for name in "abcd"}
+    objects = [*live.values()]
+    taken: list[str] = []
+
+    def one_by_one() -> Iterator[Any]:
+        for name in "abcd":
+            taken.append(name)
+            yield pod(name)
+
+    gives: dict[str, Iterable[Any]] = {"list": objects, "values": live.values(), "generator": one_by_one()}
+    replacing = asyncio.create_task(fifo.replace(gives[given], "1"))
+    await turns(2)
+    del objects[0], live["a"]
+    assert taken != [*"abcd"], "of a generator one at a time"
+    await replacing
+    assert keys(fifo) == ["ns/a", "ns/b", "ns/c", "ns/d"]
 
 
 async def test_a_list_of_a_hundred_thousand_lets_others_run() -> None:

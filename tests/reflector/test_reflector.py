@@ -13,6 +13,7 @@ from aioinformer.api import ListOptions, ListResult, WatchEvent
 from aioinformer.deltas import DeletedFinalStateUnknown, DeltaType
 from aioinformer.errors import AlreadyStartedError, ApiError, IdleTimeoutError, TransportError
 from aioinformer.fifo import DeltaFIFO
+from aioinformer.listwatch import ListWatch
 from aioinformer.objects import KubeObject
 from aioinformer.reflector import Phase, Reflector
 from aioinformer.store import Store
@@ -309,6 +310,24 @@ class TestTargets:
         )
         await run_for(Reflector(server, None, store), 10)
         assert store.list() == [("b", 2)]
+
+    @virtual_time
+    async def test_the_live_list_of_a_list_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What happens to it while it is taken in the watch says."""
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        objects = [pod("a", 1), pod("b", 2), pod("c", 3), pod("d", 4)]
+
+        async def listed(options: ListOptions) -> ListResult:
+            asyncio.get_running_loop().call_soon(objects.pop, 0)
+            return ListResult(objects, "10")
+
+        async def watched(options: ListOptions) -> AsyncIterator[WatchEvent]:
+            yield deleted("a", 11)
+            await asyncio.Event().wait()
+
+        store = plain_store()
+        await run_for(Reflector(ListWatch(listed, watched), KubeObject, store), 10)
+        assert content(store) == {"default/b": "2", "default/c": "3", "default/d": "4"}
 
     @virtual_time
     async def test_a_bare_queue_without_known_objects_loses_deletions_missed(self) -> None:

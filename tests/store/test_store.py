@@ -25,7 +25,7 @@ from ..reflector.running import reflector
 from ..reflector.scripted import FOREVER, Scripted, page
 from ..reflector.scripted import pod as raw_pod
 from ..samples import compressed, pod, pod_dict
-from ..steps import running
+from ..steps import running, turns
 from ..virtual_time import virtual_time
 
 
@@ -270,6 +270,18 @@ class TestInTurns:
             await store.replace_in_turns([{}, pod("a"), None])
         assert len(caught.value.all()) == 2
         assert store.list_keys() == ["ns/a"]
+
+    @virtual_time
+    async def test_a_list_is_taken_as_it_was_given(
+        self, store: Store[KubeObject], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        objects = [pod("a"), pod("b"), pod("c")]
+        replacing = asyncio.create_task(store.replace_in_turns(objects, "7"))
+        await turns(2)
+        del objects[0]
+        await replacing
+        assert store.list_keys() == ["ns/a", "ns/b", "ns/c"]
 
     @virtual_time
     async def test_a_reflector_replaces_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
