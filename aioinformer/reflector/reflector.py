@@ -497,6 +497,7 @@ class Reflector(Running, Generic[T]):
         if self._next_resync is None:
             self._next_resync = _now() + self._resync_period
         while True:
+            heed_cancellation()
             await asyncio.sleep(self._next_resync - _now())
             try:
                 if self._should_resync is None or self._should_resync():

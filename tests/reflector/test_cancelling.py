@@ -154,7 +154,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("resync_period", [0.0, 0.5])
     @pytest.mark.parametrize("how", [swallowed, made_a_failure])
-    @pytest.mark.parametrize("where", ["list", "watch", "stream", "handler"])
+    @pytest.mark.parametrize("where", ["list", "page", "watch", "stream", "handler", "add", "resync"])
     @virtual_time
     async def test_whatever_users_code_makes_of_it(
         self, where: str, how: Callable[[], Awaitable[None]], resync_period: float
@@ -162,14 +162,16 @@ class TestCancelling:
         """C81: swallowed or made a failure of, as ``asyncio.wait_for`` of Python 3.11 can do to it."""
 
         async def listed(options: ListOptions) -> ListResult:
-            if where == "list":
+            if where == "list" or (where == "page" and options.continue_token):
                 await how()
-            return page(version=1)
+            more = where == "page" and len(options.continue_token) < 3
+            return page(version=1, token=f"{options.continue_token}+" if more else "")
 
         async def stream() -> AsyncIterator[Any]:
             if where == "stream":
                 await how()
             yield added("a", 2)
+            await asyncio.Event().wait()
 
         async def watch(options: ListOptions) -> AsyncIterator[Any]:
             if where == "watch":
@@ -182,8 +184,11 @@ class TestCancelling:
             if where == "handler":
                 await how()
 
+        store: Any = DeltaFIFO()
+        if where in ("add", "resync"):
+            setattr(store, where, lambda *_: how())
         subject: Reflector[Any] = Reflector(
-            ListWatch(listed, watch), None, DeltaFIFO(), resync_period, watch_error_handler=told
+            ListWatch(listed, watch), None, store, resync_period, watch_error_handler=told
         )
         task = asyncio.create_task(subject.run())
         await asyncio.sleep(5)
