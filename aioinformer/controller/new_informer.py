@@ -13,7 +13,7 @@ from ..notifications import Notification
 from ..protocols import ListerWatcher
 from ..reflector import ReflectorOptions
 from ..store import Store
-from ..tasks import is_cancelled, settle
+from ..tasks import heed_cancellation, is_cancelled, settle
 from .controller import Config, Controller
 from .deltas import apply_deltas, apply_in_turns
 from .queues import QueueName, make_queue, require_queue
@@ -54,6 +54,7 @@ def new_informer(
     store: Store[T] = Store(deletion_handling_meta_namespace_key_func)
 
     async def tell(notification: Notification) -> None:
+        heed_cancellation()  # which the last call may have swallowed
         try:
             await settle(notification.deliver(handler))
         except (Exception, asyncio.CancelledError):

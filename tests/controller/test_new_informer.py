@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -215,3 +216,21 @@ async def test_whoever_waits_for_one_that_ends_is_told() -> None:
         pass
     with pytest.raises(StoppedError):
         await waiting
+
+
+@virtual_time
+async def test_a_handler_that_swallows_the_cancellation_is_told_no_more() -> None:
+    """As ``asyncio.wait_for`` of Python 3.11 can do to it."""
+    told: list[str] = []
+
+    async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+        told.append(obj.name)
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    handler = ResourceEventHandlerFuncs[KubeObject](on_add=on_add)
+    server = Scripted([page(pod("a", 1), pod("b", 2), version=10)])
+    _, controller = new_informer(server, KubeObject, 0.0, handler)
+    async with controller:
+        await asyncio.sleep(5)
+    assert told == ["a"]
