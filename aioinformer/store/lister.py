@@ -66,14 +66,14 @@ class Lister(Generic[T]):
         namespaced = any(indexer.list_index_func_values(NAMESPACE_INDEX))
         return f"these are in namespaces, such as 'default/{name}'" if namespaced else ""
 
-    def namespace(self, namespace: str) -> NamespaceLister[T]:
+    def namespace(self, ns: str) -> NamespaceLister[T]:
         """A lister of one namespace; ``""`` stands for all of them, as upstream's NamespaceAll.
 
         Raises:
             ConfigError: It is no string: None would stand for all, too.
         """
-        require_text("namespace", namespace)
-        return NamespaceLister(self._indexer, namespace, self._resource)
+        require_text("namespace", ns)
+        return NamespaceLister(self._indexer, ns, self._resource)
 
 
 class NamespaceLister(Generic[T]):

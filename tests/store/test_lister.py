@@ -122,7 +122,7 @@ def test_getting(lister: Lister[KubeObject]) -> None:
 
 
 def test_one_namespace(lister: Lister[KubeObject]) -> None:
-    one = lister.namespace("one")
+    one = lister.namespace(ns="one")
     assert one.list() == [A, B]
     assert one.list("app=x") == [A]
     assert one.get("a") is A
