@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from .errors import ConfigError
+
 T = TypeVar("T")
 
 
@@ -30,6 +32,8 @@ class DeltaType(StrEnum):
     """Up to this version nothing else has happened: its object is a BookmarkInfo."""
 
 
+ADDED = DeltaType.ADDED
+UPDATED = DeltaType.UPDATED
 DELETED = DeltaType.DELETED
 REPLACED_ALL = DeltaType.REPLACED_ALL
 SYNC_ALL = DeltaType.SYNC_ALL
@@ -51,6 +55,20 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.type, self.object))
+
+
+def type_of_delta(delta: Delta) -> DeltaType:
+    """A delta's type, also where it is a plain string.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    try:
+        return DeltaType(delta.type)
+    except ValueError as error:
+        raise ConfigError(
+            f"a queue takes Deltas of the types {', '.join(DeltaType)}, not {type(delta).__name__} of {delta.type!r}"
+        ) from error
 
 
 class ReplacedAllInfo(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, MutableMapping, Seque
 from operator import length_hint
 from typing import Any
 
-from ..deltas import DELETED, DeletedFinalStateUnknown, Delta, DeltaType
+from ..deltas import ADDED, DELETED, UPDATED, DeletedFinalStateUnknown, Delta, DeltaType, type_of_delta
 from ..errors import RejectedObjectError, TransformError
 from ..handlers import require_plain
 from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
@@ -103,10 +103,13 @@ class DeltaState:
 
         A deletion of what is neither queued nor known is dropped: a relist has dealt with it before.
         """
+        kind = delta.type
+        if kind is not UPDATED and kind is not ADDED and kind is not DELETED:
+            kind = type_of_delta(delta)
         key = self._key_func(delta.object)
         self.populated = True
         deltas = self.items.get(key)
-        is_deletion = delta.type == DELETED
+        is_deletion = kind is DELETED
         if is_deletion and deltas is None and not self._known.has(key):
             return
         if is_deletion and isinstance(delta.object, DeletedFinalStateUnknown) and delta.object.obj is None:

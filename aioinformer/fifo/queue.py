@@ -174,6 +174,7 @@ class FIFO:
         Raises:
             RejectedObjectError: The first that could not be taken (a KeyFuncError or TransformError); the rest
                 of those are its ``others``, and all other changes were taken.
+            ConfigError: One is of no type that a Delta has; those before it were taken.
             QueueHeldError: Called from inside this queue's own process function.
         """
         rejected: list[RejectedObjectError] = []

@@ -8,16 +8,19 @@ from typing import Any
 
 from ..checks import require_count
 from ..deltas import (
+    ADDED,
     BOOKMARK,
     DELETED,
     REPLACED_ALL,
     SYNC_ALL,
+    UPDATED,
     BookmarkInfo,
     DeletedFinalStateUnknown,
     Delta,
     DeltaType,
     ReplacedAllInfo,
     SyncAllInfo,
+    type_of_delta,
 )
 from ..errors import ConfigError, KeyFuncError, RejectedObjectError, TransformError
 from ..handlers import require_plain
@@ -130,10 +133,13 @@ class RealState:
 
     def enqueue(self, delta: Delta) -> None:
         """Record that an object was Added, Updated or Deleted, known or not; or a Bookmark."""
-        if delta.type == BOOKMARK:
-            if self._emits_bookmarks:
-                self.queue.append(delta)
-            return
+        kind = delta.type
+        if kind is not UPDATED and kind is not ADDED and kind is not DELETED:
+            kind = type_of_delta(delta)
+            if kind is BOOKMARK:
+                if self._emits_bookmarks:
+                    self.queue.append(delta)
+                return
         key = self._key_func(delta.object)
         self.populated = True
         failure: TransformError | None = None
@@ -141,7 +147,7 @@ class RealState:
             try:
                 delta = Delta(delta.type, transformed(self._transformer, key, delta.object))
             except TransformError as error:
-                if delta.type != DELETED:
+                if kind is not DELETED:
                     raise
                 failure = error  # the deletion itself must not be lost
         self.queue.append(delta)
