@@ -266,7 +266,7 @@ class FIFO:
                 return waiting.count
             return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
 
-    async def add_if_not_present(self, deltas: list[Delta]) -> None:
+    async def add_if_not_present(self, deltas: Sequence[Delta]) -> None:
         """Queue popped deltas again, behind all else, unless something newer is queued for their key.
 
         Raises:
@@ -274,7 +274,7 @@ class FIFO:
             QueueHeldError: Called from inside this queue's own process function.
         """
         async with Hold(self):
-            self._state.add_if_not_present(deltas)
+            self._state.add_if_not_present(list(deltas))
 
     def key_of(self, obj: Any) -> str:
         """The key of an object, a tombstone, or (that of the newest of) a list of deltas.

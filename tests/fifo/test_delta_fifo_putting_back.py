@@ -52,7 +52,7 @@ async def test_add_if_not_present() -> None:
     assert fifo.get_by_key("ns/a") == [Delta(ADDED, obj("a", 1))]
     await fifo.add_if_not_present([Delta(UPDATED, obj("a", 0))])
     assert fifo.get_by_key("ns/a") == [Delta(ADDED, obj("a", 1))]
-    await fifo.add_if_not_present([Delta(DELETED, tombstone("b", None))])
+    await fifo.add_if_not_present((Delta(DELETED, tombstone("b", None)),))  # any sequence of them
     assert fifo.list_keys() == ["ns/a", "ns/b"]
     for wrong in ([], [Delta(ADDED, {})]):
         with pytest.raises(KeyFuncError):

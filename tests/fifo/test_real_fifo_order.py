@@ -46,7 +46,7 @@ async def test_add_if_not_present() -> None:
     deltas = await fifo.pop(lambda deltas, initial: None)
     await fifo.bookmark("1")
     await fifo.add(obj("b", 2))
-    await fifo.add_if_not_present(deltas)
+    await fifo.add_if_not_present(tuple(deltas))  # any sequence of them
     assert told(fifo.queued) == ["Bookmark 1", "Added b 2", "Added a 1"]
     await fifo.add_if_not_present([Delta(DELETED, obj("b", 1))])
     await fifo.replace([obj("c", 3)], "3")
