@@ -63,14 +63,16 @@ def require_cacheable(wanted: Any) -> None:
     """Find out that objects of a type could not be cached, for want of what a cache reads of them.
 
     Raises:
-        ConfigError: It is a Struct without metadata, or without a name in it, or with a version that is never set.
+        ConfigError: It is a Struct or model without metadata, or a Struct without a name in it, or with a version that
+            is never set.
     """
     struct = class_of(wanted)
-    if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):
-        return
-    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
-    if "metadata" not in fields:
+    is_struct = issubclass(struct, msgspec.Struct)
+    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)} if is_struct else {}
+    if "metadata" not in (fields if is_struct else getattr(struct, "openapi_types", ("metadata",))):
         raise ConfigError(f"{struct.__name__} needs a field metadata, with a name in it")
+    if not is_struct:
+        return
     if fields["metadata"].name != "metadata":
         raise ConfigError(f"{struct.__name__}.{fields['metadata'].name} must be called metadata")
     meta = fields["metadata"].type
@@ -78,7 +80,9 @@ def require_cacheable(wanted: Any) -> None:
         names = {field.name: field.encode_name for field in msgspec.structs.fields(meta)}
         where = f"{struct.__name__}.metadata ({meta.__name__})"
         if "name" not in names.values():
-            raise ConfigError(f"{where} needs name")
+            raise ConfigError(
+                f"{where} needs a field name: give metadata a Struct of your own, with name among its fields"
+            )
         if "resource_version" in names and "resourceVersion" not in names.values():
             raise ConfigError(
                 f'{where} needs resourceVersion for the name of resource_version in JSON: rename="camel" gives it'

@@ -11,11 +11,13 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
 import pytest
+from kubernetes.aio.client import V1ObjectMeta as NewMeta
 from kubernetes.aio.client import V1Pod as NewPod
+from kubernetes.client import V1ObjectMeta as SyncMeta
 from kubernetes.client import V1Pod as SyncPod
-from kubernetes_asyncio.client import V1Pod
+from kubernetes_asyncio.client import V1ObjectMeta, V1Pod
 
-from aioinformer import ConfigError, DecodeError, KubeObject
+from aioinformer import ConfigError, DecodeError, KubeObject, ObjectMeta
 from aioinformer.codec import Codec, codec_for
 
 from .samples import POD, LoosePod, Pod, WirePod, pod, pod_dict
@@ -30,6 +32,7 @@ RAW = json.dumps(WHOLE).encode()
 WITH_LONG = pod_dict(spec={"nodeName": "n" * 20_000})
 LONG_WITH_MANAGED_FIELDS = json.dumps({**WITH_LONG, "metadata": {"name": "a", "managedFields": []}}).encode()
 MODELS = [V1Pod, NewPod, SyncPod]
+META_MODELS = [V1ObjectMeta, NewMeta, SyncMeta]
 
 
 class TypedPod(TypedDict):
@@ -159,6 +162,12 @@ class Nameless(msgspec.Struct):
     metadata: Meta
 
 
+class OursForMetadata(msgspec.Struct):
+    """What KubeObjects have for metadata is nothing that could be decoded."""
+
+    metadata: ObjectMeta
+
+
 class NotRenamed(msgspec.Struct):
     """The version is never read from the wire."""
 
@@ -190,7 +199,9 @@ class OwnModel(V1Pod):
         (pod(), "an object type is a class"),
         (KubeObject | None, "UnionType is no object type"),
         (NoMetadata, "NoMetadata needs a field metadata"),
-        (Nameless, "needs name"),
+        *((model, f"{model.__name__} needs a field metadata") for model in META_MODELS),
+        (Nameless, "needs a field name"),
+        (OursForMetadata, r"\(ObjectMeta\) needs a field name: give metadata a Struct of your own"),
         (NotRenamed, 'needs resourceVersion .* rename="camel" gives it'),
         (Unfindable, "Unfindable.meta must be called metadata"),
         (OwnModel, "OwnModel is not a model of kubernetes_asyncio"),
