@@ -169,6 +169,7 @@ class LeaderElector:
         self._asked = False
         self._cancelling = 0
         self._lost: LeadershipLostError | None = None
+        self._left_behind = ""
         self._expiry: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
 
@@ -209,6 +210,14 @@ class LeaderElector:
         if not self.is_leader:
             raise self._lost or LeadershipLostError(self._lock.key, self.identity, "it does not lead")
 
+    def let_expire(self, left_behind: str) -> None:
+        """Do not give the Lease back this time: something of this leadership goes on, and would beside the next leader.
+
+        Args:
+            left_behind: What that is, for the log.
+        """
+        self._left_behind = left_behind
+
     async def run(self, work: Callable[[], Awaitable[R]]) -> R:
         """Wait until this one leads, and do something for as long as it does.
 
@@ -239,6 +248,7 @@ class LeaderElector:
         assert body is not None
         self._loop = asyncio.get_running_loop()
         self._body, self._lost, self._renewed, self._asked = body, None, None, False
+        self._left_behind = ""
         try:
             await self._acquire()
         except BaseException:
@@ -262,6 +272,7 @@ class LeaderElector:
         assert renewing is not None
         assert self._expiry is not None
         self._renewing = None  # from here on nothing is lost any more, and nobody leads
+        ended = self._now()
         is_ours = lost is not None and body.uncancel() <= self._cancelling
         try:
             try:
@@ -273,7 +284,7 @@ class LeaderElector:
             self._expiry.cancel()
             self._body = self._term = None
         if lost is not None:
-            self._note_overrun()
+            self._note_overrun(ended)
             if kind is None or (is_ours and issubclass(kind, asyncio.CancelledError)):
                 raise lost
 
@@ -400,6 +411,11 @@ class LeaderElector:
 
     async def _give_back(self) -> None:
         """Let the Lease be nobody's, if it is ours. What prevents that only makes others wait."""
+        if self._left_behind:
+            logger.warning(
+                "%s: the lease is not given back, it has to expire: this goes on: %s", self, self._left_behind
+            )
+            return
         seconds = self._renew_deadline
         try:
             async with within(seconds, lambda: TransportError(f"it took longer than {seconds:g} s")):
@@ -417,10 +433,15 @@ class LeaderElector:
         except Exception as error:
             logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 
-    def _note_overrun(self) -> None:
+    def _note_overrun(self, ended: float) -> None:
         assert self._renewed is not None
-        late = self._now() - (self._renewed + self._lease_duration)
-        if late > 0:
+        late = ended - (self._renewed + self._lease_duration)
+        if late > 0 and self._left_behind:
+            logger.error(
+                "%s: what was done under its leadership has been going on for %.1f s too long: %s",
+                self, late, self._left_behind,
+            )  # fmt: skip
+        elif late > 0:
             logger.error("%s: what was done under its leadership went on for %.1f s too long", self, late)
 
     def _now(self) -> float:

@@ -361,6 +361,11 @@ class Manager(Running):
                 group.create_task(self._stopped.wait())
         finally:
             self._is_working = False
+            left_behind = [
+                f"{each.name} at {run.key}" for each in self._controllers for run in each.state.stuck
+            ]
+            if left_behind and isinstance(self._election, LeaderElector):
+                self._election.let_expire(", ".join(left_behind))
 
     async def _stop_controllers(self) -> None:
         self._is_stopping = True

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import LeaderElector
+from aioinformer import LeaderElector, LeadershipLostError
 from aioinformer.tasks import finish
 from aioinformer.testing import Simulation
 
@@ -57,6 +57,41 @@ async def test_not_given_back_it_expires(world: Simulation) -> None:
     assert 13 <= world.now - left <= 15 + 2 * 4.5
     assert spec(world)["leaseTransitions"] == 1
     await finish(waiting)
+
+
+@simulated
+async def test_it_is_left_to_expire_where_something_goes_on_that_once(world: Simulation) -> None:
+    one = Candidate(world, "one")
+    async with one.elector:
+        one.elector.let_expire("a thread")
+    assert spec(world)["holderIdentity"] == "one"
+    (warning,) = [str(entry) for entry in world.history if " WARNING " in str(entry)]
+    assert warning.endswith("the lease is not given back, it has to expire: this goes on: a thread")
+    async with one.elector:
+        pass
+    assert spec(world)["holderIdentity"] == ""
+
+
+@simulated
+async def test_what_goes_on_is_not_said_to_have_ended(world: Simulation) -> None:
+    """Where the leadership was lost, too."""
+    one = Candidate(world, "one")
+
+    async def work() -> None:
+        try:
+            await one.lead()
+        finally:
+            one.elector.let_expire("a thread")
+
+    one.cleanup = 30
+    leading = asyncio.create_task(one.elector.run(work))
+    await world.eventually(lambda: one.leads, every=0.1)
+    one.link.there = False
+    with pytest.raises(LeadershipLostError):
+        await leading
+    assert any(
+        "leadership has been going on for 25.0 s too long: a thread" in str(each) for each in world.history
+    )
 
 
 @simulated

@@ -16,6 +16,12 @@ from aioinformer.testing import ResourceType, Simulation
 from .worlds import Reconciler, Stubborn, create, elector, ending_with, managed, simulated
 
 
+def holder(world: Simulation) -> str:
+    """Whose the Lease is; nobody's at ""."""
+    found: str = world.server.get("coordination.k8s.io/v1", "leases", "operator")["spec"]["holderIdentity"]
+    return found
+
+
 @simulated
 async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simulation) -> None:
     create(world, "a")
@@ -212,8 +218,51 @@ async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> No
     async with manager:
         await asyncio.sleep(5)
     assert led == [True]
-    lease = world.server.get("coordination.k8s.io/v1", "leases", "operator")
-    assert not lease["spec"].get("holderIdentity"), "it is given back"
+    assert holder(world) == "", "it is given back"
+
+
+@pytest.mark.parametrize("timeout", [None, 60], ids=["cancelled at the end", "too slow long before"])
+def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | None) -> None:
+    """One that ignores being cancelled: nobody works beside it before the lease has expired."""
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        create(world, "a")
+        stubborn, election = Stubborn(), elector(world.client)
+        manager = Manager(world.client, leader_election=election, grace_period=1)
+        maps = manager.for_resource("v1", "configmaps")
+        manager.add(Controller("tests", Reconciler(stubborn), maps, timeout=timeout))
+        async with manager:
+            await asyncio.sleep(100)
+        assert holder(world) == election.identity
+        left = world.now
+        async with elector(world.new_client()):
+            assert world.now - left > 12
+        (warning,) = [str(entry) for entry in world.history if "the lease is not given back" in str(entry)]
+        assert " WARNING " in warning
+        assert warning.endswith("it has to expire: this goes on: tests at default/a")
+        stubborn.gives_in = True
+        await asyncio.sleep(2)
+
+    scenario()
+
+
+@simulated
+async def test_the_lease_is_given_back_once_what_was_left_behind_has_ended(world: Simulation) -> None:
+    """It went on after an earlier leadership, and ends under the next one."""
+    create(world, "a")
+    stubborn, election = Stubborn(), elector(world.client)
+    manager, controller = managed(world.client, Reconciler(stubborn), leader_election=election)
+    async with manager:
+        await asyncio.sleep(5)
+        world.server.faults.fail(503, times=None, resource="leases")
+        await asyncio.sleep(30)
+        world.server.faults.clear()
+        await world.eventually(lambda: manager.state.leading, every=0.1)
+        assert controller.state.stuck
+        stubborn.gives_in = True
+        await asyncio.sleep(5)
+    assert holder(world) == ""
 
 
 @simulated
