@@ -179,13 +179,7 @@ class LeaderElector:
     @property
     def is_leader(self) -> bool:
         """Whether this one leads, for certain: there is time left until the Lease counts as lost."""
-        renewed = self._renewed
-        return (
-            self._renewing is not None
-            and self._lost is None
-            and renewed is not None
-            and self._now() < renewed + self._renew_deadline
-        )
+        return self._renewing is not None and self._lost is None and self._is_in_time()
 
     @property
     def state(self) -> LeaderElectorState:
@@ -292,7 +286,8 @@ class LeaderElector:
 
     async def _acquire(self) -> None:
         logger.info("%s: waiting for the lease", self)
-        while not await self._try():  # noqa: ASYNC110 - nothing tells when the server's Lease can be had
+        # Who stood still after asking may be too late with what was answered, and asks anew.
+        while not (await self._try() and self._is_in_time()):  # noqa: ASYNC110 - nothing tells when it can be had
             await asyncio.sleep(self._retry_period * (1.0 + JITTER_FACTOR * self._random.random()))
         logger.info("%s: leads", self)
 
@@ -443,6 +438,11 @@ class LeaderElector:
             )  # fmt: skip
         elif late > 0:
             logger.error("%s: what was done under its leadership went on for %.1f s too long", self, late)
+
+    def _is_in_time(self) -> bool:
+        """Whether there is time left until what was renewed last counts as lost."""
+        renewed = self._renewed
+        return renewed is not None and self._now() < renewed + self._renew_deadline
 
     def _now(self) -> float:
         assert self._loop is not None

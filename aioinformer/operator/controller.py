@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
@@ -207,10 +207,13 @@ class Controller(Generic[T]):
                 if hanging := [task.get_name() for task in self._feeding if not task.done()]:
                     logger.error("%r: left behind, since they do not end: %s", self, ", ".join(hanging))
 
-    async def work(self) -> None:
+    async def work(self, may_work: Callable[[], bool] | None = None) -> None:
         """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.
 
         What it goes by has synced before: ``informers``, and ``registrations``.
+
+        Args:
+            may_work: Asked before each reconcile, whether it may begin; None for always.
 
         Cancellation: running reconciles are cancelled, and come again with the next call.
 
@@ -219,7 +222,7 @@ class Controller(Generic[T]):
         """
         for each in self._owned:
             each.find_owners()
-        await self._workers.run()
+        await self._workers.run(may_work)
 
     async def stop(self, grace_period: float) -> None:
         """Begin no reconcile any more, and let those that run end.

@@ -357,7 +357,7 @@ class Manager(Running):
         try:
             async with asyncio.TaskGroup() as group:
                 for controller in self._controllers:
-                    group.create_task(_work_with(controller), name=f"{controller!r} working")
+                    group.create_task(self._work_with(controller), name=f"{controller!r} working")
                 group.create_task(self._stopped.wait())
         finally:
             self._is_working = False
@@ -366,6 +366,13 @@ class Manager(Running):
             ]
             if left_behind and isinstance(self._election, LeaderElector):
                 self._election.let_expire(", ".join(left_behind))
+
+    async def _work_with(self, controller: Controller[Any]) -> None:
+        """Let a controller work, once what is in its caches has gone through its triggers."""
+        await wait_for_cache_sync(*controller.registrations)
+        election = self._election
+        # Who stood still learns from the clock that he leads no more, before he is cancelled.
+        await controller.work(None if election is None else lambda: election.is_leader)
 
     async def _stop_controllers(self) -> None:
         self._is_stopping = True
@@ -452,9 +459,3 @@ class Manager(Running):
         if all(informer.has_synced() for informer in self.informers):
             for controller in self._controllers:
                 yield from unfed(controller.state)
-
-
-async def _work_with(controller: Controller[Any]) -> None:
-    """Let a controller work, once what is in its caches has gone through its triggers."""
-    await wait_for_cache_sync(*controller.registrations)
-    await controller.work()

@@ -31,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 CACHE_DELAY = 1.0
 """Seconds after which an object is tried again for which the cache was too old: nothing to back off from."""
+LEADERLESS = 1.0
+"""Seconds after which to look again whether one may work: who leads no more is about to be cancelled."""
 LIMITERLESS = 10.0
 """Seconds after which an object is tried again whose rate limiter has failed."""
 
@@ -68,6 +70,7 @@ class Workers:
         self._queue = queue
         self._reconcile = reconcile
         self._timeout = timeout
+        self._may_work: Callable[[], bool] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
@@ -87,12 +90,16 @@ class Workers:
         """How many there are, those that are stuck not counted."""
         return len(self._tasks.difference(run.task for run in self.runs.stuck))
 
-    async def run(self) -> None:
+    async def run(self, may_work: Callable[[], bool] | None = None) -> None:
         """Work until cancelled, or until ``stop``. May be called again after it has ended.
+
+        Args:
+            may_work: Asked before each reconcile, whether it may begin; None for always.
 
         Cancellation: running reconciles are cancelled, and come again with the next call.
         """
         self.is_working = True
+        self._may_work = may_work
         try:
             for _ in range(self.concurrency):
                 self._start()
@@ -177,6 +184,11 @@ class Workers:
                 key = await queue.get()
             finally:
                 idle.discard(task)
+            if self._may_work is not None and not self._may_work():
+                queue.add(key, queue.priority_of(key))
+                queue.done(key)
+                await asyncio.sleep(LEADERLESS)
+                continue
             run = Run(key, task, loop.time())
             self.runs.begin(run)
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -125,6 +126,62 @@ async def test_a_reconcile_that_shrugs_its_end_off_is_the_last(world: Simulation
         world.server.faults.clear()
         await asyncio.sleep(60)
         assert led == [True, True]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_who_stood_still_begins_no_reconcile(is_async: bool) -> None:
+    """The clock says that another one may lead, before anybody could cancel what is done."""
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        led: list[bool] = []
+
+        def act(request: Request[KubeObject]) -> Any:
+            led.append(election.is_leader)
+            if len(led) == 5:
+                world._loop.work(60)
+            return asyncio.sleep(0) if is_async else None
+
+        election = elector(world.client)
+        manager = Manager(world.client, leader_election=election)
+        maps = manager.for_resource("v1", "configmaps")
+        controller = manager.add(Controller("tests", Reconciler(act), maps, concurrency=3))
+        for number in range(40):
+            create(world, f"map-{number}")
+        async with manager:
+            await world.eventually(lambda: controller.state.reconciles >= 40, every=0.1)
+        assert all(led)
+        assert controller.state.queue.depth == 0
+
+    scenario()
+
+
+@simulated
+async def test_an_election_that_says_no_for_a_while_is_asked_again(world: Simulation) -> None:
+    """One of somebody's, which cancels nothing."""
+
+    class Hesitant:
+        is_leader = False
+
+        async def run(self, work: Callable[[], Awaitable[Any]]) -> None:
+            await work()
+
+    election = Hesitant()
+    create(world, "a")
+    reconciler = Reconciler()
+    manager, controller = managed(world.client, reconciler, leader_election=election)
+    async with manager:
+        await asyncio.sleep(60)
+        assert (reconciler.keys, controller.queue.state.depth, controller.state.workers) == ([], 1, 1)
+        election.is_leader = True
+        await asyncio.sleep(2)
+        assert reconciler.keys == ["default/a"]
+        election.is_leader = False
+        create(world, "b")
+        await asyncio.sleep(5)
+        left = world.now
+    assert world.now - left < 2
+    assert reconciler.keys == ["default/a"]
 
 
 @pytest.mark.parametrize("made_of_it", [None, Result(requeue_after=3600), ValueError("cut off")], ids=repr)
