@@ -54,8 +54,9 @@ class LeaderElectorState:
         leader: Who was last seen to hold the Lease; ``""`` for nobody.
         transitions: How often the Lease had changed hands by then; for who leads or is being cancelled, when it began
             to lead. Of two leaders the later one has the higher number, so that whoever is given it can turn down what
-            comes too late.
-        renewed_seconds: Seconds since the last renewal that counts was sent; None for one that never led.
+            comes too late. Not so where the Lease was deleted or emptied meanwhile, which may begin at 0 again; and
+            an identity that takes up its own Lease after a restart has the number from before.
+        renewed_seconds: Seconds since its last renewal that counts was sent; None for one that never led.
         last_error: Why the last try failed; None if it did not.
     """
 
@@ -241,7 +242,7 @@ class LeaderElector:
         body = asyncio.current_task()
         assert body is not None
         self._loop = asyncio.get_running_loop()
-        self._body, self._lost, self._renewed, self._asked = body, None, None, False
+        self._body, self._lost, self._asked = body, None, False
         self._left_behind = ""
         try:
             await self._acquire()
@@ -364,7 +365,7 @@ class LeaderElector:
     def _note_failure(self, error: Exception) -> None:
         """Warn of a failure of another kind, and now and then of the same: nobody may be leading."""
         now = self._now()
-        is_due = type(error) is not type(self._last_error) or now >= self._next_warning
+        is_due = _kind_of(error) != _kind_of(self._last_error) or now >= self._next_warning
         if is_due:
             self._next_warning = now + WARN_EVERY
         logger.log(
@@ -447,3 +448,10 @@ class LeaderElector:
     def _now(self) -> float:
         assert self._loop is not None
         return self._loop.time()
+
+
+def _kind_of(error: Exception | None) -> tuple[object, ...]:
+    """What two failures have in common that are the same to people: the type, and of answers what was asked for."""
+    if isinstance(error, ApiError):
+        return type(error), error.status, error.context
+    return (type(error),)

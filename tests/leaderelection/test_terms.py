@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+
+import pytest
+
 from aioinformer import LeaderElector
+from aioinformer.tasks import finish
 from aioinformer.testing import Simulation
 
-from .world import simulated, spec
+from .world import LEASE, Candidate, simulated, spec
 
 
 @simulated
@@ -41,3 +47,50 @@ async def test_whose_lease_was_taken_while_it_stood_still_waits_for_it(world: Si
     async with elector:
         assert world.now - began > 60 + 15
         assert (told, elector.state.transitions) == (["one", "two", "one"], 2)
+
+
+@simulated
+async def test_transitions_go_up_for_as_long_as_the_lease_is_there(world: Simulation) -> None:
+    """Who has not seen it before it was deleted, or emptied, counts anew; the same identity goes on where it was."""
+
+    async def lead(name: str, *, release: bool = True) -> int:
+        async with Candidate(world, name, release=release).elector as elector:
+            return elector.state.transitions
+
+    assert [await lead(name) for name in "abc"] == [0, 1, 2]
+    assert await lead("d", release=False) == 3
+    assert await lead("d") == 3
+    world.server.patch("coordination.k8s.io/v1", "leases", "operator", {"spec": None})
+    assert [await lead(name) for name in "ef"] == [1, 2]
+    world.server.delete(*LEASE)
+    assert await lead("g") == 0
+
+
+@simulated
+async def test_who_has_led_says_when_it_renewed_last(world: Simulation) -> None:
+    """Also while it waits for the Lease once more."""
+    one, two = Candidate(world, "one").elector, Candidate(world, "two").elector
+    assert one.state.renewed_seconds is None
+    async with one:
+        pass
+    async with two:
+        waiting = asyncio.create_task(one.run(lambda: asyncio.sleep(1)))
+        await asyncio.sleep(60)
+        assert one.state.renewed_seconds == pytest.approx(60, abs=1)
+        assert not one.is_leader
+    await waiting
+
+
+@simulated
+async def test_another_verb_that_is_refused_is_a_warning(world: Simulation) -> None:
+    """Who is granted one right after another reads what is missing now."""
+    one = Candidate(world, "one")
+    task = asyncio.create_task(one.campaign())
+    refused = [world.server.forbid(verb, "leases") for verb in ("get", "create")]
+    for each in refused:
+        await asyncio.sleep(60)
+        each.remove()
+    await world.eventually(lambda: one.leads, within=5, every=0.1)
+    await finish(task)
+    warnings = [str(entry) for entry in world.history if " WARNING " in str(entry)]
+    assert [re.findall(r"cannot (\w+) resource", each) for each in warnings] == [["get"], ["create"]]
