@@ -51,7 +51,8 @@ class Manager(Running):
         namespace: The namespace of informers that do not name one; None for all namespaces.
         leader_election: Says when to work, of several managers; None for always. Standing by, the caches are kept
             filled, and changes are queued.
-        grace_period: Seconds that running reconciles may take to end.
+        grace_period: Seconds that running reconciles may take to end. Those that are cancelled then have ten more, and
+            giving the Lease back takes its requests: Kubernetes kills a pod after 30, unless told otherwise.
         default_resync_period: Seconds between resyncs of the informers; 0 for none.
         queue, stalled_after, detect_mutations, on_trace: As for SharedInformerFactory.
         **options: See ReflectorOptions; they hold for every informer.
@@ -66,7 +67,7 @@ class Manager(Running):
         *,
         namespace: str | None = None,
         leader_election: LeaderElection | None = None,
-        grace_period: float = 30.0,
+        grace_period: float = 20.0,
         stalled_after: float | None = None,
         default_resync_period: float = 0.0,
         queue: QueueName = "delta",

@@ -278,6 +278,25 @@ async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> No
     assert holder(world) == "", "it is given back"
 
 
+@simulated
+async def test_it_has_ended_before_a_pod_is_killed(world: Simulation) -> None:
+    """30 s after it was told to, by default: cancelled reconciles clean up before that, and the lease is given back."""
+    create(world, "a")
+
+    async def act(request: Request[KubeObject]) -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(8)
+
+    manager, _ = managed(world.client, Reconciler(act), leader_election=elector(world.client))
+    async with manager:
+        await asyncio.sleep(5)
+        told = world.now
+    assert 20 < world.now - told < 30
+    assert holder(world) == ""
+
+
 @pytest.mark.parametrize("timeout", [None, 60], ids=["cancelled at the end", "too slow long before"])
 def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | None) -> None:
     """One that ignores being cancelled: nobody works beside it before the lease has expired."""

@@ -118,7 +118,7 @@ async def operating(
     reconcile: Any,
     *,
     plural: str = "configmaps",
-    grace_period: float = 30.0,
+    grace_period: float = 20.0,
     **options: Any,
 ) -> AsyncIterator[Controller[KubeObject]]:
     """A controller of one collection, at work."""
