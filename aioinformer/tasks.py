@@ -28,7 +28,7 @@ async def finish(*tasks: asyncio.Task[Any], grace: float | None = None) -> None:
     await wait_ended(*tasks, grace=grace)
 
 
-async def wait_ended(*tasks: asyncio.Task[Any], grace: float | None = None) -> None:
+async def wait_ended(*tasks: asyncio.Future[Any], grace: float | None = None) -> None:
     """Wait until tasks have ended, also if the waiter is cancelled meanwhile.
 
     Args:

@@ -409,7 +409,9 @@ class LeaderElector:
         """Let the Lease be nobody's, if it is ours. What prevents that only makes others wait."""
         if self._left_behind:
             logger.warning(
-                "%s: the lease is not given back, it has to expire: this goes on: %s", self, self._left_behind
+                "%s: the lease is not given back, it has to expire, since this goes on: %s",
+                self,
+                self._left_behind,
             )
             return
         seconds = self._renew_deadline

@@ -26,6 +26,7 @@ from .protocols import LeaderElection, WrittenResource
 from .requests import Reconciler, Request, Result
 from .runs import RunState
 from .state import ControllerState, ManagerState
+from .threads import in_thread
 from .triggers import LOW_PRIORITY, Owns, TriggerState, Watch
 
 __all__ = [
@@ -59,5 +60,6 @@ __all__ = [
     "When",
     "WrittenResource",
     "controller_of",
+    "in_thread",
     "owner_reference",
 ]

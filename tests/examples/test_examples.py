@@ -30,6 +30,7 @@ from examples import (
     operator_leader,
     operator_predicates,
     operator_quickstart,
+    operator_threads,
     operator_triggers,
     own_writes,
     quickstart,
@@ -281,6 +282,11 @@ async def test_operator_fastapi(capsys: Printed) -> None:
 async def test_operator_leader(capsys: Printed) -> None:
     await operator_leader.main()
     assert lines(capsys) == ["both ready; leading: 1", "two reconciles default/settings"]
+
+
+async def test_operator_threads(capsys: Printed) -> None:
+    await operator_threads.main()
+    assert lines(capsys) == ["ended with 3 of 3 parts sent", "given back: True"]
 
 
 async def test_writing(capsys: Printed) -> None:

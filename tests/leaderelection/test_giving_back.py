@@ -66,7 +66,7 @@ async def test_it_is_left_to_expire_where_something_goes_on_that_once(world: Sim
         one.elector.let_expire("a thread")
     assert spec(world)["holderIdentity"] == "one"
     (warning,) = [str(entry) for entry in world.history if " WARNING " in str(entry)]
-    assert warning.endswith("the lease is not given back, it has to expire: this goes on: a thread")
+    assert warning.endswith("the lease is not given back, it has to expire, since this goes on: a thread")
     async with one.elector:
         pass
     assert spec(world)["holderIdentity"] == ""

@@ -316,7 +316,7 @@ def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | 
             assert world.now - left > 12
         (warning,) = [str(entry) for entry in world.history if "the lease is not given back" in str(entry)]
         assert " WARNING " in warning
-        assert warning.endswith("it has to expire: this goes on: tests at default/a")
+        assert warning.endswith("it has to expire, since this goes on: tests at default/a")
         stubborn.gives_in = True
         await asyncio.sleep(2)
 

@@ -1,0 +1,126 @@
+"""operator/threads.py: what runs in a thread ends before it is said to have ended."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import pytest
+
+from aioinformer import WorkQueue
+from aioinformer.operator import in_thread
+from aioinformer.operator.workers import Workers
+
+from ..steps import running, turns, until
+
+
+class Blocking:
+    """Blocks until it is to end.
+
+    Attributes:
+        at_work: How many threads are in it.
+        most: How many there were at a time.
+    """
+
+    def __init__(self, end_by: Callable[[], object] = lambda: None) -> None:
+        self._end_by = end_by
+        self._may_end = threading.Event()
+        self._counting = threading.Lock()
+        self.at_work = self.most = 0
+
+    def __call__(self) -> object:
+        with self._counting:
+            self.at_work += 1
+            self.most = max(self.most, self.at_work)
+        try:
+            assert self._may_end.wait(60)
+            return self._end_by()
+        finally:
+            with self._counting:
+                self.at_work -= 1
+
+    def end(self) -> None:
+        """Let all end."""
+        self._may_end.set()
+
+
+def fail() -> None:
+    raise ValueError("no such bucket")
+
+
+async def test_it_ends_as_the_function_does() -> None:
+    caller = ContextVar("caller", default="nobody")
+    caller.set("me")
+
+    def who(greeting: str, *, times: int) -> str:
+        assert threading.current_thread() is not threading.main_thread()
+        return f"{greeting} {caller.get()}" * times
+
+    assert await in_thread(who, "hello", times=2) == "hello mehello me"
+    with pytest.raises(ValueError, match="no such bucket"):
+        await in_thread(fail)
+
+
+async def test_each_has_a_thread_at_once() -> None:
+    """One that waited for a thread could begin when it was cancelled long ago."""
+    blocking = Blocking()
+    tasks = [asyncio.create_task(in_thread(blocking)) for _ in range(40)]
+    await until(lambda: blocking.at_work == 40)
+    blocking.end()
+    await asyncio.gather(*tasks)
+
+
+async def test_cancelled_it_waits_for_the_thread_however_often() -> None:
+    blocking = Blocking()
+    task = asyncio.create_task(in_thread(blocking))
+    await until(lambda: blocking.at_work)
+    for _ in range(3):
+        task.cancel()
+        await turns(5)
+        assert (task.done(), blocking.at_work) == (False, 1)
+    blocking.end()
+    await asyncio.wait({task})
+    assert (task.cancelled(), blocking.at_work) == (True, 0)
+
+
+async def test_what_it_fails_of_after_it_was_cancelled_is_not_lost() -> None:
+    blocking = Blocking(fail)
+    task = asyncio.create_task(in_thread(blocking))
+    await until(lambda: blocking.at_work)
+    task.cancel()
+    await turns(5)
+    blocking.end()
+    with pytest.raises(ValueError, match="no such bucket"):
+        await task
+
+
+async def test_past_its_timeout_no_object_is_worked_on_twice() -> None:
+    blocking = Blocking()
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    workers = Workers("tests", queue, lambda key: in_thread(blocking), 2, 0.01)
+    async with running(workers.run()):
+        await until(lambda: workers.runs.state and workers.runs.state[0].overdue)
+        queue.add("a")
+        await turns(20)
+        assert (blocking.at_work, workers.counts.timeout) == (1, 0)
+        blocking.end()
+        await until(lambda: workers.counts.timeout)
+    assert blocking.most == 1
+
+
+async def test_workers_that_are_stopped_end_after_their_threads() -> None:
+    blocking = Blocking()
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    workers = Workers("tests", queue, lambda key: in_thread(blocking), 1, None)
+    working = asyncio.create_task(workers.run())
+    await until(lambda: blocking.at_work)
+    working.cancel()
+    await turns(20)
+    assert (working.done(), blocking.at_work) == (False, 1)
+    blocking.end()
+    await asyncio.wait({working})
+    assert (blocking.at_work, workers.counts.interrupted) == (0, 1)
