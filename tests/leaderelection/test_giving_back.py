@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import LeaderElector, LeadershipLostError
+from aioinformer import LeaderElector, LeadershipLostError, TransportError
 from aioinformer.tasks import finish
 from aioinformer.testing import Simulation
 
@@ -70,6 +70,27 @@ async def test_it_is_left_to_expire_where_something_goes_on_that_once(world: Sim
     async with one.elector:
         pass
     assert spec(world)["holderIdentity"] == ""
+
+
+@simulated
+async def test_who_ended_in_time_is_not_said_to_be_late(world: Simulation) -> None:
+    """Though the renewing ends late, as a request swallows its cancelling."""
+    one = Candidate(world, "one")
+
+    async def hang(*args: Any, **kwargs: Any) -> bytes:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(1e9)
+        await asyncio.sleep(20)
+        raise TransportError("cut")
+
+    task = asyncio.create_task(one.elector.run(one.lead))
+    await world.eventually(lambda: one.leads, every=0.1)
+    one.link.send = hang  # type: ignore[method-assign]
+    with pytest.raises(LeadershipLostError):
+        await task
+    ((began, ended),) = one.terms
+    assert (ended - began < 12, world.now - began > 20) == (True, True)
+    assert not any("too long" in str(entry) for entry in world.history)
 
 
 @simulated
