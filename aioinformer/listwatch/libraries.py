@@ -12,9 +12,11 @@ import math
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from ssl import SSLContext
 from typing import Any, TypeVar
 
 from ..errors import ClientClosedError, ConfigError
+from .tls import TLS
 from .transport import Query
 
 T = TypeVar("T")
@@ -54,25 +56,20 @@ class Library:
         """An empty Configuration, which never is the process-wide default one."""
         return self.module("client.configuration").Configuration()
 
-    async def api_client(self, configuration: Any) -> tuple[Any, Any]:
-        """An ApiClient for this configuration, without connections, and its SSLContext.
+    async def api_client(self, configuration: Any, tls: TLS) -> tuple[Any, SSLContext]:
+        """An ApiClient for this configuration, without connections, and an SSLContext in place of its own.
 
         Raises:
             ConfigError: Certificates or keys cannot be used.
         """
 
-        async def make() -> tuple[Any, Any]:
+        async def make() -> tuple[Any, SSLContext]:
             api_client = self.module("client.api_client").ApiClient(configuration)
-            try:
-                return api_client, self.ssl_context(api_client)
-            finally:
-                await api_client.close()
+            await api_client.close()
+            return api_client, tls.context()
 
-        try:
-            # Its constructor makes the SSLContext, which takes 30 ms, and a session, which wants a loop.
-            return await in_thread(make)
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            raise ConfigError(f"certificates or keys cannot be used: {error}") from error
+        # Its constructor makes an SSLContext, which takes 30 ms, and a session, which wants a loop.
+        return await in_thread(make)
 
     def ssl_context(self, api_client: Any) -> Any:
         """The SSLContext of an ApiClient."""

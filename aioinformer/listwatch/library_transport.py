@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -260,8 +259,8 @@ class LibraryTransport:
         access = await self._source.load(self._library, self._wall)
         try:
             return await self._open(access, stale)
-        finally:
-            access.clean_up()
+        except ConfigError as error:
+            raise ConfigError(f"{access.name}: {error}" if access.name else str(error)) from error
 
     async def _open(self, access: Access, stale: _Opened | None) -> _Opened:
         from .proxies import proxy_for  # this and aiohttp the library has loaded by now
@@ -277,7 +276,7 @@ class LibraryTransport:
             access.configuration.api_key = configuration.api_key
             return _Opened(access, identity, stale.sessions, access.renew_at, access.expires)
         if access.api_client is None:
-            access.api_client, ssl_context = await self._library.api_client(configuration)
+            access.api_client, ssl_context = await self._library.api_client(configuration, access.tls)
             access.api_client.default_headers.update(access.headers)
         else:
             ssl_context = self._library.ssl_context(access.api_client)
@@ -309,14 +308,9 @@ def _answer_within(seconds: float | None) -> AbstractAsyncContextManager[None]:
 def _identity(access: Access) -> bytes:
     """What tells two servers, or two ways of showing who we are to them but by token, apart. Blocks."""
     configuration = access.configuration
-    digest = hashlib.sha256(repr(access.headers).encode())
-    names = ("host", "verify_ssl", "tls_server_name", "proxy", "ssl_ca_cert")
+    digest = hashlib.sha256(repr((access.headers, access.tls)).encode())
+    names = ("host", "tls_server_name", "proxy")
     digest.update(repr([getattr(configuration, name, None) for name in names]).encode())
-    for name in ("ssl_ca_cert", "cert_file", "key_file"):
-        path = getattr(configuration, name, None)
-        if path:
-            try:
-                digest.update(Path(path).read_bytes())
-            except OSError as error:
-                raise ConfigError(f"{path} cannot be read: {error}") from error
+    for content in access.tls.read():
+        digest.update(hashlib.sha256(content).digest())
     return digest.digest()

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from .libraries import to_thread
+from .sections import Section
 from .sources import Wall, expiry_of_jwt
+from .tls import TLS
 
 if TYPE_CHECKING:
     import aiohttp
@@ -81,11 +83,5 @@ async def _ask(session: aiohttp.ClientSession, endpoint: str, config: Mapping[st
 
 
 def _trust(config: Mapping[str, Any], directory: str) -> ssl.SSLContext:
-    data = config.get("idp-certificate-authority-data")
-    path = config.get("idp-certificate-authority")
-    try:
-        if data:
-            return ssl.create_default_context(cadata=base64.b64decode(data).decode())
-        return ssl.create_default_context(cafile=os.path.join(directory, path) if path else None)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"OIDC: the authority's certificate cannot be used: {error}") from error
+    section = Section(dict(config), os.path.join(directory, ""))
+    return TLS(section.pem("idp-certificate-authority")).context()

@@ -7,7 +7,7 @@ import os
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
-from .sources import without_credentials
+from .sources import is_local, without_credentials
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -37,7 +37,7 @@ def _of_environment(url: str) -> str | None:
     host, port = server.hostname or "", server.port or _PORTS.get(server.scheme)
     address = _address(host)
     proxy = _variable(f"{server.scheme}_proxy")
-    if not proxy or host == "localhost" or (address is not None and address.is_loopback):
+    if not proxy or is_local(host):
         return None
     entries = (entry.strip().lower() for entry in _variable("no_proxy").split(","))
     if any(_excepts(entry, host, str(port), address) for entry in entries):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import ipaddress
+import logging
 import math
 import os
 import re
@@ -18,6 +20,9 @@ import msgspec
 from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
 from .libraries import Library, to_thread
+from .tls import TLS, Pem
+
+logger = logging.getLogger(__name__)
 
 TOKEN_FILE_PERIOD = 60.0
 """Seconds after which a token file is read again, and a pod's ca.crt with it; or a client certificate's files
@@ -27,6 +32,8 @@ _SHORTEST_PERIOD = 1.0
 _LONGEST_MARGIN = 60.0
 
 _CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
+
+_IN_CLUSTER = "the in-cluster configuration"
 
 Wall = Callable[[], float]
 
@@ -43,7 +50,8 @@ class Access:
         renew_at: Wall time from which the credentials are to be renewed.
         expires: Wall time from which they are of no use.
         headers: Sent with every request.
-        clean_up: Called once the SSLContext is made.
+        tls: What an SSLContext is made of, where there is no ApiClient yet.
+        name: Of the configuration, for messages.
     """
 
     configuration: Any
@@ -53,7 +61,8 @@ class Access:
     renew_at: float = math.inf
     expires: float = math.inf
     headers: dict[str, str] = field(default_factory=dict)
-    clean_up: Callable[[], None] = field(default=lambda: None)
+    tls: TLS = field(default_factory=TLS)
+    name: str = ""
 
     def set_token(self, token: str) -> None:
         """Send this bearer token from now on.
@@ -119,36 +128,47 @@ class Wrapped:
         return Access(self.api_client.configuration, self.api_client)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class InCluster:
     """The service account of the pod that this runs in."""
 
     is_renewable: bool = field(default=True, init=False)
+    _had_authority: bool = field(default=False, init=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
-        def read() -> Access:
-            module = library.module("config.incluster_config")
-            configuration = library.configuration()
-            variables = (module.SERVICE_HOST_ENV_NAME, module.SERVICE_PORT_ENV_NAME)
-            if not all(map(os.environ.get, variables)):
-                raise ConfigError(
-                    f"the in-cluster configuration cannot be used: {' and '.join(variables)} are not set, as "
-                    "they are in a pod"
-                )
-            try:
-                module.load_incluster_config(client_configuration=configuration, try_refresh_token=False)
-                token_file = str(module.SERVICE_TOKEN_FILENAME)
-                namespace_file = Path(token_file).with_name("namespace")
-                namespace = namespace_file.read_text().strip() if namespace_file.is_file() else ""
-            except (module.ConfigException, OSError, ValueError) as error:
-                raise ConfigError(f"the in-cluster configuration cannot be used: {error}") from error
-            access = Access(
-                configuration, namespace=namespace or "default", renew_at=wall() + TOKEN_FILE_PERIOD
-            )
-            access.set_token(read_token(token_file))
-            return access
+        module = library.module("config.incluster_config")
+        try:
+            return await to_thread(self._load, module, library.configuration(), wall())
+        except (ConfigError, OSError, ValueError) as error:
+            raise ConfigError(f"{_IN_CLUSTER} cannot be used: {error}") from error
 
-        return await to_thread(read)
+    def _load(self, module: Any, configuration: Any, now: float) -> Access:
+        variables = (module.SERVICE_HOST_ENV_NAME, module.SERVICE_PORT_ENV_NAME)
+        host, port = (os.environ.get(variable, "") for variable in variables)
+        if not host or not port:
+            raise ConfigError(f"{' and '.join(variables)} are not set, as they are in a pod")
+        token_file = str(module.SERVICE_TOKEN_FILENAME)
+        access = Access(
+            configuration,
+            namespace=_namespace(Path(token_file).with_name("namespace")),
+            renew_at=now + TOKEN_FILE_PERIOD,
+            name=_IN_CLUSTER,
+        )
+        configuration.host = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+        access.set_token(read_token(token_file))
+        authority = Pem("ca.crt", str(module.SERVICE_CERT_FILENAME))
+        if self._had_authority or os.path.exists(authority.path):
+            self._had_authority = True
+            access.tls = TLS(authority)
+        else:  # as client-go
+            logger.warning("%s is not there: whom the system trusts is trusted in its place", authority.path)
+        return access
+
+
+def _namespace(file: Path) -> str:
+    """Whose namespace a pod is in (client-go ``inClusterClientConfig.Namespace``). Blocks."""
+    said = os.environ.get("POD_NAMESPACE") or (file.read_text().strip() if file.is_file() else "")
+    return said or "default"
 
 
 def check_url(url: str) -> None:
@@ -166,6 +186,15 @@ def check_url(url: str) -> None:
         raise ConfigError(
             f"an API server's URL is like 'https://host:6443', not {without_credentials(url)!r}"
         )
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine, by its name or address alone."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def without_credentials(url: str) -> str:

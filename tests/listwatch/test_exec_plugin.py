@@ -133,17 +133,17 @@ async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_pat
 async def test_a_plugin_that_fails(library: str, tmp_path: Path, said: str, message: str) -> None:
     plugin = Plugin(tmp_path)
     plugin.says(said)
-    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
+    path = write_kubeconfig(tmp_path / "config", "https://x", plugin.user())
     with pytest.raises(ConfigError, match=message):
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
 async def test_a_plugin_that_is_not_installed(library: str, tmp_path: Path) -> None:
     user = {"exec": {"apiVersion": "v1", "command": "no-such-plugin", "installHint": "brew install it"}}
-    path = write_kubeconfig(tmp_path / "config", "http://x", user)
+    path = write_kubeconfig(tmp_path / "config", "https://x", user)
     with pytest.raises(ConfigError, match=r"no-such-plugin cannot be run: .*brew install it"):
         await Client.from_kubeconfig(path=path, library=library).open()
-    path = write_kubeconfig(tmp_path / "config", "http://x", {"exec": {"command": "x"}})
+    path = write_kubeconfig(tmp_path / "config", "https://x", {"exec": {"command": "x"}})
     with pytest.raises(ConfigError, match=r"needs command and apiVersion"):
         await Client.from_kubeconfig(path=path, library=library).open()
 
@@ -186,7 +186,7 @@ async def test_a_plugin_that_hangs_is_ended_with_its_children(
     plugin = Plugin(tmp_path)
     plugin.says("hang")
     monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.5)
-    path = write_kubeconfig(tmp_path / "config", "http://x", plugin.user())
+    path = write_kubeconfig(tmp_path / "config", "https://x", plugin.user())
     with pytest.raises(ConfigError, match=r"no answer in 0.5 seconds"):
         await Client.from_kubeconfig(path=path, library=library).open()
 

@@ -147,5 +147,19 @@ async def test_outside_of_a_cluster(library: str, account: Path, monkeypatch: py
     with pytest.raises(ConfigError, match=variables):
         await Client.in_cluster(library=library).open()
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
-    with pytest.raises(ConfigError, match=r"token file does not exist"):
+    with pytest.raises(ConfigError, match=rf"in-cluster .*: token file {account}/token cannot be read"):
         await Client.in_cluster(library=library).open()
+
+
+async def test_a_pod_without_an_authority(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whom the system trusts is trusted, as by client-go; and a pod may say its namespace itself."""
+    (account / "token").write_text("one")
+    (account / "namespace").write_text("team-b")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    monkeypatch.setenv("POD_NAMESPACE", "team-c")
+    async with Client.in_cluster(library=library) as client:
+        assert (client.server, client.namespace) == ("https://[fd00::1]:1", "team-c")
+    assert f"{account}/ca.crt is not there" in caplog.text

@@ -126,7 +126,7 @@ async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
         return json_of(json.dumps({"id_token": "new", "refresh_token": "used-once"}))
 
     async with serving(identity_provider, authority.server_context()) as provider:
-        path = write_kubeconfig(tmp_path / "config", "http://x:1", refreshable(provider.url, authority))
+        path = write_kubeconfig(tmp_path / "config", "https://x:1", refreshable(provider.url, authority))
         opening = asyncio.ensure_future(Client.from_kubeconfig(path=path, library=library).open())
         async with asyncio.timeout(30):
             await asked.wait()
@@ -155,7 +155,7 @@ async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: 
     async with serving(identity_provider, authority.server_context()) as provider:
         (tmp_path / "real").mkdir()
         user = refreshable(provider.url, authority)
-        file = write_kubeconfig(tmp_path / "real" / "config", "http://x:1", user)
+        file = write_kubeconfig(tmp_path / "real" / "config", "https://x:1", user)
         file.chmod(0o640)
         path = tmp_path / "config"
         path.symlink_to(file)

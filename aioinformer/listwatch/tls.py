@@ -1,0 +1,119 @@
+"""TLS: who may have signed a server's certificate, and by which certificate it knows us.
+
+The libraries want files: what a kubeconfig holds itself they write to ``/tmp`` and look for there again, whether or not
+something has tidied up meanwhile, and a key stays there when the process is killed.
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Pem:
+    """Certificates, or a key.
+
+    Attributes:
+        name: What the configuration calls it, for messages.
+        path: The file that it is in; ``""`` for none.
+        data: Itself, where it is in no file.
+    """
+
+    name: str
+    path: str = ""
+    data: bytes = field(default=b"", repr=False)
+
+    def read(self) -> bytes:
+        """Itself, as it is now. Blocks.
+
+        Raises:
+            ConfigError: The file cannot be read.
+        """
+        try:
+            return Path(self.path).read_bytes() if self.path else self.data
+        except OSError as error:
+            raise ConfigError(f"{self.name}: {error}") from error
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.path}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class TLS:
+    """What a configuration says of it.
+
+    Attributes:
+        authorities: Who may have signed the server's certificate; None for those whom the system trusts.
+        certificate: Ours, with its chain; None for none.
+        key: Its private key.
+        is_verified: Whether the server has to show who it is.
+    """
+
+    authorities: Pem | None = None
+    certificate: Pem | None = None
+    key: Pem | None = None
+    is_verified: bool = True
+
+    def read(self) -> list[bytes]:
+        """All that is pointed at, as it is now. Blocks.
+
+        Raises:
+            ConfigError: A file cannot be read.
+        """
+        return [pem.read() if pem else b"" for pem in (self.authorities, self.certificate, self.key)]
+
+    def context(self) -> ssl.SSLContext:
+        """An SSLContext that takes the servers that Go takes. Blocks, for some ms.
+
+        Raises:
+            ConfigError: Certificates or keys cannot be used.
+        """
+        context = _trusting(self.authorities) if self.authorities else ssl.create_default_context()
+        # Any certificate that is given is an anchor, not those alone that have signed themselves (3.13 does so).
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        # Many clusters' certificates lack the key identifiers that RFC 5280 asks for, as 3.13 does.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if not self.is_verified:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.certificate is not None and self.key is not None:
+            _show(context, self.certificate, self.key)
+        return context
+
+
+def _trusting(authorities: Pem) -> ssl.SSLContext:
+    text = authorities.read().decode("ascii", "ignore")  # comments are in any language
+    if not text.strip():
+        raise ConfigError(f"{authorities} is empty")
+    try:
+        return ssl.create_default_context(cadata=text)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(f"{authorities} holds no certificates that can be used: {error}") from error
+
+
+def _show(context: ssl.SSLContext, certificate: Pem, key: Pem) -> None:
+    try:
+        with ExitStack() as files:
+            shown, by = (files.enter_context(_in_file(pem)) for pem in (certificate, key))
+            context.load_cert_chain(shown, by, password="")  # or else OpenSSL asks for it, at the terminal
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        raise ConfigError(f"{certificate} and {key} cannot be used: {error}") from error
+
+
+@contextmanager
+def _in_file(pem: Pem) -> Iterator[str]:
+    """A file that OpenSSL, which takes nothing else, may read it from: for as long as it does so."""
+    if pem.path:
+        yield pem.path
+        return
+    with tempfile.TemporaryDirectory(prefix="aioinformer-") as directory:  # only its owner may enter
+        path = Path(directory, pem.name)
+        path.write_bytes(pem.data)
+        yield str(path)

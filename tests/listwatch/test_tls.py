@@ -1,0 +1,103 @@
+"""tls.py: servers that Go's TLS takes, and certificates that leave no files behind."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from aioinformer import Client, ConfigError
+from aioinformer.listwatch.tls import TLS
+
+from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
+from .streams import json_of, serving
+
+
+async def test_any_certificate_that_is_given_is_an_anchor(library: str, tmp_path: Path) -> None:
+    """One in between, or the server's own."""
+    between = trustme.CA().create_child_ca()
+    issued = between.issue_cert("127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    issued.configure_cert(context)
+    async with guarded("t", context) as (server, _):
+        for anchor in (between.cert_pem, issued.cert_chain_pems[0]):
+            path = write_kubeconfig(tmp_path / "config", server.url, {"token": "t"}, ca=anchor.bytes())
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                await client.get("/api")
+
+
+def test_key_identifiers_are_not_asked_for() -> None:
+    """As 3.13 does by itself; clusters whose certificates have none are many."""
+    assert not TLS().context().verify_flags & ssl.VERIFY_X509_STRICT
+
+
+async def test_certificates_leave_no_file_behind(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a renewal needs none that something may have tidied up."""
+    authority, plugin = Authority(), Plugin(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+
+    async def name(request: Any) -> Any:
+        return json_of(f'"{client_name(request)}"')
+
+    certificate, key = authority.client("ada")
+    inline = {
+        "client-certificate-data": base64.b64encode(certificate).decode(),
+        "client-key-data": base64.b64encode(key).decode(),
+    }
+    plugin.gives(clientCertificateData=certificate.decode(), clientKeyData=key.decode())
+    async with serving(name, authority.server_context(wants_client=True)) as server:
+        for user in (inline, plugin.user()):
+            path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                assert not list((tmp_path / "tmp").iterdir())
+                assert await client.get_json("/whoami") == "ada"
+
+
+async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> None:
+    authority = Authority()
+    (certificate, key), (_, other) = authority.client("ada"), authority.client("grace")
+    for file, content in (("ada.crt", certificate), ("ada.key", key), ("other.key", other)):
+        (tmp_path / file).write_bytes(content)
+    (tmp_path / "empty").touch()
+    user = {"client-certificate": "ada.crt", "client-key": "ada.key"}
+    inline = {"client-certificate": "ada.crt", "client-key-data": base64.b64encode(b"none").decode()}
+    cluster: Any
+    for cluster, shown, message in (
+        ({"certificate-authority-data": "eA=="}, {}, "certificate-authority-data holds no certificates"),
+        ({"certificate-authority": "empty"}, {}, f"certificate-authority {tmp_path}/empty is empty"),
+        (
+            {},
+            user | {"client-key": "other.key"},
+            f"client-certificate {tmp_path}/ada.crt and client-key {tmp_path}/other.key cannot be used: .*mismatch",
+        ),
+        ({}, inline, f"client-certificate {tmp_path}/ada.crt and client-key-data cannot be used"),
+    ):
+        path = write_kubeconfig(tmp_path / "config", "https://x", shown, **cluster)
+        with pytest.raises(ConfigError, match=f"^kubeconfig {path}, current context: {message}"):
+            await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_key_with_a_password_asks_nobody(library: str, tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives import serialization
+
+    certificate, key = Authority().client("ada")
+    private = serialization.load_pem_private_key(key, None)
+    secret = private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"x"),
+    )
+    (tmp_path / "ada.crt").write_bytes(certificate)
+    (tmp_path / "ada.key").write_bytes(secret)
+    user = {"client-certificate": "ada.crt", "client-key": "ada.key"}
+    path = write_kubeconfig(tmp_path / "config", "https://x", user)
+    with pytest.raises(ConfigError, match=r"ada\.key cannot be used"):
+        await Client.from_kubeconfig(path=path, library=library).open()
