@@ -8,23 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import logging
 import os
+import shutil
 import signal
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
 from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
+from ..tasks import finish
+from .libraries import to_thread
 
-PLUGIN_TIMEOUT = 60.0
-"""Seconds after which a plugin that nobody can talk to is ended."""
+logger = logging.getLogger(__name__)
+
+PLUGIN_TIMEOUT = 300.0
+"""Seconds after which a plugin is ended where there is no terminal: it may have opened a browser all the same."""
+
+PROGRESS_PERIOD = 10.0
+"""Seconds of running after which the log says so, again and again."""
 
 _LONGEST_END = 1.0
+_LONGEST_WORDS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,10 @@ async def run_exec_plugin(
 ) -> ExecCredential:
     """Run the plugin of a kubeconfig's user.
 
-    Cancelled, it ends the process, and its children, before it returns.
+    Where standard error is a terminal the plugin writes to it; else the log has what it writes. It may take its time
+    where there is a terminal, for somebody to log in, and ``PLUGIN_TIMEOUT`` elsewhere. Every ten seconds the log says
+    that it runs, at WARNING where nobody sees it. Cancelled, it ends the process before it returns, and its children
+    unless they share the terminal.
 
     Args:
         config: The user's ``exec`` section.
@@ -55,9 +69,13 @@ async def run_exec_plugin(
     command, api_version = str(config.get("command") or ""), str(config.get("apiVersion") or "")
     if not command or not api_version:
         raise ConfigError("the exec section of the user needs command and apiVersion")
-    if os.path.dirname(command) and not os.path.isabs(command):
+    if not os.path.dirname(command):
+        command = (
+            await to_thread(lambda: shutil.which(command)) or command
+        )  # by our PATH, not by that of the section
+    elif not os.path.isabs(command):
         command = os.path.join(directory, command)
-    mode, has_terminal = config.get("interactiveMode"), sys.stdin is not None and sys.stdin.isatty()
+    mode, has_terminal = config.get("interactiveMode"), _is_terminal(sys.stdin)
     if mode == "Always" and not has_terminal:
         raise ConfigError(f"exec plugin {command} asks people, and standard input is no terminal")
     interactive = has_terminal and mode != "Never"
@@ -91,22 +109,55 @@ async def _output(
         raise ConfigError(
             f"exec plugin {argv[0]} cannot be run: {error}{'; ' + hint if hint else ''}"
         ) from error
+    said, is_seen = bytearray(), interactive or _is_terminal(sys.stderr)
+    level = logging.INFO if is_seen else logging.WARNING
+    telling = asyncio.create_task(_tell(level, argv[0], said), name=f"waiting for {argv[0]}")
     try:
-        async with asyncio.timeout(None if interactive else PLUGIN_TIMEOUT):
-            output, errors = await process.communicate()
+        async with asyncio.timeout(None if is_seen else PLUGIN_TIMEOUT):
+            assert process.stdout is not None
+            output, _, code = await asyncio.gather(
+                process.stdout.read(), _listen(process.stderr, said), process.wait()
+            )
     except BaseException as error:
         await _end(process, interactive)  # it may have ended, and left children that hold its pipes
         if isinstance(error, TimeoutError):
             raise ConfigError(
-                f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds"
+                f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds{_words(said)}"
             ) from error
         raise
-    if process.returncode != 0:
-        said = " ".join((errors or b"").decode("utf-8", "replace").split())[-500:]
-        raise ConfigError(
-            f"exec plugin {argv[0]} failed with code {process.returncode}: {said or 'no message'}"
-        )
+    finally:
+        await finish(telling)
+    if code != 0:
+        raise ConfigError(f"exec plugin {argv[0]} failed with code {code}{_words(said) or ': no message'}")
+    if said:
+        logger.info("exec plugin %s%s", argv[0], _words(said))
     return output
+
+
+async def _listen(errors: asyncio.StreamReader | None, said: bytearray) -> None:
+    """Keep the last of what the plugin says to people."""
+    while errors is not None and (chunk := await errors.read(_LONGEST_WORDS)):
+        said += chunk
+        del said[: -4 * _LONGEST_WORDS]
+
+
+async def _tell(level: int, command: str, said: bytearray) -> None:
+    """Say in the log that somebody is waited for, and what for."""
+    for number in itertools.count(1):
+        await asyncio.sleep(PROGRESS_PERIOD)
+        logger.log(
+            level, "exec plugin %s has run for %g s%s", command, number * PROGRESS_PERIOD, _words(said)
+        )
+
+
+def _words(said: bytearray) -> str:
+    """What the plugin has said last, in one line, behind what is said of it."""
+    words = " ".join(said.decode("utf-8", "replace").split())[-_LONGEST_WORDS:]
+    return f": {words}" if words else ""
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 async def _start(argv: list[str], environment: Mapping[str, str], interactive: bool) -> Process:
@@ -117,7 +168,11 @@ async def _start(argv: list[str], environment: Mapping[str, str], interactive: b
             env=environment,
             stdin=None if interactive else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            stderr=None if interactive else asyncio.subprocess.PIPE,
+            stderr=None
+            if interactive
+            else sys.stderr
+            if _is_terminal(sys.stderr)
+            else asyncio.subprocess.PIPE,
             start_new_session=not interactive,  # so that its children can be ended with it
         )
     )

@@ -191,6 +191,65 @@ async def test_a_plugin_that_hangs_is_ended_with_its_children(
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
+async def test_what_a_plugin_says_that_takes_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may ask somebody to log in."""
+    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.8)
+    monkeypatch.setattr(exec_plugin, "PROGRESS_PERIOD", 0.3)
+    config = {
+        "command": "sh",
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "args": ["-c", "echo please visit >&2; sleep 600"],
+    }
+    with pytest.raises(ConfigError, match=r"sh gave no answer in 0\.8 seconds: please visit$"):
+        await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [line.partition("has run for ")[2] for line in told] == [
+        "0.3 s: please visit",
+        "0.6 s: please visit",
+    ]
+
+
+async def test_at_a_terminal_a_plugin_may_take_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says is seen there."""
+    monkeypatch.setattr(exec_plugin, "PLUGIN_TIMEOUT", 0.1)
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    terminal, inside = os.openpty()
+    script = "echo please visit >&2; sleep 0.5; cat status.json"
+    config = {"command": "sh", "apiVersion": "client.authentication.k8s.io/v1", "args": ["-c", script]}
+    monkeypatch.chdir(tmp_path)
+    try:
+        with os.fdopen(inside, "w") as stream:
+            monkeypatch.setattr(sys, "stderr", stream)
+            credential = await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+            monkeypatch.undo()
+            assert credential.token == "one"
+            assert os.read(terminal, 100) == b"please visit\r\n"
+    finally:
+        os.close(terminal)
+
+
+async def test_a_plugin_is_found_by_our_path(tmp_path: Path) -> None:
+    """As by Go, whatever PATH it is to have itself."""
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    config = {
+        "command": "sh",
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "args": [
+            "-c",
+            f'test "$PATH" = /nowhere && while read -r line; do echo "$line"; done <{tmp_path}/status.json',
+        ],
+        "env": [{"name": "PATH", "value": "/nowhere"}],
+    }
+    (tmp_path / "status.json").write_text((tmp_path / "status.json").read_text() + "\n")
+    assert (await exec_plugin.run_exec_plugin(config, str(tmp_path), {})).token == "one"
+
+
 def is_at_end(pipe: int) -> bool:
     """Whether nobody has the other end of it."""
     try:
