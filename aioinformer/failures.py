@@ -35,6 +35,8 @@ _REASONS = {
 
 _LONGEST_MESSAGE = 300
 
+_CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
+
 
 def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
     """The error that an answer other than 2xx stands for.
@@ -92,16 +94,20 @@ def network_error(error: Any) -> AioInformerError | None:
     if isinstance(error, _class("aiohttp", "ClientConnectorError")):
         plain = getattr(error.os_error, "reason", "") == "WRONG_VERSION_NUMBER"
         hint = ": what answers there speaks no TLS; is it http://?" if plain else ""
-        return TransportError(f"cannot connect: {_text(error.os_error)}{hint}")
+        proxy = " to the proxy" if isinstance(error, _class("aiohttp", "ClientProxyConnectionError")) else ""
+        return TransportError(f"cannot connect{proxy}: {_text(error.os_error)}{hint}")
     if isinstance(error, _class("aiohttp", "RedirectClientError")):
-        return TransportError(f"the server redirects to what cannot be asked: {_text(error)}")
+        return TransportError(
+            f"the server redirects to what cannot be asked: {without_credentials(_text(error))}"
+        )
     if isinstance(error, _class("aiohttp", "TooManyRedirects")):
-        last = _shortened(str(error.history[-1].url))
+        last = without_credentials(_shortened(str(error.history[-1].url)))
         return TransportError(f"the server redirects again and again, at last from {last}")
     if isinstance(error, _class("aiohttp", "ClientHttpProxyError")):
         return TransportError(f"the proxy does not connect: {error.status} {_text(error)}")
     if isinstance(error, _class("aiohttp", "ClientResponseError")):
-        return TransportError(f"the answer is not HTTP as it should be: {_text(error)}")
+        what = _text(error).partition(" when reading")[0]  # of a header that is too long, and may be a cookie
+        return TransportError(f"the answer is not HTTP as it should be: {what}")
     if isinstance(error, _class("aiohttp", "ServerDisconnectedError")) and not isinstance(error.message, str):
         return TransportError("the answer broke off within its header lines")  # its message is what had come
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
@@ -148,6 +154,11 @@ def network_errors() -> Iterator[None]:
         if (found := network_error(error)) is None:
             raise
         raise found from error
+
+
+def without_credentials(url: str) -> str:
+    """A URL for messages: what may be a name and a password before an ``@`` is left out."""
+    return _CREDENTIALS.sub(r"\1", url)
 
 
 def say_more(error: ApiError | TransportError, what: str) -> None:

@@ -141,6 +141,8 @@ class ListBodySplitter:
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
+            if _END_OF_VALUE.search(str(error)):
+                object_without_end = False  # something follows the list
             beginning = body[:80]
             del body, rest, piece  # whoever keeps an error keeps this frame
             if object_without_end or "truncated" in str(error):

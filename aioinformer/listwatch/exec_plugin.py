@@ -70,9 +70,7 @@ async def run_exec_plugin(
     if not command or not api_version:
         raise ConfigError("the exec section of the user needs command and apiVersion")
     if not os.path.dirname(command):
-        command = (
-            await to_thread(lambda: shutil.which(command)) or command
-        )  # by our PATH, not by that of the section
+        command = await to_thread(_found, command)
     elif not os.path.isabs(command):
         command = os.path.join(directory, command)
     mode, has_terminal = config.get("interactiveMode"), _is_terminal(sys.stdin)
@@ -86,6 +84,11 @@ async def run_exec_plugin(
     }
     output = await _output([command, *map(str, config.get("args") or ())], environment, interactive, config)
     return _credential(output, command, api_version)
+
+
+def _found(command: str) -> str:
+    """Where a command is by our own PATH, as for Go, whichever the section gives the plugin. Blocks."""
+    return shutil.which(command) or command
 
 
 def _variables(config: Mapping[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
+from ..failures import without_credentials
 from ..tasks import with_grace
 from .exec_plugin import run_exec_plugin
 from .libraries import Library, in_thread, to_thread
@@ -29,7 +30,6 @@ from .sources import (
     read_token,
     renewal_time,
     timestamp,
-    without_credentials,
 )
 from .tls import Pem
 

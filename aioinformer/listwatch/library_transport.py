@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
-from ..failures import is_unverified, ours, say_more
+from ..failures import is_unverified, ours, say_more, without_credentials
 from ..tasks import finish, within
 from .libraries import Library, to_thread
 from .response import ResponseStream, error_of
-from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token, without_credentials
+from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
 from .transport import JSON, READ_TIMEOUT, Change, HttpRequest, Query
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class LibraryTransport:
             async with _answer_within(request.answer_timeout):
                 response = await sessions.ask(request)
         except BaseException as error:
-            from aiohttp import RedirectClientError  # it is loaded by now
+            from aiohttp import ClientResponseError, RedirectClientError  # it is loaded by now
 
             await sessions.release()
             if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
@@ -166,6 +166,10 @@ class LibraryTransport:
             if isinstance(error, Exception):
                 found = ours(error, opened.server)
                 if found is not None and found is not error:
+                    if sessions.via and isinstance(found, TransportError):
+                        say_more(found, sessions.via)
+                        if isinstance(error, ClientResponseError):
+                            raise found from None  # aiohttp's quotes the proxy's URL with its password
                     raise found from error
             raise
         body = ResponseStream(response, sessions)
@@ -281,6 +285,9 @@ class LibraryTransport:
         else:
             ssl_context = self._library.ssl_context(access.api_client)
         sessions = Sessions(self._library, access.api_client, ssl_context, proxy, keep=self._keep_connections)
+        if proxy:
+            named = "proxy-url" if configuration.proxy else "the environment"
+            sessions.via = f"it is asked by the proxy {without_credentials(proxy)}, which {named} names"
         self._sessions.add(sessions)
         if stale is not None:
             await stale.sessions.retire()

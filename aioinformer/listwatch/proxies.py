@@ -7,7 +7,8 @@ import os
 from urllib.parse import urlsplit
 
 from ..errors import ConfigError
-from .sources import is_local, without_credentials
+from ..failures import without_credentials
+from .sources import is_local
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -25,10 +26,19 @@ def proxy_for(url: str, configured: str | None = None) -> str | None:
         ConfigError: It is not an HTTP proxy, or no URL.
     """
     proxy = configured or _of_environment(url)
-    if proxy and not proxy.startswith(("http://", "https://")):
-        said = without_credentials(proxy)
+    if not proxy:
+        return None
+    said = without_credentials(proxy)
+    try:
+        parts = urlsplit(proxy)
+        is_url = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False  # nothing is quoted of it: what it takes for a port may be a password
+    if not is_url:
+        raise ConfigError(f"the proxy {said} cannot be used: it is no URL like 'http://proxy:3128'")
+    if parts.scheme not in ("http", "https"):
         raise ConfigError(f"the proxy {said} cannot be used: only http and https proxies can")
-    return proxy or None
+    return parts.geturl()
 
 
 def _of_environment(url: str) -> str | None:
@@ -42,11 +52,7 @@ def _of_environment(url: str) -> str | None:
     entries = (entry.strip().lower() for entry in _variable("no_proxy").split(","))
     if any(_excepts(entry, host, str(port), address) for entry in entries):
         return None
-    try:
-        parts = urlsplit(proxy)
-    except ValueError as error:
-        raise ConfigError(f"the proxy {without_credentials(proxy)} cannot be used: {error}") from error
-    return parts.geturl() if parts.scheme and parts.netloc else f"http://{proxy}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _variable(name: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
-from ..failures import api_error, network_error, say_more
+from ..failures import api_error, network_error, say_more, without_credentials
 from .transport import READ_TIMEOUT
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ async def error_of(response: aiohttp.ClientResponse, body: ResponseStream) -> Ap
     if response.status < 400 and (location := response.headers.get("Location")):
         say_more(
             error,
-            f"the server redirects to {location}, which no change follows: give the client its final URL",
+            f"the server redirects to {without_credentials(location)}, which no change follows: "
+            "give the client its final URL",
         )
     return error

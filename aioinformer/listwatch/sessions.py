@@ -18,6 +18,9 @@ from .transport import CONNECT_TIMEOUT, Change, HttpRequest
 READ_BUFFER = 256 * 1024
 """Bytes that a connection reads ahead, twice over: what a chunk of a stream has at most."""
 
+LONGEST_HEADER = 1024 * 1024
+"""Bytes of a header line: proxies that authenticate set cookies beyond aiohttp's 8190. Go takes 10 MB of them."""
+
 _LARGE = 1024 * 1024
 """Bytes beyond which aiohttp wants to be given a body that it can write in pieces."""
 
@@ -36,6 +39,9 @@ class Sessions:
         proxy: For both sessions, unless the ApiClient has one.
         keep: Whether connections outlast their requests. If not, or after ``retire``, the sessions close when the
             last request that holds them ends.
+
+    Attributes:
+        via: By which proxy they ask, for messages; ``""`` for none.
     """
 
     def __init__(
@@ -50,6 +56,7 @@ class Sessions:
         self._responses: set[aiohttp.ClientResponse] = set()
         self._closed = False
         self._clients: dict[bool, Any] = {}
+        self.via = ""
         self._sockets = Sockets()
 
     async def ask(self, request: HttpRequest) -> aiohttp.ClientResponse:
@@ -126,6 +133,8 @@ class Sessions:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             read_bufsize=READ_BUFFER,
+            max_line_size=LONGEST_HEADER,
+            max_field_size=LONGEST_HEADER,
             trace_configs=getattr(configuration, "trace_configs", None),
         )
 

@@ -7,7 +7,6 @@ import ipaddress
 import logging
 import math
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ import msgspec
 
 from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
+from ..failures import without_credentials
 from .libraries import Library, to_thread
 from .tls import TLS, Pem
 
@@ -30,8 +30,6 @@ TOKEN_FILE_PERIOD = 60.0
 
 _SHORTEST_PERIOD = 1.0
 _LONGEST_MARGIN = 60.0
-
-_CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
 
 _IN_CLUSTER = "the in-cluster configuration"
 
@@ -195,11 +193,6 @@ def is_local(host: str) -> bool:
     except ValueError:
         return host == "localhost"
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
-
-
-def without_credentials(url: str) -> str:
-    """A URL for messages: what may be a name and a password before an ``@`` is left out."""
-    return _CREDENTIALS.sub(r"\1", url)
 
 
 def read_token(path: str) -> str:

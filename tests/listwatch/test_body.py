@@ -250,6 +250,8 @@ def test_other_items_are_not_the_lists() -> None:
         (b'{"kind":"PodList","metadata":{},"items":[]}', "resourceVersion"),
         (b"<html><body>Please log in</body></html>", "not a list"),
         (b"[]", "not a list"),
+        (b'{"metadata":{"resourceVersion":"7"},"items":[]}xyz', "trailing characters"),
+        (b'{"metadata":{"resourceVersion":"7"},"items":[{"a":1}]}{"x":', "trailing characters"),
         (b'{"metadata":{"resourceVersion":7},"items":[]}', "not a list"),
         (b'{"metadata":{"resourceVersion":"7"},"items":{}}', "not a list"),
     ],

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import subprocess
 import sys
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ from aioinformer import (
 )
 from aioinformer.api import NO_EVENT
 from aioinformer.listwatch import library_transport, response
+from aioinformer.listwatch.sessions import LONGEST_HEADER
 from aioinformer.listwatch.transport import Change
 
+from .clusters import write_kubeconfig
 from .streams import EVENT, POD_LIST, Chunks, begin, json_of, serving
 
 
@@ -250,6 +253,7 @@ async def test_a_line_of_megabytes(library: str) -> None:
     [
         ("http://portal:99999/", "the server redirects to what cannot be asked: http://portal:99999/"),
         ("ftp://a/b", "the server redirects to what cannot be asked: ftp://a/b"),
+        ("ftp://ada:secret@a/b", "the server redirects to what cannot be asked: ftp://a/b"),
         ("/api", "the server redirects again and again, at last from http://127.*/api$"),
     ],
 )
@@ -272,7 +276,8 @@ async def test_a_proxy_that_refuses(library: str, monkeypatch: pytest.MonkeyPatc
     async with serving(refuse) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
         async with Client.from_url("https://api.example.com", library=library) as client:
-            said = r"the proxy does not connect: 407 Proxy Authentication Required$"
+            by = rf"it is asked by the proxy {proxy.url}, which the environment names"
+            said = rf"the proxy does not connect: 407 Proxy Authentication Required; {by}$"
             with pytest.raises(TransportError, match=said):
                 await client.get("/api")
 
@@ -311,6 +316,42 @@ async def test_an_answer_that_never_begins(library: str, monkeypatch: pytest.Mon
         with pytest.raises(TransportError, match=r"no answer within 0.05 seconds"):
             await client.get("/api/v1/pods", timeout=0.05)
         over.set()
+
+
+async def test_no_error_has_the_password_of_a_proxy(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=407)
+
+    async with serving(refuse) as proxy:
+        port = proxy.url.rpartition(":")[2]
+        monkeypatch.setenv("HTTPS_PROXY", f"http://ada:secret@127.0.0.1:{port}")
+        async with Client.from_url("https://api.example.com", library=library) as client:
+            with pytest.raises(TransportError) as caught:
+                await client.get("/api")
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+async def test_a_proxy_that_is_not_there(library: str, tmp_path: Path) -> None:
+    """It is not the server that cannot be reached."""
+    by: Any = {"proxy-url": "http://ada:secret@127.0.0.1:1"}
+    path = write_kubeconfig(tmp_path / "config", "https://api.example.com", {"token": "t"}, **by)
+    said = r"cannot connect to the proxy: .*; it is asked by the proxy http://127\.0\.0\.1:1, which proxy-url names$"
+    async with Client.from_kubeconfig(path=path, library=library) as client:
+        with pytest.raises(TransportError, match=said):
+            await client.get("/api")
+
+
+async def test_long_headers(library: str) -> None:
+    """Of proxies that authenticate, whose cookies are nobody's business."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        size = LONGEST_HEADER if request.path == "/far" else 100_000
+        return web.Response(text="{}", headers={"Set-Cookie": f"secret={'x' * size}"})
+
+    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+        assert await client.get_json("/api") == {}
+        with pytest.raises(TransportError, match=r"not HTTP as it should be: Got more than \d+ bytes$"):
+            await client.get("/far")
 
 
 async def test_a_proxy_that_says_nothing(library: str, monkeypatch: pytest.MonkeyPatch) -> None:

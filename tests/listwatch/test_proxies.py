@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 
 from aioinformer import ConfigError
@@ -36,12 +38,19 @@ def test_how_a_proxy_is_written(monkeypatch: pytest.MonkeyPatch, proxy: str, use
     monkeypatch.setenv("HTTPS_PROXY", proxy)
     assert proxy_for(API) == used
     assert proxy_for("http://api.example.com") is None  # HTTP_PROXY is not set
+    assert proxy_for(API, "HTTP://proxy:3128") == "http://proxy:3128"
 
 
 def test_one_of_the_environment_that_is_no_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://user:secret@[::1")
-    with pytest.raises(ConfigError, match=r"^the proxy http://\[::1 cannot be used: "):
+    with pytest.raises(ConfigError, match=r"^the proxy http://\[::1 cannot be used: it is no URL"):
         proxy_for(API)
+    for written in ("http://ada:secret@proxy:99999", "http://ada:secret/more@proxy:1", "http://"):
+        for configured in (written, None):
+            monkeypatch.setenv("HTTPS_PROXY", written)
+            with pytest.raises(ConfigError, match=r"^the proxy http://(proxy:\d+)? cannot be used") as caught:
+                proxy_for(API, configured)
+            assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize(
