@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from ..listwatch import Client
+from ..listwatch.kubeconfig import kubeconfig_paths
 from ..listwatch.sources import check_url
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A server by its URL, or else that of a kubeconfig's context.
+    """A server by its URL, or else that of a kubeconfig's context; where there is none, the pod's, as for kubectl.
 
     Attributes:
         server: The URL.
@@ -32,4 +35,7 @@ class Target(msgspec.Struct, frozen=True):
         """A client of it, to be opened."""
         if self.server is not None:
             return Client.from_url(self.server)
+        is_there = any(os.path.exists(path) for path in kubeconfig_paths())
+        if not (self.context or self.kubeconfig or is_there) and os.environ.get("KUBERNETES_SERVICE_HOST"):
+            return Client.in_cluster()
         return Client.from_kubeconfig(self.context, self.kubeconfig)
