@@ -54,7 +54,7 @@ class KubeConfig:
     path: str | os.PathLike[str] | None = None
     is_renewable: bool = field(default=True, init=False)
     _paths: list[str] = field(default_factory=list, init=False)
-    _server: str = field(default="", init=False)
+    _server: str = field(default="", init=False, repr=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
         self._paths = self._paths or kubeconfig_paths(self.path)

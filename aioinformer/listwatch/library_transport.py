@@ -166,11 +166,11 @@ class LibraryTransport:
             if isinstance(error, Exception):
                 found = ours(error, opened.server)
                 if found is not None and found is not error:
+                    quotes_url = isinstance(error, RedirectClientError)  # with its password
                     if sessions.via and isinstance(found, TransportError):
                         say_more(found, sessions.via)
-                        if isinstance(error, ClientResponseError):
-                            raise found from None  # aiohttp's quotes the proxy's URL with its password
-                    raise found from error
+                        quotes_url = quotes_url or isinstance(error, ClientResponseError)
+                    raise found from (None if quotes_url else error)
             raise
         body = ResponseStream(response, sessions)
         if 200 <= response.status < 300:
@@ -264,7 +264,9 @@ class LibraryTransport:
         try:
             return await self._open(access, stale)
         except ConfigError as error:
-            raise ConfigError(f"{access.name}: {error}" if access.name else str(error)) from error
+            if not access.name:
+                raise
+            raise ConfigError(f"{access.name}: {error}") from error
 
     async def _open(self, access: Access, stale: _Opened | None) -> _Opened:
         from .proxies import proxy_for  # this and aiohttp the library has loaded by now

@@ -100,7 +100,7 @@ class Source(Protocol):
 class StaticURL:
     """A URL and perhaps a token, as given."""
 
-    url: str
+    url: str = field(repr=False)
     token: str | None = field(default=None, repr=False)
     is_renewable: bool = field(default=False, init=False)
 

@@ -265,8 +265,9 @@ async def test_redirects_that_lead_nowhere(library: str, location: str, message:
 
     async with serving(redirect) as server, Client.from_url(server.url, library=library) as client:
         for ask in (client.get, client.stream):
-            with pytest.raises(TransportError, match=rf"^{server.url}: {message}"):
+            with pytest.raises(TransportError, match=rf"^{server.url}: {message}") as caught:
                 await ask("/api")
+            assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
 async def test_a_proxy_that_refuses(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
