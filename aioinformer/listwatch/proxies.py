@@ -31,11 +31,11 @@ def proxy_for(url: str, configured: str | None = None) -> str | None:
     said = without_credentials(proxy)
     try:
         parts = urlsplit(proxy)
-        is_url = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_url = False  # nothing is quoted of it: what it takes for a port may be a password
-    if not is_url:
-        raise ConfigError(f"the proxy {said} cannot be used: it is no URL like 'http://proxy:3128'")
+        if not parts.hostname or parts.port == 0:
+            raise ValueError
+    except ValueError:  # nothing is quoted of it: what it takes for a port may be a password
+        says = f"the proxy {said} cannot be used: it is no URL like 'http://proxy:3128'"
+        raise ConfigError(says) from None
     if parts.scheme not in ("http", "https"):
         raise ConfigError(f"the proxy {said} cannot be used: only http and https proxies can")
     return parts.geturl()
