@@ -19,8 +19,8 @@ class Turn:
     Args:
         over: Whether it is over at once.
 
-    Real time, not the loop's: what matters is how long others have been waiting, and uvloop's clock stands
-    still while a callback runs.
+    Real time, not the loop's: what matters is how long others have been waiting, and uvloop's clock counts
+    whole milliseconds.
     """
 
     __slots__ = ("end",)
