@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -35,6 +35,8 @@ class Indexer(Store[T]):
     An index function that raises loses nothing but its own entry: the object is stored, and the write then raises
     IndexFuncError. An index function is called once for each object stored.
 
+    In another thread (see Store) an index may still list an object under the value that it had a moment ago.
+
     Args:
         key_func: Gives an object's key.
         indexers: Index functions, or paths of fields (see ``field``), by name; more can be added at any time.
@@ -49,7 +51,7 @@ class Indexer(Store[T]):
         pack: Callable[[T], T] | None = None,
     ) -> None:
         super().__init__(key_func, pack=pack)
-        self._indexes: dict[str, Index] = {}
+        self._indexes: dict[str, Index] = {}  # never changed, as other threads read: replaced
         self._begun: dict[str, Index] = {}  # which do not list everything yet
         self._replacements = 0
         self.add_indexers(indexers or {})
@@ -73,7 +75,7 @@ class Indexer(Store[T]):
         rejected: builtins.list[RejectedObjectError] = []
         for index in added.values():
             index.fill(self._each(), rejected)
-        self._indexes |= added
+        self._indexes = self._indexes | added
         RejectedObjectError.raise_first(rejected)
 
     async def add_indexers_in_turns(self, indexers: Indexers) -> None:
@@ -90,7 +92,7 @@ class Indexer(Store[T]):
         self._begun |= added
         try:
             rejected = await self._fill_in_turns(added)
-            self._indexes |= added
+            self._indexes = self._indexes | added
         finally:
             for name in added:
                 del self._begun[name]
@@ -105,7 +107,7 @@ class Indexer(Store[T]):
         """
         index = self.index_named(name)
         values = index.values_of(key_and_version(obj)[0], obj)
-        return self._get_all(dict.fromkeys(key for value in values for key in index.keys(value)))
+        return self._get_all(dict.fromkeys(chain.from_iterable(map(index.keys, values))))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
         """The sorted keys of the objects listed under a value. Raises UnknownIndexError."""
@@ -116,7 +118,7 @@ class Indexer(Store[T]):
         index = self.index_named(name)
         if isinstance(index, NamespaceIndex):
             return builtins.list(self._parts.get(value, {}).values())
-        return self._get_all(index.keys(value))
+        return self._get_all(builtins.list(index.keys(value)))
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
         """The values under which anything is listed. Raises UnknownIndexError."""
@@ -180,9 +182,13 @@ class Indexer(Store[T]):
         require_plain(what, func, may_yield=True)
         return Index(name, func)
 
-    def _get_all(self, keys: Iterable[str]) -> builtins.list[T]:
+    def _get_all(self, keys: Collection[str]) -> builtins.list[T]:
+        """The objects of keys that nobody changes meanwhile."""
         parts = self._parts
-        return [parts[key.rpartition("/")[0]][key] for key in keys]
+        try:
+            return [parts[key.rpartition("/")[0]][key] for key in keys]
+        except KeyError:  # in another thread, and it has gone meanwhile
+            return [obj for key in keys if (obj := self.get_by_key(key)) is not None]
 
     async def _fill_in_turns(self, added: dict[str, Index]) -> builtins.list[RejectedObjectError]:
         """Have begun indexes list what is stored; what is written meanwhile lists itself."""

@@ -21,6 +21,9 @@ class Store(Generic[T]):
 
     There is a dict for each namespace, so that none becomes so large that to grow it would hold the event loop.
 
+    Other threads than the one that writes may read: so a dict that may change is gone through in one step of the
+    interpreter's.
+
     Args:
         key_func: Gives an object's key.
         pack: Gives an object the form in which it is kept; readers get that. None keeps it as it is.
@@ -92,11 +95,12 @@ class Store(Generic[T]):
 
     def list(self) -> builtins.list[T]:
         """All objects, one namespace after the other; the list is the caller's own."""
-        return builtins.list(chain.from_iterable(part.values() for part in self._parts.values()))
+        parts = builtins.list(self._parts.values())
+        return builtins.list(chain.from_iterable([part.values() for part in parts]))
 
     def list_keys(self) -> builtins.list[str]:
         """All keys, in the order of ``list``; the list is the caller's own."""
-        return builtins.list(chain.from_iterable(self._parts.values()))
+        return builtins.list(chain.from_iterable(builtins.list(self._parts.values())))
 
     def list_keys_by_parts(self) -> Iterator[builtins.list[str]]:
         """The keys, a part after the other, each as it is when it is asked for: for many objects, in turns."""
@@ -128,8 +132,7 @@ class Store(Generic[T]):
         """Nothing to do: a store is what others are synced with."""
 
     def __len__(self) -> int:
-        parts = builtins.list(self._parts.values())  # in one step, as other threads ask, too
-        return sum(map(len, parts))
+        return sum(map(len, builtins.list(self._parts.values())))
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.get_by_key(key) is not None
