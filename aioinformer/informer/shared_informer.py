@@ -41,7 +41,7 @@ class SharedIndexInformer(Running, Generic[T]):
     """A live, indexed copy of a collection, and handlers that are told of every change.
 
     An async context manager; or ``await run()``. It runs once. Leaving stops reading first, then the handlers;
-    notifications that still wait are dropped.
+    notifications that still wait are dropped. What it has may be read in any thread; all else is for its event loop's.
 
     Args:
         list_watch: Where to read; or one for each namespace, by its name, which together are one collection.
@@ -229,9 +229,11 @@ class SharedIndexInformer(Running, Generic[T]):
             StoppedError: The informer has stopped.
             IndexerConflictError: A name is taken.
             ConfigError: A path cannot be read, or a function is no plain one of an object.
+            WrongEventLoopError: The informer runs in another event loop or thread.
         """
         if self.is_stopped:
             raise StoppedError(f"{self.name}: indexers were not added because it has stopped already")
+        self._require_own_loop_once_started()
         self._indexer.add_indexers(indexers)
 
     def set_transform(self, transform: Transformer) -> None:

@@ -386,7 +386,10 @@ class TestOtherLoopsAndThreads:
                 await asyncio.to_thread(subject.add_event_handler, Follower())
             with pytest.raises(WrongEventLoopError):
                 await asyncio.to_thread(subject.remove_event_handler, registration)
+            with pytest.raises(WrongEventLoopError):
+                await asyncio.to_thread(subject.add_indexers, {"node": "spec.nodeName"})
             assert len(subject.state.handlers) == 1
+            assert "node" not in subject.indexer.indexers
             more.set()
             await until(lambda: len(subject.store) == 2)
 
