@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from contextvars import Context, copy_context
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from ..checks import require_seconds, require_text
@@ -105,6 +106,9 @@ class SharedInformerFactory(InOneLoop):
         self._informers: dict[tuple[object, ...], SharedIndexInformer[Any]] = {}
         self._tasks: dict[SharedIndexInformer[Any], asyncio.Task[None]] = {}
         self._started = False
+        self._context = (
+            Context()
+        )  # that of the start, for all informers: who asks for one later may be gone soon
         self._shut_down = False
         self._entered = False
         self._ended = asyncio.Event()  # shut down, or an informer has failed
@@ -257,12 +261,12 @@ class SharedInformerFactory(InOneLoop):
         if self._shut_down:
             return
         self.require_own_loop()
-        self._started = True
+        if not self._started:
+            self._started, self._context = True, copy_context()
         for informer in self._informers.values():
             if informer not in self._tasks:
                 with suppress(AlreadyStartedError):
-                    task = self._tasks[informer] = informer.begin()
-                    task.add_done_callback(self._note_end)
+                    self._tasks[informer] = self._context.run(self._begin, informer)
 
     async def wait_for_cache_sync(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait until all informers that the factory has started have synced. Returns and raises as the function of this
@@ -370,6 +374,11 @@ class SharedInformerFactory(InOneLoop):
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.shutdown()
+
+    def _begin(self, informer: SharedIndexInformer[Any]) -> asyncio.Task[None]:
+        task = informer.begin()
+        task.add_done_callback(self._note_end)
+        return task
 
     def _not_alive(self) -> Iterator[str]:
         if self._shut_down:
