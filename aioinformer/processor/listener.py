@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -36,7 +37,7 @@ TIMER_SLACK = 0.01
 """Seconds: what a timer may ring early (uvloop's by 1 ms) must not cost a whole resync period."""
 
 SLOW_CALL_DEPTH = 1024
-"""Notifications that may wait for a slow call without a warning."""
+"""Notifications that may wait for a slow call without a warning, where ever more might."""
 
 _inside: ContextVar[object] = ContextVar("inside a handler's call", default=None)
 """The call that began what runs now. Tasks inherit it, such as those that ``asyncio.wait_for`` and ``gather`` make."""
@@ -88,6 +89,8 @@ class ProcessorListener(Generic[T]):
             self._pending = NewestPerKey(key_func, self._note_lost)
         elif backlog == "drop_oldest":
             self._pending = NewestOnly(backlog_limit, self._note_lost)
+        # A handler with one of these is known to be slow.
+        self._slow_call_depth = math.inf if backlog in ("coalesce", "drop_oldest") else SLOW_CALL_DEPTH
         self._room = asyncio.Event()
         self._wake = asyncio.Event()
         self._initial_delivered = asyncio.Event()
@@ -288,21 +291,21 @@ class ProcessorListener(Generic[T]):
     def _note_slow(self, notification: Notification, took: float, call: object) -> None:
         """A call took long: warn if nothing else could run meanwhile, or many wait."""
         key, _ = key_and_version(notification.obj)
-        if not self._slow.note(key, took, call, self.depth) and self.depth > SLOW_CALL_DEPTH:
+        if not self._slow.note(key, took, call, self.depth) and self.depth > self._slow_call_depth:
             self._slow.warn(f"took {took * 1000:.0f} ms on {key}, with {self.depth} waiting")
 
     def look(self) -> None:
         """Warn if many wait for a call that does not end, or ever more for calls that do. To be called now and then."""
         depth, before = self.depth, self._depth_at_last_look
         self._depth_at_last_look = depth
-        if depth <= SLOW_CALL_DEPTH:
+        if depth <= self._slow_call_depth:
             return
         state = self.state
         if state.handling is not None and state.handling_seconds > SLOW_CALL:
             self._slow.warn(
                 f"has been at {state.handling} for {state.handling_seconds:.1f} s, with {depth} waiting"
             )
-        elif depth > before > SLOW_CALL_DEPTH:
+        elif depth > before > self._slow_call_depth:
             self._slow.warn(f"falls behind: {depth} waiting, {before} at the last look")
 
     def _note_failure(self, notification: Notification, error: BaseException) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from aioinformer import (
     AddNotification,
+    Backlog,
     Processor,
     ProcessorListener,
     ResourceEventHandlerFuncs,
@@ -229,6 +230,29 @@ class TestLooking:
                 await asyncio.sleep(1)
             await asyncio.sleep(120)
         assert caplog.messages == ["slow falls behind: 2400 waiting, 1700 at the last look"]
+
+    @pytest.mark.parametrize(
+        ("backlog", "warns"),
+        [("unbounded", True), ("block", True), ("coalesce", False), ("drop_oldest", False)],
+    )
+    @virtual_time
+    async def test_one_that_is_known_to_be_slow_is_not_named_for_what_waits(
+        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, backlog: Backlog, warns: bool
+    ) -> None:
+        """What waits is bounded; one that blocks is named, as it has all others wait."""
+        for module in (listener_module, slow_calls):
+            monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
+        processor = Processor()
+        processor.add_listener(
+            listening(lambda name: asyncio.sleep(0.2 if name == "0" else 3600), name="slow", backlog=backlog)
+        )
+        async with running(processor.run()):
+            for n in range(2000):
+                processor.distribute(news(f"{n}"), False)
+            await asyncio.sleep(25)
+        took = "slow took 200 ms on ns/0, with 1999 waiting"
+        stands = "slow has been at ns/1 for 19.8 s, with 1999 waiting"
+        assert caplog.messages == ([took, stands] if warns else [])
 
 
 class TestBlocking:
