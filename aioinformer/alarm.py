@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class Alarm:
@@ -42,3 +43,19 @@ class Alarm:
         now = max(asyncio.get_running_loop().time(), self.at)
         self._handle, self.at = None, math.inf
         self._ring(now)
+
+
+@contextmanager
+def every(seconds: float, call: Callable[[], object]) -> Iterator[None]:
+    """Around what may take long: call something each so many seconds until it has ended."""
+
+    def ring(now: float) -> None:
+        alarm.ring_by(now + seconds)
+        call()
+
+    alarm = Alarm(ring)
+    alarm.ring_by(asyncio.get_running_loop().time() + seconds)
+    try:
+        yield
+    finally:
+        alarm.turn_off()

@@ -7,9 +7,10 @@ import math
 
 import pytest
 
-from aioinformer.alarm import Alarm
+from aioinformer.alarm import Alarm, every
 
 from .steps import turns, until
+from .virtual_time import virtual_time
 
 LONG = 3600.0
 
@@ -85,3 +86,14 @@ async def test_turned_off_it_does_not_ring() -> None:
     assert rung.times == []
     rung.set(0.0)
     await until(lambda: rung.times)
+
+
+@virtual_time
+async def test_every_so_many_seconds_until_it_has_ended() -> None:
+    now = asyncio.get_running_loop().time
+    times: list[float] = []
+    start = now()
+    with every(10, lambda: times.append(now() - start)):
+        await asyncio.sleep(35)
+    await asyncio.sleep(35)
+    assert times == pytest.approx([10, 20, 30])

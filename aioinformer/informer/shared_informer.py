@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, Unpack
 
+from ..alarm import every
 from ..checks import require_text, require_timeout
 from ..codec import codec_for
 from ..compression import Compression, Compressor
@@ -32,9 +34,14 @@ from .resyncs import Resyncs
 from .state import InformerState, apart
 from .version_waits import VersionWaits
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 EVERYWHERE = ""
+
+CANCEL_GRACE = 10.0
+"""Seconds that a handler's call may take to end once it was cancelled, before the log names it; and again each time."""
 
 
 class SharedIndexInformer(Running, Generic[T]):
@@ -292,11 +299,11 @@ class SharedIndexInformer(Running, Generic[T]):
         except Exception:
             self._note_end()
             with suppress(asyncio.CancelledError):  # whoever leaves now is to see the failure
-                await finish(processor)
+                await self._end_handlers(processor)
             raise
         finally:
             self._note_end()
-            await finish(processor)  # strictly after the controllers
+            await self._end_handlers(processor)  # strictly after the controllers
 
     async def __aexit__(self, *exc_info: Any) -> None:
         self.require_outside_handlers()
@@ -485,6 +492,15 @@ class SharedIndexInformer(Running, Generic[T]):
     async def _wait_refused(self) -> None:
         await self._started.wait()
         await first_of(*(controller.wait_refused() for controller in self._controllers))
+
+    async def _end_handlers(self, processor: asyncio.Task[None]) -> None:
+        with every(CANCEL_GRACE, self._tell_of_stubborn_handlers):
+            await finish(processor)
+
+    def _tell_of_stubborn_handlers(self) -> None:
+        states = [listener.state for listener in self._processor.running]
+        handlers = sorted(f"{state.name} at {state.handling}" for state in states)
+        logger.error("%s: waits for handlers that ignore being cancelled: %s", self.name, ", ".join(handlers))
 
     def _note_end(self, task: object = None) -> None:
         self._ended.set()

@@ -39,6 +39,11 @@ class Processor(Running):
         """How many were removed while a call of theirs was running that has not ended."""
         return len(self._running - self._syncing.keys())
 
+    @property
+    def running(self) -> list[ProcessorListener[Any]]:
+        """Those that are running, removed ones among them."""
+        return list(self._running)
+
     def add_listener(self, listener: ProcessorListener[Any]) -> None:
         """Add a listener; while running, it runs at once."""
         self._syncing[listener] = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -171,6 +172,36 @@ class TestLifecycle:
             await asyncio.sleep(1)
         assert order == ["watch closed", "handler of a ended"]
         assert registration.state.depth == 0
+
+    @virtual_time
+    async def test_handlers_that_ignore_being_cancelled_are_waited_for_and_named(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        let_go = asyncio.Event()
+
+        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            while not let_go.is_set():
+                with suppress(asyncio.CancelledError):
+                    await let_go.wait()
+
+        subject = informer(Scripted([page(pod("a", 1), version=10)]))
+        for name in ("stubborn", "removed"):
+            registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add), name=name)
+        subject.add_event_handler(ResourceEventHandlerFuncs(on_add=lambda *_: asyncio.sleep(3600)))
+        await subject.__aenter__()
+        await subject.wait_synced()
+        await settled()
+        subject.remove_event_handler(registration)
+        leaving = asyncio.create_task(subject.__aexit__(None, None, None))
+        await asyncio.sleep(9)
+        assert not caplog.messages
+        await asyncio.sleep(16)
+        who = "removed at default/a, stubborn at default/a"
+        assert (
+            caplog.messages == [f"scripted pods: waits for handlers that ignore being cancelled: {who}"] * 2
+        )
+        let_go.set()
+        await leaving
 
     @virtual_time
     async def test_synced_stays_true_and_unsynced_stays_false(self) -> None:

@@ -138,8 +138,8 @@ MUTANTS = [
     Mutant(
         "leaked task: the processor outlives the informer",
         "informer/shared_informer.py",
-        "        finally:\n            self._note_end()\n            await finish(processor)",
-        "        finally:\n            self._note_end()\n            # await finish(processor)",
+        "        finally:\n            self._note_end()\n            await self._end_handlers(processor)",
+        "        finally:\n            self._note_end()\n            # await self._end_handlers(processor)",
         "LeakError",
     ),
     Mutant(
