@@ -243,9 +243,10 @@ class Running(InOneLoop, ABC):
 
         Raises:
             AlreadyStartedError: It was started before.
+            WrongEventLoopError: It is another loop's.
         """
-        self.require_own_loop()
         self.require_not_started()
+        self.require_own_loop()
         self._task = asyncio.create_task(self.run(), name=repr(self))
         self._task.add_done_callback(_log_failure)
         self._task.add_done_callback(self._note_end)  # also where it is cancelled before it has begun

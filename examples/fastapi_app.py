@@ -13,62 +13,71 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import msgspec
 import uvicorn
-from fastapi import FastAPI, HTTPException, Response
+from fastapi import Depends, FastAPI, HTTPException, Request, Response
 
 from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SelectorError, SharedIndexInformer
 from aioinformer.metrics import exposition
 from aioinformer.testing import APIServer
 
 
+async def informer_of(request: Request) -> Any:
+    """The app's informer."""
+    return request.app.state.pods
+
+
+Pods = Annotated[SharedIndexInformer[KubeObject], Depends(informer_of)]
+
+
 def create_app(cluster: Client | str) -> FastAPI:
     """The app, on a cluster or its URL. A client that is given is used, and left open."""
-    client = Client.from_url(cluster) if isinstance(cluster, str) else cluster
-    pods = SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        """An informer runs once, in one event loop, and so is made here: an app may be started again."""
+        client = Client.from_url(cluster) if isinstance(cluster, str) else cluster
+        app.state.pods = SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject)
         try:
-            async with pods:  # does not wait for the sync: until then /readyz says 503
+            # This does not wait for the sync: uvicorn answers nothing before the yield. Until then /readyz says 503.
+            async with app.state.pods:
                 yield
         finally:
             if client is not cluster:
                 await client.close()
 
     app = FastAPI(lifespan=lifespan)
-    app.state.pods = pods
 
     @app.get("/readyz")
-    async def readyz() -> str:
+    async def readyz(pods: Pods) -> str:
         """Also while the API server is away: what is cached is still of use. docs/tuning.md has another rule."""
         if pods.is_stopped or not pods.has_synced():
             raise HTTPException(503, str(pods.state))
         return "ok"
 
     @app.get("/pods/{namespace}")
-    async def list_pods(namespace: str, selector: str = "") -> list[str]:
+    async def list_pods(pods: Pods, namespace: str, selector: str = "") -> list[str]:
         try:
             return sorted(pod.name for pod in pods.lister.namespace(namespace).list(selector))
         except SelectorError as error:
             raise HTTPException(400, str(error)) from error
 
     @app.get("/pods/{namespace}/{name}")
-    async def get_pod(namespace: str, name: str) -> dict[str, Any]:
+    async def get_pod(pods: Pods, namespace: str, name: str) -> dict[str, Any]:
         try:
             return pods.lister.namespace(namespace).get(name).to_dict()
         except NotFoundError as error:
             raise HTTPException(404, str(error)) from error
 
     @app.get("/informer")
-    async def informer() -> Response:
+    async def informer(pods: Pods) -> Response:
         return Response(msgspec.json.encode(pods.state, enc_hook=str), media_type="application/json")
 
     @app.get("/metrics")
-    async def metrics() -> Response:
+    async def metrics(pods: Pods) -> Response:
         return Response(exposition(pods.state.samples()), media_type="text/plain")
 
     return app

@@ -6,7 +6,7 @@ python examples/operator_fastapi.py
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import httpx
@@ -18,11 +18,14 @@ from aioinformer.operator import Controller, Health, Manager, Request
 from aioinformer.testing import APIServer
 
 
-def create_app(manager: Manager) -> FastAPI:
+def create_app(client: Client, reconcile: Callable[[Request[KubeObject]], Awaitable[None]]) -> FastAPI:
     """The app; the operator runs as long as it does."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        """A manager runs once, and so is made here: an app may be started again."""
+        app.state.manager = manager = Manager(client)
+        manager.add(Controller("maps", reconcile, manager.for_resource("v1", "configmaps")))
         async with manager:
             yield
 
@@ -35,14 +38,15 @@ def create_app(manager: Manager) -> FastAPI:
 
     @app.get("/healthz")
     async def healthz() -> str:
-        return answer(manager.healthy())
+        return answer(app.state.manager.healthy())
 
     @app.get("/readyz")
     async def readyz() -> str:
-        return answer(manager.ready())
+        return answer(app.state.manager.ready())
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> str:
+        manager: Manager = app.state.manager
         return manager.metrics()
 
     return app
@@ -58,9 +62,7 @@ async def main() -> None:
         async def reconcile(request: Request[KubeObject]) -> None:
             reconciled.set()
 
-        manager = Manager(client)
-        manager.add(Controller("maps", reconcile, manager.for_resource("v1", "configmaps")))
-        app = create_app(manager)
+        app = create_app(client, reconcile)
         async with (
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as http,

@@ -374,6 +374,18 @@ class TestRunning:
         with pytest.raises(AlreadyStartedError):
             await service.__aenter__()
 
+    def test_of_another_loop_it_is_told_that_it_was_entered_before(self) -> None:
+        """Such as the next test's: to hand the call over to the first one would not help."""
+
+        async def enter_and_leave() -> None:
+            async with service:
+                pass
+
+        service = Service()
+        asyncio.run(enter_and_leave())
+        with pytest.raises(AlreadyStartedError):
+            asyncio.run(enter_and_leave())
+
     async def test_leaving_while_being_cancelled_still_ends_it(self) -> None:
         service = Service()
 

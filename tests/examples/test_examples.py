@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -384,6 +385,16 @@ async def test_fastapi_app_on_a_client_of_ones_own() -> None:
             assert 'aioinformer_objects{informer="pods"} 2' in (await http.get("/metrics")).text
         assert app.state.pods.is_stopped
         assert (await client.get_json("/api/v1/namespaces/default/pods/one"))["kind"] == "Pod"
+
+
+def test_fastapi_app_is_started_again_in_another_event_loop() -> None:
+    async def ask() -> None:
+        async with app.router.lifespan_context(app), http_to(app) as http:
+            assert (await http.get("/readyz")).status_code == 503
+
+    app = fastapi_app.create_app("http://127.0.0.1:1")
+    for _ in range(2):
+        asyncio.run(ask())
 
 
 def http_to(app: FastAPI) -> httpx.AsyncClient:
