@@ -106,9 +106,7 @@ class SharedInformerFactory(InOneLoop):
         self._informers: dict[tuple[object, ...], SharedIndexInformer[Any]] = {}
         self._tasks: dict[SharedIndexInformer[Any], asyncio.Task[None]] = {}
         self._started = False
-        self._context = (
-            Context()
-        )  # that of the start, for all informers: who asks for one later may be gone soon
+        self._context = Context()  # of the start: who asks for an informer later may be gone soon
         self._shut_down = False
         self._entered = False
         self._ended = asyncio.Event()  # shut down, or an informer has failed
