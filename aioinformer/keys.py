@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from .api import PARTIAL_KIND
+from .checks import require_callable
 from .deltas import DeletedFinalStateUnknown
 from .errors import DecodeError, KeyFuncError, shortened
 from .objects import KubeObject, read_labels
@@ -78,7 +79,12 @@ def split_meta_namespace_key(key: str) -> tuple[str, str]:
 
 def keyed_by(key_func: KeyFunc) -> KeyFunc:
     """A user's key function made safe: it also knows tombstones and explicit keys, gives strings, and raises nothing
-    but KeyFuncError (from what the user's function raised)."""
+    but KeyFuncError (from what the user's function raised).
+
+    Raises:
+        ConfigError: It is no function.
+    """
+    require_callable("key_func", key_func)
     if key_func in (meta_namespace_key_func, deletion_handling_meta_namespace_key_func):
         return deletion_handling_meta_namespace_key_func
 

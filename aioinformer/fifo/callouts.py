@@ -7,6 +7,7 @@ from asyncio import CancelledError
 from collections.abc import Sequence
 from typing import Any
 
+from ..checks import require_methods
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import KeyFuncError, TransformError
 from ..keys import KeyFunc, resource_version_of
@@ -46,9 +47,15 @@ def transformed(transformer: Transformer | None, key: str, obj: Any) -> Any:
 
 
 class Known:
-    """The consumer's objects, where it tells of them."""
+    """The consumer's objects, where it tells of them.
+
+    Raises:
+        ConfigError: They cannot be asked.
+    """
 
     def __init__(self, objects: KnownObjects[Any] | None) -> None:
+        if objects is not None:
+            require_methods("known_objects", objects, ("list_keys", "get_by_key"), "Store()")
         self._objects = objects
 
     def list_keys(self) -> Sequence[str]:

@@ -39,7 +39,7 @@ class DeltaFIFO(FIFO):
         transformer: Called once for each object before it is queued, never for tombstones or a resync's objects.
 
     Raises:
-        ConfigError: The transformer is no plain function.
+        ConfigError: These cannot be what they are for.
     """
 
     def __init__(

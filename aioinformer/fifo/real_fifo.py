@@ -55,8 +55,7 @@ class RealFIFO(FIFO):
         anything newer is.
 
     Raises:
-        ConfigError: These options do not go together, the transformer is no plain function, or a batch would have
-            nothing.
+        ConfigError: These options do not go together, or cannot be what they are for.
     """
 
     keeps_order = True

@@ -27,6 +27,9 @@ class Store(Generic[T]):
     Args:
         key_func: Gives an object's key.
         pack: Gives an object the form in which it is kept; readers get that. None keeps it as it is.
+
+    Raises:
+        ConfigError: There is no key function.
     """
 
     def __init__(

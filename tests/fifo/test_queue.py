@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import (
-    ConfigError,
     Delta,
     DeltaFIFO,
     DeltaType,
@@ -23,7 +22,6 @@ from aioinformer import (
     RequeueError,
     Store,
     TransformError,
-    WatchEvent,
     meta_namespace_key_func,
 )
 from aioinformer.tasks import finish
@@ -282,18 +280,6 @@ class TestBatches:
         await fifo.apply([])
         assert len(fifo) == 0
         assert not fifo.has_synced()
-
-
-@pytest.mark.parametrize("wrong", [WatchEvent("DELETED", pod()), Delta("DELETED", pod())], ids=repr)  # type: ignore[arg-type]
-async def test_what_is_no_change_is_refused_rather_than_taken_for_an_update(wrong: Any) -> None:
-    fifo = await filled("a")
-    with pytest.raises(
-        ConfigError, match=f"Deltas of the types Added, .*not {type(wrong).__name__} of 'DELETED'"
-    ):
-        await fifo.apply([wrong])
-    assert keys(fifo) == ["ns/a"]
-    await fifo.apply([Delta("Deleted", pod("a"))])  # type: ignore[arg-type]  # a plain string does as well
-    assert keys(fifo) in (["ns/a"], ["ns/a", "ns/a"])
 
 
 class TestClosing:
