@@ -36,6 +36,7 @@ PUBLIC = _HEALTH | {"/version"}
 """What is told to who shows no token."""
 
 _AGGREGATED = "APIGroupDiscoveryList"
+_OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 class Discovery:
@@ -72,7 +73,7 @@ class Discovery:
         if path == "/openapi/v3":
             return _json(index(self._registry))
         if path == "/openapi/v2":
-            return self._openapi_v2(accept)
+            return _openapi_v2(accept)
         parts = path.strip("/").split("/")
         if path.startswith("/openapi/v3/"):
             group, version = _group_version(parts[2:])
@@ -184,17 +185,6 @@ class Discovery:
                 )
         return entry
 
-    def _openapi_v2(self, accept: str) -> web.Response:
-        if "application/json" not in accept and "*/*" not in accept and accept:
-            return web.Response(status=406, text="only application/json is served\n")
-        described = {
-            "swagger": "2.0",
-            "info": {"title": "Kubernetes", "version": _VERSION["gitVersion"]},
-            "paths": {},
-            "definitions": {},
-        }
-        return _json(described)
-
 
 def _singular(resource: ResourceType) -> str:
     return resource.singular or resource.kind.lower()
@@ -218,6 +208,21 @@ def _group_version(parts: list[str]) -> tuple[str, str]:
     if len(parts) == 3 and parts[0] == "apis":
         return parts[1], parts[2]
     return "", ""
+
+
+def _openapi_v2(accept: str) -> web.Response:
+    """The schemas of nothing; kubectl wants them as protobuf, for a List or a kind that it does not know."""
+    if accept.replace("@", ".").startswith(_OPENAPI_V2_PROTOBUF):
+        return web.Response(body=b"\x0a\x032.0", content_type=_OPENAPI_V2_PROTOBUF)  # field 1, "swagger"
+    if "application/json" not in accept and "*/*" not in accept and accept:
+        return web.Response(status=406, text="only application/json is served\n")
+    described = {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": _VERSION["gitVersion"]},
+        "paths": {},
+        "definitions": {},
+    }
+    return _json(described)
 
 
 def _json(value: Any, content_type: str = "application/json") -> web.Response:

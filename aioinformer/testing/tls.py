@@ -36,6 +36,7 @@ def kubeconfig(url: str, *, token: str | None, ca_pem: bytes | None) -> dict[str
     cluster: dict[str, Any] = {"server": url}
     if ca_pem is not None:
         cluster["certificate-authority-data"] = base64.b64encode(ca_pem).decode()
+        token = token or "any"  # with TLS, kubectl asks whoever shows nothing for a name
     return {
         "apiVersion": "v1",
         "kind": "Config",

@@ -91,6 +91,9 @@ async def test_openapi_says_that_fields_are_validated(api: APIClient) -> None:
     assert (
         await api.get("/openapi/v2", {"Accept": "application/com.github.proto-openapi.spec.v2"})
     ).status == 406
+    for version in (".v1.0", "@v1.0"):
+        accept = {"Accept": f"application/com.github.proto-openapi.spec.v2{version}+protobuf"}
+        assert (await api.get("/openapi/v2", accept)).raw == b"\x0a\x032.0"
 
 
 async def test_a_table(api: APIClient, server: APIServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -92,6 +93,21 @@ async def test_apply_and_friends(kubectl: Kubectl) -> None:
     await kubectl("delete", "deployment", "web")
     with pytest.raises(KubectlError, match=r'deployments\.apps "web" not found'):
         await kubectl("get", "deployment", "web")
+
+
+async def test_apply_of_a_list_and_of_a_kind_that_is_not_there(kubectl: Kubectl) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
+    both = json.dumps({"apiVersion": "v1", "kind": "List", "items": [settings]})
+    assert await kubectl("apply", "-f", "-", stdin=both) == "configmap/settings created\n"
+    assert await kubectl("apply", "-f", "-", stdin=both) == "configmap/settings unchanged\n"
+    with pytest.raises(KubectlError, match=r'no matches for kind "Cave" in version "example\.com/v1"'):
+        await kubectl("apply", "-f", "-", stdin=CAVE)
+
+
+async def test_a_server_with_tls_that_asks_for_no_token(kubernetes_binaries: Path, tmp_path: Path) -> None:
+    async with APIServer(tls=True) as server:
+        kubectl = Kubectl(kubernetes_binaries / "kubectl", server, tmp_path)
+        assert "namespace/default" in await kubectl("get", "namespaces", "-o", "name")
 
 
 async def test_apply_on_the_servers_side(kubectl: Kubectl) -> None:

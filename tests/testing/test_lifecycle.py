@@ -202,6 +202,8 @@ async def test_a_kubeconfig(tmp_path: Path) -> None:
         assert config["clusters"][0]["cluster"]["server"] == server.url
         assert "certificate-authority-data" in config["clusters"][0]["cluster"]
         assert config["users"][0]["user"] == {"token": "secret"}
+    async with APIServer(tls=True) as open_to_all:
+        assert "token" in open_to_all.kubeconfig()["users"][0]["user"]  # or kubectl asks for a name
     async with APIServer() as plain:
         assert plain.kubeconfig()["users"][0]["user"] == {}
         assert plain.ca_pem is None
