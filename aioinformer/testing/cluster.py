@@ -222,16 +222,16 @@ class Cluster:
         Raises:
             StatusError: As `modify` and `create`.
         """
+        metadata = metadata_of(obj)
+        check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
             raise errors.not_found(resource, name)
-        metadata = metadata_of(obj)
         _check_uid(resource, namespace, name, metadata, "" if stored is None else stored.uid)
         if stored is not None:
             return self._replace(resource, stored, obj, options), False
-        check_place(resource, metadata, namespace, name)
         fresh = {key: value for key, value in metadata.items() if key != "resourceVersion"}
-        obj = {**obj, "metadata": {**fresh, "name": name}}
+        obj = {**obj, "metadata": fresh}
         return self.create(resource, namespace, obj, options), True
 
     def apply(

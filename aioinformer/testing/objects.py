@@ -194,13 +194,16 @@ def metadata_of(obj: Any) -> Object:
         for key, value in metadata.items()
         if value is not None and (value or key not in _DROPPED_WHEN_EMPTY)
     }
+    for name in ("labels", "annotations"):
+        if name in found:  # Go has no null among strings
+            found[name] = {key: value or "" for key, value in found[name].items()}
     if owners := found.get("ownerReferences"):
         found["ownerReferences"] = [each for number, each in enumerate(owners) if each not in owners[:number]]
     return found
 
 
 def _is_string_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(entry, str) for entry in value.values())
+    return isinstance(value, dict) and all(isinstance(entry, str | None) for entry in value.values())
 
 
 def _wrong_type(path: str, wanted: str, value: Any) -> Exception:

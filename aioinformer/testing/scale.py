@@ -74,7 +74,7 @@ def _scale(resource: ResourceType, obj: Object) -> Object:
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": {name: metadata[name] for name in kept if name in metadata},
-        "spec": {"replicas": value_at(obj, _steps(paths.replicas)) or 0},
+        "spec": {"replicas": wanted} if (wanted := value_at(obj, _steps(paths.replicas))) else {},
         "status": seen,
     }
 

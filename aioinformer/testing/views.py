@@ -64,7 +64,7 @@ class MetadataView:
             "kind": "PartialObjectMetadataList",
             "apiVersion": self._api_version,
             "metadata": _list_metadata(version, token, remaining),
-            "items": [self._partial(stored) for stored in items],
+            "items": [self._partial(stored) for stored in items] or None,  # as Go has it
         }
         return msgspec.json.encode(listed) + b"\n"
 

@@ -22,6 +22,7 @@ from aioinformer.testing.patches import (
     MERGE_PATCH,
     STRATEGIC_PATCH,
     apply_patch,
+    unsupported_patch,
 )
 from aioinformer.testing.scale import applied_scale, rescaled
 
@@ -143,6 +144,8 @@ class Writer:
             return self._apply(http, request, resource, body)
         if content_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
             raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+        if content_type == STRATEGIC_PATCH and resource.custom:  # whether it is there or not
+            raise unsupported_patch(resource)
         patch = parse(body, "error decoding patch")
 
         def change(obj: Object) -> Object:

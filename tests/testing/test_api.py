@@ -149,6 +149,8 @@ async def test_status_and_scale(api: APIClient) -> None:
     assert scale.body["status"] == {"replicas": 2, "selector": "app=web"}
     scaled = await api.patch(f"{path}/scale", {"spec": {"replicas": 5}})
     assert (scaled.body["kind"], scaled.body["spec"]) == ("Scale", {"replicas": 5})
+    none = await api.patch(f"{path}/scale", {"spec": {"replicas": 0}})
+    assert (none.body["spec"], (await api.get(path)).body["spec"]["replicas"]) == ({}, 0)
     six = {"metadata": {"name": "web"}, "spec": {"replicas": 6}}
     assert (await api.put(f"{path}/scale", six)).body["spec"] == {"replicas": 6}
     for metadata, replicas, refusal in (
@@ -161,7 +163,7 @@ async def test_status_and_scale(api: APIClient) -> None:
         refused = await api.put(f"{path}/scale", {"metadata": metadata, "spec": {"replicas": replicas}})
         assert refused.status == refusal, refused.body
     read = await api.get(path)
-    assert (read.body["spec"]["replicas"], read.body["metadata"]["generation"]) == (6, 3)
+    assert (read.body["spec"]["replicas"], read.body["metadata"]["generation"]) == (6, 4)
 
 
 async def test_a_pod_that_is_deleted_is_returned(api: APIClient) -> None:

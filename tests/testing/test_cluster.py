@@ -55,6 +55,14 @@ def test_a_new_object_gets_its_metadata(cluster: Cluster) -> None:
     assert (pod["kind"], pod["apiVersion"], pod["status"]) == ("Pod", "v1", {"phase": "Pending"})
 
 
+@pytest.mark.parametrize("resource", [CONFIGMAPS, CAVES], ids=lambda resource: resource.kind)
+def test_a_label_that_is_null_is_empty(cluster: Cluster, resource: ResourceType) -> None:
+    made = create(
+        cluster, resource, {"metadata": {"name": "a", "labels": {"x": None}, "annotations": {"y": None}}}
+    )
+    assert (made["metadata"]["labels"], made["metadata"]["annotations"]) == ({"x": ""}, {"y": ""})
+
+
 def test_the_object_given_is_not_changed(cluster: Cluster) -> None:
     obj: Object = {"metadata": {"name": "a"}, "stringData": {"k": "v"}}
     secret = create(cluster, SECRETS, obj)
@@ -382,8 +390,10 @@ def test_some_resources_are_created_by_an_update(cluster: Cluster) -> None:
     assert load(LEASES, stored)["spec"] == {"holderIdentity": "me"}
     with refusal(404, "NotFound"):
         cluster.update(CONFIGMAPS, "default", "a", {"metadata": {"name": "a"}})
-    with refusal(400, "BadRequest"):
-        cluster.update(LEASES, "default", "b", {"metadata": {"name": "a"}})
+    for resource in (LEASES, CONFIGMAPS):
+        for metadata in ({"name": "a"}, {}):
+            with refusal(400, "BadRequest"):
+                cluster.update(resource, "default", "b", {"metadata": metadata})
 
 
 def test_a_uid_is_never_that_of_an_object_yet_to_be_created(cluster: Cluster) -> None:

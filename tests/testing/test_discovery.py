@@ -278,6 +278,7 @@ async def test_ages(ago: int, shown: str) -> None:
 
 
 async def test_metadata_alone(api: APIClient, server: APIServer) -> None:
+    assert (await api.get(PODS, METADATA_LIST)).body["items"] is None
     for name in "ab":
         server.create("v1", "pods", {"metadata": {"name": name}, "spec": {"x": 1}})
     listed = (await api.get(PODS, METADATA_LIST, limit="1")).body

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from aioinformer.testing import MissingExtraError, ResourceType, StatusError
+from aioinformer.testing import APIServer, MissingExtraError, ResourceType, StatusError
 from aioinformer.testing.builtin import PODS
 from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, apply_patch, merge_patch
 from aioinformer.testing.strategic import strategic_merge
+
+from .client import APIClient
 
 POD: dict[str, Any] = {
     "metadata": {"name": "a", "finalizers": ["x/y"]},
@@ -171,8 +173,10 @@ def test_lists_of_some_kinds_are_replaced_although_others_merge() -> None:
         assert len(strategic_merge({field: [old]}, {field: [new]}, "Pod")[field]) == 2
 
 
-def test_a_custom_resource_takes_no_strategic_merge_patch() -> None:
-    caves = ResourceType("example.com", "v1", "caves", "Cave")
+async def test_a_custom_resource_takes_no_strategic_merge_patch(api: APIClient, server: APIServer) -> None:
+    caves = server.register(ResourceType("example.com", "v1", "caves", "Cave"))
+    absent = "/apis/example.com/v1/namespaces/default/caves/absent"
+    assert (await api.patch(absent, {}, STRATEGIC_PATCH)).status == 415
     with pytest.raises(StatusError) as refused:
         apply_patch(caves, {"metadata": {}}, {}, STRATEGIC_PATCH)
     assert refused.value.code == 415

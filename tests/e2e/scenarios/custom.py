@@ -32,7 +32,12 @@ async def custom_resources(server: Recorder) -> None:
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 2}})
     await server.ask("PUT", f"{relics}/a", created.body | {"spec": {"z": 3}})
     await server.ask("PATCH", f"{relics}/a", {"spec": {"z": 4}, "status": {"no": 1}}, content_type=MERGE)
-    await server.ask("PATCH", f"{relics}/a", {"spec": {"z": 5}}, content_type=STRATEGIC)
+    for name in ("a", "absent"):
+        await server.ask("PATCH", f"{relics}/{name}", {"spec": {"z": 5}}, content_type=STRATEGIC)
+    for metadata in ({}, {"name": "other"}):
+        await server.ask("PUT", f"{relics}/absent", relic | {"metadata": metadata})
+    nulls = {"name": "nulls", "labels": {"a": None}, "annotations": {"b": None}}
+    await server.ask("POST", relics, relic | {"metadata": nulls})
     await server.ask(
         "PATCH", f"{relics}/a", [{"op": "add", "path": "/spec/y", "value": 1}], content_type=JSON_PATCH
     )

@@ -163,7 +163,8 @@ async def scale(server: Recorder) -> None:
 
 async def rescale(server: Recorder, path: str) -> None:
     """Every way to write a Scale of what is named web."""
-    await server.ask("PATCH", f"{path}/scale", {"spec": {"replicas": 5}}, content_type=MERGE)
+    for replicas in (0, 5):
+        await server.ask("PATCH", f"{path}/scale", {"spec": {"replicas": replicas}}, content_type=MERGE)
     await server.ask(
         "PATCH",
         f"{path}/scale",

@@ -86,6 +86,7 @@ async def views(server: Recorder) -> None:
     await server.ask("GET", CONFIGMAPS, query={"includeObject": "None"}, accept=table)
     await server.ask("GET", CONFIGMAPS, accept=f"{table},application/json")
     await server.ask("GET", CONFIGMAPS, accept=partial)
+    await server.ask("GET", CONFIGMAPS, query={"labelSelector": "none"}, accept=partial)
     await server.ask(
         "GET", f"{PODS}/web", accept="application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     )

@@ -29,6 +29,8 @@ async def life(server: Recorder) -> None:
     await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": {"name": "a", "namespace": "other"}})
     await server.ask("PUT", f"{CONFIGMAPS}/a", {"metadata": {"name": "a", "uid": "f00"}})
     await server.ask("PUT", f"{CONFIGMAPS}/absent", configmap("absent"))
+    for name in ("a", "absent"):
+        await server.ask("PUT", f"{CONFIGMAPS}/{name}", {"data": {"k": "5"}})
     await server.ask("DELETE", f"{CONFIGMAPS}/a", query={"dryRun": "All"})
     await server.ask("DELETE", f"{CONFIGMAPS}/a", {"preconditions": {"uid": "f00"}})
     await server.ask("DELETE", f"{CONFIGMAPS}/a", {"preconditions": {"resourceVersion": "1"}})
@@ -146,6 +148,7 @@ async def names(server: Recorder) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u"}
     for metadata in (
         {"annotations": {"a b": "c"}},
+        {"labels": {"a": None}, "annotations": {"b": None}},
         {"annotations": {"Upper.Case/ok": "any text ✓"}},
         {"finalizers": ["unqualified"]},
         {"finalizers": ["not one", "unqualified"]},
