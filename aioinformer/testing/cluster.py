@@ -28,7 +28,9 @@ from aioinformer.testing.validation import (
     check_kind,
     check_metadata,
     check_place,
+    check_secret,
 )
+from aioinformer.testing.values import decoded, unapplied
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,6 +151,7 @@ class Cluster:
         """
         metadata = metadata_of(obj)
         check_kind(resource, obj, strict=not options.whole)
+        obj = decoded(resource, obj)
         check_place(resource, metadata, namespace, None)
         version = metadata.pop("resourceVersion", "")
         if version.isdecimal() and int(version) and not options.whole:
@@ -222,7 +225,7 @@ class Cluster:
         Raises:
             StatusError: As `modify` and `create`.
         """
-        metadata = metadata_of(obj)
+        metadata, obj = metadata_of(obj), decoded(resource, obj)
         check_place(resource, metadata, namespace, name)
         stored = self.find(resource, namespace, name)
         if stored is None and (options.subresource or not resource.create_on_update):
@@ -247,7 +250,8 @@ class Cluster:
         """Apply a configuration on the server's side; also says whether the object was created.
 
         Raises:
-            StatusError: 409 if another manager owns what is applied; and as `modify` and `create`.
+            StatusError: 409 if another manager owns what is applied, 500 for a value that does not fit its field;
+                and as `modify` and `create`.
         """
         options = replace(options, applied=True)
         stored = self.find(resource, namespace, name)
@@ -258,6 +262,7 @@ class Cluster:
             metadata = {"name": name, **metadata}
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
+        applied = decoded(resource, applied, unapplied(resource, name))
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)
@@ -310,6 +315,7 @@ class Cluster:
         result = self._merge(resource, old, {**new, "metadata": metadata}, options)
         check_metadata(resource, result["metadata"])
         check_finalizers(resource, old["metadata"], result["metadata"])
+        check_secret(resource, old, result)
         if resource.group == EVENTS_GROUP:
             check_event(resource, result, old)
         if resource is DEFINITIONS:

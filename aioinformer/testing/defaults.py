@@ -6,6 +6,7 @@ import base64
 from typing import TYPE_CHECKING
 
 from aioinformer.testing.definition_rules import complete_definition
+from aioinformer.testing.values import without_zeros
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +26,11 @@ def fill_in(obj: Object, kind: str) -> None:
 
 def on_write(obj: Object, kind: str) -> None:
     """Complete any version of an object of a built-in kind, in place."""
-    if kind == "Secret" and "stringData" in obj:
-        data = dict(obj.get("data") or {})
-        for name, value in (obj.pop("stringData") or {}).items():
-            data[name] = base64.b64encode(str(value).encode()).decode()
-        obj["data"] = data
+    without_zeros(obj, kind)
+    if kind == "Secret":
+        _secret(obj)
+    if kind == "Service":
+        _service(obj)
     if kind == "Namespace":
         metadata = obj["metadata"]
         metadata["labels"] = {
@@ -73,13 +74,17 @@ def _add_finalizer(obj: Object, finalizer: str) -> None:
 
 
 def _secret(obj: Object) -> None:
-    obj.setdefault("type", "Opaque")
+    obj["type"] = obj.get("type") or "Opaque"
+    if "stringData" in obj:
+        added = obj.pop("stringData") or {}
+        encoded = {name: base64.b64encode(value.encode()).decode() for name, value in added.items()}
+        obj["data"] = (obj.get("data") or {}) | encoded
 
 
 def _service(obj: Object) -> None:
     spec = obj["spec"] = dict(obj.get("spec") or {})
-    spec.setdefault("type", "ClusterIP")
-    spec.setdefault("sessionAffinity", "None")
+    spec["type"] = spec.get("type") or "ClusterIP"
+    spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
     obj["status"] = {"loadBalancer": {}, **(obj.get("status") or {})}
 
 
@@ -93,6 +98,4 @@ _FILL: dict[str, Callable[[Object], None]] = {
     "PersistentVolume": _volume,
     "PersistentVolumeClaim": _claim,
     "Pod": _pod,
-    "Secret": _secret,
-    "Service": _service,
 }

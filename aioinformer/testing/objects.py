@@ -206,9 +206,12 @@ def _is_string_map(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(entry, str | None) for entry in value.values())
 
 
-def _wrong_type(path: str, wanted: str, value: Any) -> Exception:
+def wrong_type(field: str, wanted: str, value: Any) -> str:
+    """What Go's JSON decoder says of a value that its field's type cannot hold."""
     names = {list: "array", dict: "object", str: "string", bool: "bool", type(None): "null"}
     given = names.get(type(value), "number")
-    return bad_request(
-        f"json: cannot unmarshal {given} into Go struct field ObjectMeta.{path} of type {wanted}"
-    )
+    return f"json: cannot unmarshal {given} into Go struct field {field} of type {wanted}"
+
+
+def _wrong_type(path: str, wanted: str, value: Any) -> Exception:
+    return bad_request(wrong_type(f"ObjectMeta.{path}", wanted, value))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.errors import MissingExtraError, StatusError, bad_request, unsupported_media_type
 from aioinformer.testing.strategic import strategic_merge
+from aioinformer.testing.values import decoded, unpatched
 
 if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
@@ -24,7 +25,7 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
 
     Raises:
         StatusError: 400 for a malformed patch, 415 for a type that the resource does not take, 422 for a JSON
-            patch that does not fit the object.
+            patch that does not fit the object, and for one that leaves values which do not fit their fields.
     """
     if content_type == JSON_PATCH:
         result = _json_patch(obj, patch)
@@ -40,7 +41,7 @@ def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content
         raise unsupported_patch(resource)
     if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
         raise bad_request("the patched object is no Kubernetes object")
-    return result
+    return decoded(resource, result, unpatched(result))
 
 
 def unsupported_patch(resource: ResourceType) -> StatusError:

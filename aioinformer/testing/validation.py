@@ -160,6 +160,17 @@ def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
         raise invalid(resource.kind, resource.group, old["name"], causes)
 
 
+def check_secret(resource: ResourceType, old: Object, new: Object) -> None:
+    """Refuse another type of a Secret: one that an update does not say is the default.
+
+    Raises:
+        StatusError: 422.
+    """
+    if resource.kind == "Secret" and not resource.custom and new["type"] != old["type"]:
+        causes = [invalid_json("type", new["type"], "field is immutable")]
+        raise invalid(resource.kind, resource.group, old["metadata"]["name"], causes)
+
+
 def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
     """Refuse new finalizers on an object that is being deleted.
 

@@ -48,6 +48,7 @@ KNOWN: tuple[Known, ...] = (
     Known(r"^PATCH \S+/configmaps/a (\{|\[|)$", WORDS, JSON_WORDS),
     Known(r"^(DELETE|POST) \S+/odd(/eviction\S*)? ", WORDS, JSON_WORDS),
     Known(r"^GET \S+\?continue=CONTINUE", WORDS, JSON_WORDS),
+    Known(r"^PATCH \S+/unreadable(/status|\?\S+)? ", WORDS, JSON_WORDS),
     Known(r"^POST \S+ a: b$", WORDS, MEDIA_TYPES),
     Known(r"^GET \S+ \(text/html\)", WORDS, MEDIA_TYPES),
     Known(r"^GET \S+ \(application/json;as=[^)]*(Nonsense|v=v2|g=example.com)[^)]*\)", WORDS, MEDIA_TYPES),

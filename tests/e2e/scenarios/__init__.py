@@ -21,6 +21,7 @@ from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
+from .values import defaults, readable_values, unreadable_changes, zeros
 from .watching import refused_watches, streamed_lists, watches
 from .writing import bad_requests, bindings, life, names, other_objects
 
@@ -63,4 +64,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     discovery,
     kinds,
     reviews,
+    readable_values,
+    unreadable_changes,
+    zeros,
+    defaults,
 )

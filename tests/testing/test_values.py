@@ -1,0 +1,188 @@
+"""Values of built-in kinds: what is read into another form, what is refused, and what is left out as it is zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioinformer.testing import APIServer, ResourceType, StatusError
+from aioinformer.testing.builtin import BUILTIN
+from aioinformer.testing.cluster import Cluster, WriteOptions
+from aioinformer.testing.objects import Object, load
+from aioinformer.testing.values import decoded
+
+from .client import STRATEGIC, APIClient
+
+KINDS = {resource.kind: resource for resource in BUILTIN if resource.group != "events.k8s.io"}
+APPLY = "application/apply-patch+yaml"
+DAY = "2024-01-01"
+
+
+def read(kind: str, **content: Any) -> Object:
+    return decoded(KINDS[kind], content)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [("YQ==", "YQ=="), ("YWJj\r\nZGVm", "YWJjZGVm"), ("YR==", "YQ=="), ("", ""), (None, "")],
+)
+def test_bytes(given: str | None, taken: str) -> None:
+    assert read("Secret", data={"k": given})["data"] == {"k": taken}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("not base64!", "illegal base64 data at input byte 3"),
+        ("YWJ", "illegal base64 data at input byte 0"),
+        ("YWJjZA", "illegal base64 data at input byte 4"),
+        ("é", "illegal base64 data at input byte 0"),
+        (5, r"cannot unmarshal number into Go struct field Secret\.data of type \[\]uint8"),
+        ({}, r"cannot unmarshal object into Go struct field Secret\.data of type \[\]uint8"),
+    ],
+)
+def test_what_is_no_bytes(given: object, why: str) -> None:
+    with pytest.raises(StatusError, match=f'^400 BadRequest: Secret in version "v1" cannot be .*{why}$'):
+        read("Secret", data={"k": given})
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"k": 5}, r"number into Go struct field ConfigMap\.data of type string$"),
+        (["k"], r"array into Go struct field ConfigMap\.data of type map\[string\]string$"),
+    ],
+)
+def test_what_is_no_text(data: object, why: str) -> None:
+    with pytest.raises(StatusError, match=why):
+        read("ConfigMap", data=data)
+
+
+def test_a_text_that_is_null_is_empty() -> None:
+    assert read("ConfigMap", data={"k": None})["data"] == {"k": ""}
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        (f"{DAY}T00:00:00.000000Z", f"{DAY}T00:00:00.000000Z"),
+        (f"{DAY}T01:00:00.123456+01:00", f"{DAY}T00:00:00.123456Z"),
+        (None, None),
+    ],
+)
+def test_a_time_in_microseconds(given: str | None, taken: str | None) -> None:
+    assert read("Lease", spec={"renewTime": given})["spec"] == {"renewTime": taken}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (f"{DAY}T00:00:00Z", 'cannot parse "Z" as ".000000"'),
+        (f"{DAY}T00:00:00.123Z", 'cannot parse ".123Z" as ".000000"'),
+        (f"{DAY}T00:00:00.000000", 'cannot parse "" as "Z07:00"'),
+        (DAY, 'cannot parse "" as "T"'),
+        ("soon", 'cannot parse "soon" as "2006"'),
+        ("2024-13-01T00:00:00.000000Z", "month out of range"),
+        ("2024-02-30T00:00:00.000000Z", "day out of range"),
+        (f"{DAY}T00:00:00.000000Zx", 'extra text: "x"'),
+        (5, "cannot unmarshal number into Go struct field Lease.spec.renewTime of type string"),
+    ],
+)
+def test_what_is_no_time_in_microseconds(given: object, why: str) -> None:
+    with pytest.raises(StatusError) as refused:
+        read("Lease", spec={"renewTime": given})
+    assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Pod", "Node"])
+def test_the_times_of_conditions_are_whole_seconds_of_utc(kind: str) -> None:
+    times = {"lastTransitionTime": f"{DAY}T01:00:00.9+01:00", "lastProbeTime": None}
+    obj = {"status": {"conditions": [{"type": "A"}, times]}}
+    (_, changed) = decoded(KINDS[kind], obj)["status"]["conditions"]
+    assert changed == {"lastTransitionTime": f"{DAY}T00:00:00Z", "lastProbeTime": None}
+    assert obj["status"]["conditions"][1] is times  # as it was
+    with pytest.raises(StatusError, match='cannot parse "" as "Z07:00"'):
+        decoded(KINDS[kind], {"status": {"conditions": [{"lastTransitionTime": f"{DAY}T00:00:00"}]}})
+
+
+def test_a_custom_resource_is_taken_as_it_is() -> None:
+    odd = {"data": {"k": 5}, "status": {"conditions": [{"lastTransitionTime": "soon"}]}}
+    assert decoded(ResourceType("example.com", "v1", "secrets", "Secret"), odd) is odd
+
+
+async def test_how_a_value_is_refused_says_how_it_came(api: APIClient, server: APIServer) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    odd = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": 5}}
+    assert (await api.post(maps, odd)).status == 400
+    server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+    for answer, status, begin in (
+        (
+            await api.put(f"{maps}/a", odd),
+            400,
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: ',
+        ),
+        (await api.patch(f"{maps}/a", {"data": {"k": 5}}), 422, ' "" is invalid: patch: Invalid value: "{'),
+        (await api.patch(f"{maps}/a", {"data": {"k": 5}}, STRATEGIC), 422, ' "" is invalid: patch: '),
+        (
+            await api.patch(f"{maps}/a", odd, APPLY, fieldManager="me"),
+            500,
+            "failed to convert new object (/a; ",
+        ),
+    ):
+        assert (answer.status, answer.body["message"].startswith(begin)) == (status, True), answer.body
+    assert "data" not in server.get("v1", "configmaps", "a")
+    with pytest.raises(StatusError, match=r"^422 Invalid: "):
+        server.patch("v1", "configmaps", "a", {"data": {"k": 5}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "kept"),
+    [
+        ("Deployment", {"readyReplicas": 0, "conditions": [], "collisionCount": 0}, {"collisionCount": 0}),
+        ("Deployment", {"readyReplicas": 1, "terminatingReplicas": None}, {"readyReplicas": 1}),
+        ("ReplicaSet", {"readyReplicas": 0}, {"replicas": 0}),
+        ("StatefulSet", {"replicas": 2, "currentRevision": ""}, {"replicas": 2, "availableReplicas": 0}),
+        (
+            "Job",
+            {"active": 0, "ready": 0, "uncountedTerminatedPods": {}},
+            {"ready": 0, "uncountedTerminatedPods": {}},
+        ),
+        ("Job", None, {}),
+        ("Service", None, {"loadBalancer": {}}),
+    ],
+)
+def test_zeros_of_a_status(kind: str, status: Object | None, kept: Object) -> None:
+    cluster, resource = Cluster(), KINDS[kind]
+    made = cluster.create(resource, "default", {"metadata": {"name": "a"}})
+    changed = cluster.modify(
+        resource, "default", "a", lambda obj: {**obj, "status": status}, WriteOptions(subresource="status")
+    )
+    assert load(resource, changed)["status"] == kept
+    if not kept or kept == load(resource, made)["status"]:
+        assert changed is made
+
+
+def test_a_node_that_is_uncordoned_does_not_say_so() -> None:
+    server = APIServer()
+    server.create("v1", "nodes", {"metadata": {"name": "a"}, "spec": {"unschedulable": True}})
+    assert server.patch("v1", "nodes", "a", {"spec": {"unschedulable": False}})["spec"] == {}
+
+
+def test_what_is_filled_in_is_so_at_each_write() -> None:
+    server = APIServer()
+    server.create("v1", "secrets", {"metadata": {"name": "a"}})
+    secret = server.update("v1", "secrets", {"metadata": {"name": "a"}, "stringData": {"a": "b"}})
+    assert (secret["type"], secret["data"]) == ("Opaque", {"a": "Yg=="})
+    server.create("v1", "services", {"metadata": {"name": "a"}, "spec": {"type": "NodePort"}})
+    service = server.update("v1", "services", {"metadata": {"name": "a"}, "spec": {"ports": []}})
+    assert service["spec"] == {"ports": [], "type": "ClusterIP", "sessionAffinity": "None"}
+
+
+def test_a_secret_keeps_its_type() -> None:
+    server = APIServer()
+    server.create("v1", "secrets", {"metadata": {"name": "a"}, "type": "example.com/a"})
+    with pytest.raises(
+        StatusError, match=r'^422 Invalid: .*type: Invalid value: "Opaque": field is immutable'
+    ):
+        server.update("v1", "secrets", {"metadata": {"name": "a"}})
