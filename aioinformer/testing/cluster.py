@@ -17,7 +17,6 @@ from aioinformer.testing.apply import apply_configuration, check_type, follow_up
 from aioinformer.testing.builtin import BUILTIN, DEFINITIONS, NAMESPACES
 from aioinformer.testing.defaults import fill_in, on_write
 from aioinformer.testing.definition_rules import check_definition
-from aioinformer.testing.events import GROUP as EVENTS_GROUP
 from aioinformer.testing.events import check_event
 from aioinformer.testing.objects import Object, load, metadata_of, reversioned, store, timestamp
 from aioinformer.testing.resources import Registry, ResourceType
@@ -182,7 +181,7 @@ class Cluster:
                 new.setdefault("status", {})
             fill_in(new, resource.kind)
             on_write(new, resource.kind)
-        if resource.group == EVENTS_GROUP:
+        if resource.kind == "Event" and not resource.custom:
             check_event(resource, new, None)
         if resource is DEFINITIONS:
             check_definition(new, None)
@@ -316,7 +315,7 @@ class Cluster:
         check_metadata(resource, result["metadata"])
         check_finalizers(resource, old["metadata"], result["metadata"])
         check_secret(resource, old, result)
-        if resource.group == EVENTS_GROUP:
+        if resource.kind == "Event" and not resource.custom:
             check_event(resource, result, old)
         if resource is DEFINITIONS:
             check_definition(result, old)

@@ -1,6 +1,6 @@
-"""What the server checks about events.k8s.io/v1 Events (kube-apiserver ``core/validation/events.go``).
+"""What the server checks about Events, of events.k8s.io and of the core group (``core/validation/events.go``).
 
-Core v1 Events are other objects here; the real server shows each in both forms.
+They are different objects here; the real server shows each in both forms.
 """
 
 from __future__ import annotations
@@ -28,41 +28,63 @@ _FIXED = (
 
 
 def check_event(resource: ResourceType, new: Object, old: Object | None) -> None:
-    """Refuse an event that is not complete, or one of which more than the series would change.
+    """Refuse an event that is not complete, or one of events.k8s.io of which more than the series would change.
 
     Raises:
         StatusError: 422, naming every cause.
     """
-    causes = _faults(new)
-    if old is not None:
+    if resource.group != GROUP:
+        causes = _core_faults(new)
+    else:
+        causes = _faults(new, "regarding", "reportingController", "note") + _faults_of_form(new)
+    if old is not None and resource.group == GROUP:
         why = "Invalid value: field is immutable"
         causes += [cause("FieldValueInvalid", why, name) for name in _FIXED if new.get(name) != old.get(name)]
     if causes:
         raise invalid(resource.kind, resource.group, new["metadata"].get("name", ""), causes)
 
 
-def _faults(event: Object) -> list[dict[str, str]]:
+def _core_faults(event: Object) -> list[dict[str, str]]:
+    """Those of an event of the core group: with a time in microseconds it is one of the new kind."""
+    if event.get("eventTime"):
+        return _faults(event, "involvedObject", "reportingComponent", "message")
+    about = (event.get("involvedObject") or {}).get("namespace") or ""
+    namespace = event["metadata"].get("namespace")
+    return [] if about == namespace or (not about and namespace == "default") else [_misplaced(about)]
+
+
+def _misplaced(namespace: str) -> dict[str, str]:
+    why = f'Invalid value: "{namespace}": does not match event.namespace'
+    return cause("FieldValueInvalid", why, "involvedObject.namespace")
+
+
+def _faults(event: Object, about: str, controller: str, note: str) -> list[dict[str, str]]:
+    """Those of any event of the new kind, by the names that its fields have in its group."""
     faults = [
         cause("FieldValueRequired", "Required value", name)
-        for name in ("reportingController", "reportingInstance", "action", "reason", "eventTime")
+        for name in (controller, "reportingInstance", "action", "reason", "eventTime")
         if not event.get(name)
     ]
-    regarding = event.get("regarding") or {}
     namespace = event["metadata"].get("namespace")
-    if not regarding.get("namespace") and namespace not in ("default", "kube-system"):
-        why = 'Invalid value: "": does not match event.namespace'
-        faults.append(cause("FieldValueInvalid", why, "involvedObject.namespace"))
-    controller = event.get("reportingController") or ""
-    if controller and not _CONTROLLER.fullmatch(controller):
-        why = f'Invalid value: "{controller}": name part must consist of alphanumeric characters'
-        faults.append(cause("FieldValueInvalid", why, "reportingController"))
+    if not (event.get(about) or {}).get("namespace") and namespace not in ("default", "kube-system"):
+        faults.append(_misplaced(""))
+    reporter = event.get(controller) or ""
+    if reporter and not _CONTROLLER.fullmatch(reporter):
+        why = f'Invalid value: "{reporter}": name part must consist of alphanumeric characters'
+        faults.append(cause("FieldValueInvalid", why, controller))
     for name, longest in _LONGEST.items():
         if len((event.get(name) or "").encode()) > longest:
             why = f'Invalid value: "": can have at most {longest} characters'
             faults.append(cause("FieldValueInvalid", why, name))
-    if len((event.get("note") or "").encode()) > _LONGEST_NOTE:
+    if len((event.get(note) or "").encode()) > _LONGEST_NOTE:
         why = f'Invalid value: "": can have at most {_LONGEST_NOTE} characters'
         faults.append(cause("FieldValueInvalid", why, "message"))
+    return faults
+
+
+def _faults_of_form(event: Object) -> list[dict[str, str]]:
+    """Those that are looked for in events.k8s.io only."""
+    faults = []
     if event.get("type") not in ("Normal", "Warning"):
         why = f'Invalid value: "": has invalid value: {event.get("type", "")}'
         faults.append(cause("FieldValueInvalid", why, "type"))

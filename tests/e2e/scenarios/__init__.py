@@ -17,6 +17,7 @@ from .custom import (
 )
 from .deleting import delete_options, deletions, namespaces, orphans
 from .discovering import discovery, kinds, reviews
+from .events import core_events
 from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .reading import pages, selectors, views, watched_views
@@ -68,4 +69,5 @@ SCENARIOS: tuple[Scenario, ...] = (
     unreadable_changes,
     zeros,
     defaults,
+    core_events,
 )
