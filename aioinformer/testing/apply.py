@@ -99,9 +99,9 @@ def apply_configuration(
         left_out - kept, key=lambda path: (path[-1] != ".", path)
     ):  # items before their fields
         result = remove(result, path, kept) or {}
-    there = with_parents(paths(resource, result))
+    gone = with_parents(current) - with_parents(paths(resource, result))
     for owned in owners.fields.values():
-        owned &= there
+        owned -= gone
     result["metadata"] = {**result["metadata"], "managedFields": owners.entries(now)}
     return result
 
@@ -137,14 +137,18 @@ def follow_update(
 
 
 def _differing(before: dict[Path, Any], after: dict[Path, Any]) -> set[Path]:
-    """The fields that two states of an object differ in; that an empty one has got fields is no difference in it."""
+    """The fields that two states of an object differ in, with those around them that only one of them has.
+
+    That an empty one has got fields is no difference in it.
+    """
     both = before.keys() | after.keys()
-    return {
+    differing = {
         path
         for path in both
         if before.get(path, _MISSING) != after.get(path, _MISSING)
         and not (before.get(path) == {} and path not in after)
     }
+    return differing | (with_parents(before) ^ with_parents(after))
 
 
 class _Owners:

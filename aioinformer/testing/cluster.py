@@ -259,6 +259,8 @@ class Cluster:
             raise errors.bad_request("metadata.managedFields must be nil")
         if stored is not None:
             metadata = {"name": name, **metadata}
+        for part in {"annotations", "labels"} & (applied.get("metadata") or {}).keys():
+            metadata.setdefault(part, {})  # an empty one can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
         applied = decoded(resource, applied, unapplied(resource, name))
@@ -272,6 +274,8 @@ class Cluster:
             metadata.pop("resourceVersion", None)
         if resource.has_status:  # what cannot be written this way is not owned this way either
             about_status = options.subresource == "status"
+            if about_status:
+                applied["metadata"] = _metadata_with_status(resource, metadata)
             applied = {
                 key: value
                 for key, value in applied.items()
@@ -465,6 +469,16 @@ def _with_status_of(resource: ResourceType, old: Object, new: Object) -> Object:
         if "labels" in old["metadata"]:
             result["metadata"]["labels"] = old["metadata"]["labels"]
     return result
+
+
+def _metadata_with_status(resource: ResourceType, metadata: Object) -> Object:
+    """What of the metadata a write of the status takes along."""
+    if resource.custom:
+        kept = ("name", "namespace", "uid", "resourceVersion")
+        return {name: metadata[name] for name in kept if name in metadata}
+    if resource.kind == "Deployment":
+        return {name: value for name, value in metadata.items() if name != "labels"}
+    return metadata
 
 
 def _keep_system_fields(old: Object, new: Object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -258,6 +259,55 @@ def test_finalizers_are_a_set(appliers: Appliers) -> None:
     assert obj["metadata"]["finalizers"] == ["x/a", "x/b"]
     assert owned(obj)["you", "Apply"] == {"f:metadata": {"f:finalizers": {'v:"x/b"': {}}}}
     assert appliers.apply("me")["metadata"]["finalizers"] == ["x/b"]
+
+
+@pytest.mark.parametrize(
+    ("empty", "filled", "path"),
+    [
+        ({"data": {}}, {"data": {"x": "y"}}, ".data"),
+        ({"metadata": {"labels": {}}}, {"metadata": {"labels": {"x": "y"}}}, ".metadata.labels"),
+        (
+            {"metadata": {"annotations": None}},
+            {"metadata": {"annotations": {"x": "y"}}},
+            ".metadata.annotations",
+        ),
+    ],
+)
+def test_what_is_applied_empty_is_owned(appliers: Appliers, empty: Object, filled: Object, path: str) -> None:
+    mine = appliers.apply("me", **empty)
+    assert show(next(iter(decode(owned(mine)["me", "Apply"])))) == path
+    for applied in (filled, empty):
+        with pytest.raises(StatusError, match=f'1 conflict: conflict with "me": {re.escape(path)}$'):
+            appliers.apply("you", **applied)
+    assert ("me", "Apply") in owned(appliers.apply("you", immutable=True))
+    assert ("me", "Apply") not in owned(appliers.apply("you", force=True, **filled))
+    appliers.apply("me", **empty)
+    appliers.apply("another", **filled)  # it is there, so that nobody's is new
+
+
+def test_an_update_takes_what_was_empty(appliers: Appliers) -> None:
+    appliers.apply("me", data={}, immutable=False)
+    obj = appliers.update("editor", data={"x": "y"})
+    assert owned(obj) == {
+        ("me", "Apply"): {"f:immutable": {}},
+        ("editor", "Update"): {"f:data": {"f:x": {}}},
+    }
+
+
+def test_an_empty_map_that_a_custom_resource_has_is_no_difference(appliers: Appliers) -> None:
+    appliers.apply("me", CAVES, spec={"a": {}})
+    assert appliers.apply("you", CAVES, spec={"a": {"b": 1}})["spec"] == {"a": {"b": 1}}
+
+
+def test_metadata_that_a_status_does_not_take_along_is_not_applied(appliers: Appliers) -> None:
+    for resource, others in ((CAVES, {"finalizers": ["x/y"]}), (DEPLOYMENTS, {})):
+        appliers.apply("me", resource, spec={"paused": True}, metadata={"labels": {"x": "1"}})
+        metadata = {"labels": {"x": "2"}, **others}
+        obj = appliers.apply("you", resource, sub="status", status={"a": 1}, metadata=metadata)
+        assert (obj["metadata"]["labels"], "finalizers" in obj["metadata"]) == ({"x": "1"}, False)
+        assert owned(obj)["you", "Apply"] == {"f:status": {"f:a": {}}}
+        with pytest.raises(StatusError, match=r"^409 Conflict: "):
+            appliers.apply("you", resource, sub="status", metadata={"resourceVersion": "1"}, status={"a": 1})
 
 
 def test_the_status_is_applied_apart(appliers: Appliers) -> None:

@@ -18,7 +18,14 @@ from .custom import (
 from .deleting import delete_options, deletions, namespaces, orphans
 from .discovering import discovery, kinds, reviews
 from .events import core_events
-from .owning import owned_in_pods, owned_metadata, owned_wholes, replaced_lists
+from .owning import (
+    owned_empties,
+    owned_in_pods,
+    owned_metadata,
+    owned_status,
+    owned_wholes,
+    replaced_lists,
+)
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
@@ -42,6 +49,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     owned_in_pods,
     owned_wholes,
     owned_metadata,
+    owned_empties,
+    owned_status,
     replaced_lists,
     selectors,
     pages,

@@ -197,6 +197,63 @@ async def owned_metadata(server: Recorder) -> None:
             await _apply(server, path, obj, manager)
 
 
+async def owned_empties(server: Recorder) -> None:
+    """What is applied empty is owned, though it is not there."""
+    cases: tuple[tuple[str, Object, Object], ...] = (
+        ("labels", {"metadata": {"labels": {}}}, {"metadata": {"labels": {"x": "y"}}}),
+        ("null", {"metadata": {"annotations": None}}, {"metadata": {"annotations": {"x": "y"}}}),
+        ("list", {"metadata": {"finalizers": []}}, {"metadata": {"finalizers": ["example.com/a"]}}),
+        ("data", {"data": {}}, {"data": {"x": "y"}}),
+    )
+    for name, empty, filled in cases:
+        for content, manager, force in (
+            (empty, "me", False),
+            (empty, "me", False),
+            (filled, "you", False),
+            (empty, "you", False),
+            ({}, "you", False),
+            (filled, "another", False),
+            (filled, "another", True),
+            (empty, "me", False),
+            (filled, "you", False),
+            ({}, "another", False),
+            ({}, "you", False),
+            ({}, "me", False),
+        ):
+            obj: Object = {"apiVersion": "v1", "kind": "ConfigMap", **content}
+            await _apply(server, f"{CONFIGMAPS}/{name}", obj, manager, force=force)
+
+
+async def owned_status(server: Recorder) -> None:
+    """Metadata in an apply of a status: some of it is ignored, and nobody's."""
+    group = f"status.{server.namespace}.example.com"
+    await server.define(definition(group, "Relic"))
+    relics = f"/apis/{group}/v1/namespaces/NS/relics"
+    for path, api_version, kind, content in (
+        (relics, f"{group}/v1", "Relic", {"spec": {"depth": 1}}),
+        (DEPLOYMENTS, "apps/v1", "Deployment", deployment("web", 1)),
+        (PODS, "v1", "Pod", pod("web")),
+    ):
+        obj: Object = {"apiVersion": api_version, "kind": kind}
+        own, labels = f"{path}/web", {"labels": {"x": "1"}}
+        await _apply(server, own, obj | {"spec": content["spec"], "metadata": labels}, "me")
+        for metadata in (
+            {"labels": {"x": "2"}},
+            {"labels": {"x": "1", "z": "1"}},
+            {"annotations": {"y": "1"}},
+            {"finalizers": ["example.com/a"]},
+            {"resourceVersion": "1"},
+            {},
+        ):
+            status = {"status": {"observedGeneration": 1}, "metadata": metadata}
+            await _apply(
+                server, f"{path}/web/status", obj | status | {"metadata": {"name": "web", **metadata}}, "you"
+            )
+        for manager in ("another", "me"):
+            metadata = {"labels": {"x": "1", "z": "2"}, "annotations": {"y": "2"}}
+            await _apply(server, own, obj | {"spec": content["spec"], "metadata": metadata}, manager)
+
+
 async def replaced_lists(server: Recorder) -> None:
     """Strategic patches of lists that others of their name merge, and of items without a key."""
     for path, created, patch in (
