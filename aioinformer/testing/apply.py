@@ -1,9 +1,9 @@
 """Server-side apply: fields have owners, and whoever applies a field that another one owns is told so.
 
 An object is followed from its first apply on: until then nobody owns anything, which spares all others the
-bookkeeping. What is there at the first apply belongs to `before-first-apply`, as on the real server. Lists merge by
-the keys that a strategic merge patch uses; but for metadata, lists of custom resources are replaced as a whole, as
-without a schema.
+bookkeeping. What is there at the first apply belongs to `before-first-apply`, as on the real server, but for zeros
+of the status, which the server itself has put in. Lists merge by the keys that a strategic merge patch uses; but
+for metadata, lists of custom resources are replaced as a whole, as without a schema.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def apply_configuration(
     me = Owner(manager, _APPLY, resource.api_version, subresource)
     owners, current = _Owners(live), {} if live is None else paths(resource, live)
     if live is not None and not owners.fields:
-        owners.fields[Owner("before-first-apply", _UPDATE, resource.api_version)] = set(current)
+        before = {path for path, value in current.items() if value or path[0] != "f:status"}
+        owners.fields[Owner("before-first-apply", _UPDATE, resource.api_version)] = before
     result: Object = merge(resource, live, applied) if live is not None else dict(applied)
     touched = _differing(current, paths(resource, result))
     conflicts = [

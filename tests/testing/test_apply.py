@@ -16,6 +16,7 @@ from aioinformer.testing.objects import Object, load
 from .client import APIClient
 
 DEPLOYMENTS = next(resource for resource in BUILTIN if resource.kind == "Deployment")
+DAEMONS = next(resource for resource in BUILTIN if resource.kind == "DaemonSet")
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
 SERVICES = next(resource for resource in BUILTIN if resource.kind == "Service")
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
@@ -153,6 +154,12 @@ def test_what_was_there_before_is_owned_too(appliers: Appliers) -> None:
     obj = appliers.apply("me", data={"a": "1"})
     assert owned(obj)["before-first-apply", "Update"] == {"f:data": {"f:a": {}, "f:b": {}}}
     assert appliers.apply("me", data={"c": "3"})["data"] == {"a": "1", "b": "2", "c": "3"}
+
+
+def test_the_zeros_of_a_new_status_are_nobodys(appliers: Appliers) -> None:
+    appliers.cluster.create(DAEMONS, "default", {"metadata": {"name": "a"}})
+    obj = appliers.apply("me", DAEMONS, sub="status", status={"numberReady": 1})
+    assert owned(obj) == {("me", "Apply"): {"f:status": {"f:numberReady": {}}}}
 
 
 def test_an_update_takes_what_it_changes(appliers: Appliers) -> None:

@@ -229,6 +229,13 @@ async def owned_status(server: Recorder) -> None:
     group = f"status.{server.namespace}.example.com"
     await server.define(definition(group, "Relic"))
     relics = f"/apis/{group}/v1/namespaces/NS/relics"
+    daemons = "/apis/apps/v1/namespaces/NS/daemonsets"
+    spec = {name: value for name, value in deployment("web", 1)["spec"].items() if name != "replicas"}
+    annotations = {"deprecated.daemonset.template.generation": "1"}  # the real server's
+    made = {"metadata": {"name": "web", "annotations": annotations}, "spec": spec}
+    await server.ask("POST", daemons, made)
+    counted: Object = {"apiVersion": "apps/v1", "kind": "DaemonSet", "status": {"numberReady": 1}}
+    await _apply(server, f"{daemons}/web/status", counted | {"metadata": {"name": "web"}}, "you")
     for path, api_version, kind, content in (
         (relics, f"{group}/v1", "Relic", {"spec": {"depth": 1}}),
         (DEPLOYMENTS, "apps/v1", "Deployment", deployment("web", 1)),
