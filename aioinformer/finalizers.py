@@ -73,7 +73,9 @@ def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
     if isinstance(obj.metadata, Mapping):
         return _replaced(obj, "metadata", _edited({"metadata": obj.metadata}, finalizers)["metadata"])
     old = obj.metadata.finalizers
-    new = tuple(finalizers) if isinstance(old, tuple) else finalizers  # as a frozen Struct has them
+    new = (
+        finalizers if old is None or old is msgspec.UNSET else type(old)(finalizers)
+    )  # a frozen Struct has a tuple
     return _replaced(obj, "metadata", _replaced(obj.metadata, "finalizers", new))
 
 

@@ -51,6 +51,21 @@ def test_a_struct_keeps_the_type_that_it_says() -> None:
     assert remove_finalizer(obj, MINE) == (Frozen(FrozenMeta("a")), True)
 
 
+class SetMeta(msgspec.Struct, frozen=True):
+    name: str
+    finalizers: frozenset[str] = frozenset()
+
+
+class OfSet(msgspec.Struct, frozen=True):
+    metadata: SetMeta
+
+
+def test_a_set_of_finalizers_stays_one() -> None:
+    obj, _ = add_finalizer(OfSet(SetMeta("a")), MINE)
+    assert obj.metadata.finalizers == {MINE}
+    assert hash(obj)
+
+
 def test_a_struct_whose_finalizers_are_unset() -> None:
     obj, _ = add_finalizer(Unset(UnsetMeta("a")), MINE)
     assert obj.metadata.finalizers == [MINE]
