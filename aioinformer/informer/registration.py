@@ -77,17 +77,17 @@ class Registration:
             await first_of(self._informer.wait_synced(fail_fast=fail_fast), self._listener.wait_stopped())
             await self._listener.wait_initial_delivered()
         if not self.has_synced():
-            raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self.describe()}")
+            raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self.what_is_done()}")
         return True
 
     def _too_late(self, timeout: float | None) -> SyncTimeout:
         return SyncTimeout(
-            f"{self!r}: not synced after {timeout:g} s: {self.describe()}",
+            f"{self!r}: not synced after {timeout:g} s: {self.what_is_done()}",
             informer=self._informer.name,
             handler=self._listener.name,
             key=self.state.handling,
         )
 
-    def describe(self) -> str:
+    def what_is_done(self) -> str:
         """What the handler, and its informer, are doing."""
         return f"{self.state}; the informer: {self._informer.state}"

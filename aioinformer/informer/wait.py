@@ -114,6 +114,6 @@ def _name(each: Syncing) -> str:
 
 def _doing(each: Syncing) -> str:
     """Who it is and, where it says so, what it is doing."""
-    describe = getattr(each, "describe", None)  # a registration's
-    doing = getattr(each, "state", None) if describe is None else describe()
+    what_is_done = getattr(each, "what_is_done", None)  # a registration's
+    doing = getattr(each, "state", None) if what_is_done is None else what_is_done()
     return _name(each) if doing is None else f"{_name(each)}: {doing}"
