@@ -15,7 +15,7 @@ from ..decoders import FromBytes
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..failures import network_errors
 from ..protocols import ListsInChunks
-from ..tasks import heed_cancellation, within
+from ..tasks import within
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +165,6 @@ class Pager:
         return token, version
 
     async def _next(self, answer: Any) -> ListResult | None:
-        heed_cancellation()
         seconds = self._timeout
         with network_errors():
             async with within(

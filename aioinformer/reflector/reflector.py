@@ -307,6 +307,7 @@ class Reflector(Running, Generic[T]):
         initial = InitialEvents(self._initial_events_timeout, self._key_of)
         try:
             while not initial.is_complete:
+                heed_cancellation()
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
@@ -350,6 +351,7 @@ class Reflector(Running, Generic[T]):
         await in_turns(listed.let_go())
 
     async def _turn_in(self, piece: ListResult) -> list[Any]:
+        heed_cancellation()
         self._journal.received()
         objects = await self._intake.objects_of(piece)
         self._journal.listed += len(objects)
@@ -408,10 +410,12 @@ class Reflector(Running, Generic[T]):
         """Pass on what a watch brings until it ends; what ended it."""
         self._journal.watching(watch.healthy_from)
         try:
+            heed_cancellation()
             while (batch := await watch.next_batch()) is not None:
                 self._journal.received(len(batch))
                 await self._apply(batch, watch)
                 await asyncio.sleep(0)  # whom this concerns comes first; what follows can wait
+                heed_cancellation()
                 if self._intake.missed and self._owes_list():
                     break
         except Exception as error:

@@ -12,7 +12,7 @@ from ..api import ListOptions, WatchEvent
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
 from ..failures import network_error, network_errors
 from ..protocols import ListerWatcher, WatchStream
-from ..tasks import heed_cancellation, settle, within
+from ..tasks import settle, within
 from .patience import Patience
 
 VERY_SHORT = 1.0
@@ -104,7 +104,6 @@ class OpenWatch:
         Raises:
             IdleTimeoutError: Nothing came in time.
         """
-        heed_cancellation()  # which whoever opened it, or took its last batch, may have swallowed
         if self._stream is None:
             return None
         if self._returned:
