@@ -176,7 +176,8 @@ def require_arguments(name: str, function: object, arguments: Sequence[str]) -> 
     if not callable(function):
         raise ConfigError(f"{name} must be a function of ({wanted}), not {function!r}")
     try:
-        signature = inspect.signature(function)
+        # A decorator, such as mock.patch, may give what it wraps more than it is given.
+        signature = inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):  # some builtins do not say
         return
     try:

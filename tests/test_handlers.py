@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -158,6 +159,14 @@ def test_what_cannot_be_called_is_found_out_where_it_is_written(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         ResourceEventHandlerFuncs(**{name: function})
+
+
+def test_what_a_decorator_gives_is_not_asked_for() -> None:
+    @patch("os.getpid")
+    def keep(obj: object, mocked: object) -> bool:
+        return True
+
+    assert FilteringResourceEventHandler(keep, Recorder())
 
 
 def test_what_is_no_handler_is_told_what_to_use() -> None:
