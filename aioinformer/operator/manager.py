@@ -92,7 +92,6 @@ class Manager(Running):
         self._election = leader_election
         self._grace_period = grace_period
         self._controllers: list[Controller[Any]] = []
-        self._names: dict[SharedIndexInformer[Any], str] = {}
         self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
         self._failure: Exception | None = None
@@ -201,7 +200,6 @@ class Manager(Running):
         for controller in self._controllers:
             if informer in controller.informers:
                 raise ConfigError(f"{controller.name} needs {informer.name}, which was not removed")
-        self._names.pop(informer, None)
         await self._factory.remove(informer)
 
     def add(self, controller: Controller[T]) -> Controller[T]:
@@ -234,9 +232,9 @@ class Manager(Running):
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """The informers that were asked for here, and those of the controllers."""
+        """The informers of the controllers, and those that were asked for here."""
         theirs = (informer for controller in self._controllers for informer in controller.informers)
-        return list(dict.fromkeys([*self._factory.informers, *theirs]))
+        return list(dict.fromkeys([*theirs, *self._factory.informers]))
 
     # -- running -------------------------------------------------------------------------------------------
 
@@ -431,11 +429,15 @@ class Manager(Running):
         return exposition(self.samples())
 
     def _states(self) -> Iterator[InformerState]:
-        """Those of the informers, whose names are distinct also where not all are of one factory."""
+        """Those of the informers, whose names are distinct also where not all are of one factory.
+
+        They keep them: what may be asked for and removed while it runs comes last.
+        """
+        names: set[str] = set()
         for informer in self.informers:
-            if informer not in self._names:
-                self._names[informer] = apart(informer.name, self._names.values())
-            yield replace(informer.state, name=self._names[informer])
+            name = apart(informer.name, names)
+            names.add(name)
+            yield replace(informer.state, name=name)
 
     @property
     def _leads(self) -> bool | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -362,13 +364,37 @@ class TestState:
         manager.add(Controller("others", Reconciler(), other))
         names = ["configmaps", "configmaps (2)"]
         assert [state.name for state in manager.state.informers] == names
-        manager.for_resource("v1", "secrets")
-        assert [state.name for state in manager.state.informers] == [
-            "configmaps",
-            "secrets",
-            "configmaps (2)",
-        ]
         assert [name for name in names if f'synced{{informer="{name}"}}' in manager.metrics()] == names
+
+    @staticmethod
+    @simulated
+    async def test_whatever_is_asked_for_and_removed_controllers_informers_keep_their_names(
+        world: Simulation,
+    ) -> None:
+        manager = Manager(world.client)
+        theirs = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "configmaps"), KubeObject)
+        manager.add(Controller("tests", Reconciler(), theirs))
+        later = manager.for_resource("v1", "configmaps")
+        for _ in range(2):
+            assert [state.name for state in manager.state.informers] == ["configmaps", "configmaps (2)"]
+            await manager.remove(later)
+            assert [state.name for state in manager.state.informers] == ["configmaps"]
+            later = manager.for_resource("v1", "configmaps")
+
+    @staticmethod
+    @simulated
+    async def test_an_informer_removed_while_the_numbers_are_read_is_kept_by_nobody(
+        world: Simulation,
+    ) -> None:
+        """As a thread that answers Prometheus may have it."""
+        manager, controller = managed(world.client, Reconciler())
+        gone = weakref.ref(manager.for_resource("v1", "secrets"))
+        names = (sample.labels.get("informer") for sample in manager.samples())
+        assert controller.informer.name in names
+        await manager.remove(gone())  # type: ignore[arg-type]
+        assert "secrets" in list(names)
+        gc.collect()
+        assert gone() is None
 
     @staticmethod
     @simulated
