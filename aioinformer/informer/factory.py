@@ -280,7 +280,8 @@ class SharedInformerFactory(InOneLoop):
                 "%r was never started, so nothing waits for %s: enter it (async with), or call start()",
                 self, ", ".join(new),
             )  # fmt: skip
-        return await wait_for_cache_sync(*self._tasks, timeout=timeout, fail_fast=fail_fast)
+        started = [each for each in self.informers if each in self._tasks]
+        return await wait_for_cache_sync(*started, timeout=timeout, fail_fast=fail_fast)
 
     async def remove(self, informer: SharedIndexInformer[Any]) -> None:
         """Stop an informer, wait for its end and forget it (controller-runtime ``RemoveInformer``): one of a collection
@@ -296,21 +297,24 @@ class SharedInformerFactory(InOneLoop):
 
         Raises:
             ConfigError: It is none of this factory.
-            InformerError: Called from inside one of its handlers.
+            InformerError: Called from inside one of its handlers, or of one that is being removed.
             WrongEventLoopError: The factory runs in another event loop or thread.
             BaseException: It had failed, with this.
         """
-        if informer not in self._informers.values():
+        being_removed = self._tasks.keys() - self._informers.values()
+        if informer not in self._informers.values() and informer not in being_removed:
             raise ConfigError(f"{informer!r} is none of {self!r}")
         if self._started:
             self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
-            informer.require_outside_handlers()
+            for each in (informer, *being_removed):  # handlers that remove each other's would wait for ever
+                each.require_outside_handlers()
         self._informers = {asked: each for asked, each in self._informers.items() if each is not informer}
-        if (task := self._tasks.pop(informer, None)) is not None:
+        if (task := self._tasks.get(informer)) is not None:
             task.remove_done_callback(self._note_end)  # what it fails of from here on is for who removes it
             try:
                 await finish(task)
             finally:  # cancelled meanwhile, too, or nobody would hear of it
+                self._tasks.pop(informer, None)
                 raise_failures("the informer failed", task)
 
     def healthy(self) -> Health:

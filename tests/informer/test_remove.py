@@ -6,7 +6,14 @@ import asyncio
 
 import pytest
 
-from aioinformer import ConfigError, InformerError, KubeObject, ResourceEventHandlerFuncs, StoppedError
+from aioinformer import (
+    ConfigError,
+    InformerError,
+    KubeObject,
+    ResourceEventHandlerFuncs,
+    SharedInformerFactory,
+    StoppedError,
+)
 
 from ..virtual_time import settled, virtual_time
 from .subject import BY, By
@@ -134,3 +141,85 @@ async def test_from_inside_its_handler_it_is_refused_rather_than_hang(by: By) ->
     async with subject:
         assert "inside its own handler" in await refused
         assert subject.informers == [pods]
+
+
+class Lingering:
+    """Removes an informer whose handler takes a minute to clean up."""
+
+    def __init__(self, subject: SharedInformerFactory) -> None:
+        self.subject = subject
+        self.informer = subject.for_resource("v1", "pods")
+        self.informer.add_event_handler(ResourceEventHandlerFuncs(on_add=self._on_add))
+        self.has_cleaned_up = False
+        self._began = asyncio.Event()
+
+    async def _on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
+        self._began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(60)
+            self.has_cleaned_up = True
+
+    async def removing(self) -> asyncio.Task[None]:
+        await self._began.wait()
+        task = asyncio.create_task(self.subject.remove(self.informer))
+        await asyncio.sleep(1)
+        assert not task.done()
+        return task
+
+
+@virtual_time
+async def test_leaving_waits_for_one_that_is_being_removed() -> None:
+    async with factory(FakeTransport()) as subject:
+        removed = Lingering(subject)
+        removing = await removed.removing()
+    assert removed.has_cleaned_up
+    await removing
+
+
+@virtual_time
+async def test_removed_twice_at_once_both_wait_for_its_end() -> None:
+    async with factory(FakeTransport()) as subject:
+        removed = Lingering(subject)
+        removing = await removed.removing()
+        await subject.remove(removed.informer)
+        assert removed.has_cleaned_up
+        await removing
+
+
+@virtual_time
+async def test_one_that_is_being_removed_is_no_longer_waited_for_nor_given() -> None:
+    async with factory(FakeTransport()) as subject:
+        removed = Lingering(subject)
+        removing = await removed.removing()
+        await subject.wait_for_cache_sync(timeout=10)
+        assert not subject.informers
+        again = subject.for_resource("v1", "pods")
+        assert again is not removed.informer
+        await again.wait_synced(timeout=10)
+        await removing
+
+
+@virtual_time
+async def test_handlers_that_remove_each_others_informers_do_not_wait_for_each_other() -> None:
+    subject = factory(FakeTransport())
+    both = asyncio.Barrier(2)
+    refused: list[str] = []
+
+    def add(number: int, other: int) -> None:
+        async def remove(obj: KubeObject, is_in_initial_list: bool) -> None:
+            await both.wait()
+            try:
+                await subject.remove(informers[other])
+            except InformerError as error:
+                refused.append(str(error))
+
+        informers[number].add_event_handler(ResourceEventHandlerFuncs(on_add=remove))
+
+    informers = [subject.for_resource("v1", "pods", label_selector=f"app!={n}") for n in range(2)]
+    add(0, 1)
+    add(1, 0)
+    async with subject:
+        await asyncio.sleep(60)
+        assert len(subject.informers) == len(refused) == 1
