@@ -62,17 +62,23 @@ class Field:
 
     Of a KubeObject nothing but the path is decoded. What is not there is None, or, with a ``[*]``, left out.
 
+    Args:
+        path: As for ``field``.
+        in_place: Whether what a ``[*]`` finds stays where it was: a list in a list for each further ``[*]``, None where
+            nothing is. To compare objects by.
+
     Attributes:
         path: As given.
     """
 
-    __slots__ = ("_decode", "_many", "_read", "_steps", "path")
+    __slots__ = ("_along", "_decode", "_many", "_read", "_steps", "path")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, in_place: bool = False) -> None:
         require_text("the path of a field", path)
         self.path = path
         self._steps = _parse(path)
         self._many = _ALL in self._steps
+        self._along = _at if not self._many else _in_place if in_place else _every
         self._decode = _decoder(self._steps)
         self._read = self._reader()
 
@@ -87,7 +93,7 @@ class Field:
         """
         if isinstance(obj, DeletedFinalStateUnknown):
             obj = obj.obj
-        return self._read(obj) if isinstance(obj, KubeObject) else _at(obj, self._steps, self._many, _member)
+        return self._read(obj) if isinstance(obj, KubeObject) else self._along(obj, self._steps, _member)
 
     def values(self, obj: Any) -> list[str]:
         """What an index lists an object under: the values as in JSON, without its quotes.
@@ -114,13 +120,13 @@ class Field:
 
     def _reader(self) -> Callable[[KubeObject], Any]:
         """How a KubeObject is read."""
-        steps, many = self._steps, self._many
+        steps, along = self._steps, self._along
         if (at_hand := _AT_HAND.get(self.path)) is not None:
             return lambda obj: at_hand(obj) or None
         if steps[:2] == ("metadata", "labels") and (inside := steps[2:]):
-            return lambda obj: _at(read_labels(obj), inside, many, _member)
+            return lambda obj: along(read_labels(obj), inside, _member)
         if steps[0] in ("apiVersion", "kind"):  # which the bytes may leave to the collection
-            return lambda obj: _at(obj, steps, many, _member)
+            return lambda obj: along(obj, steps, _member)
         return self._decoded
 
     def _decoded(self, obj: KubeObject) -> Any:
@@ -129,8 +135,8 @@ class Field:
         except DECODE_ERRORS:
             found = None
         if found is None:  # it is of another shape, or no JSON, which is for the whole field to say
-            return _at(obj, self._steps, self._many, _member)
-        return _at(found, self._steps, self._many, _value)
+            return self._along(obj, self._steps, _member)
+        return self._along(found, self._steps, _value)
 
     def _text(self, value: Any) -> str:
         if isinstance(value, str):
@@ -187,15 +193,29 @@ def _decoder(steps: tuple[_Step, ...]) -> Callable[[bytes], Any] | None:
 _Member = Callable[[Any, str], Any]
 
 
-def _at(found: Any, steps: tuple[_Step, ...], many: bool, member: _Member) -> Any:
-    """What is at the end of the steps."""
-    if many:
-        return list(_each(found, steps, 0, member))
+def _at(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
+    """What is at the end of the steps, which do not part."""
     for step in steps:
         if found is None:
             return None
         found = member(found, step) if isinstance(step, str) else _element(found, step)
     return found
+
+
+def _every(found: Any, steps: tuple[_Step, ...], member: _Member) -> list[Any]:
+    """Everything that is at the end of the steps."""
+    return list(_each(found, steps, 0, member))
+
+
+def _in_place(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
+    """What is at the end of the steps, in lists that are as those on the way."""
+    if _ALL not in steps:
+        return _at(found, steps, member)
+    parting = steps.index(_ALL)
+    elements = _at(found, steps[:parting], member)
+    if not isinstance(elements, _SEVERAL):
+        return None
+    return [_in_place(element, steps[parting + 1 :], member) for element in elements]
 
 
 def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Iterator[Any]:

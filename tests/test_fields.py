@@ -19,6 +19,7 @@ from aioinformer import (
     ConfigError,
     DecodeError,
     DeletedFinalStateUnknown,
+    Field,
     FilteringResourceEventHandler,
     Indexer,
     IndexFuncError,
@@ -125,6 +126,24 @@ def test_elements_that_are_null_are_left_out(path: str) -> None:
     for each in (obj, obj.to_dict()):
         assert field(path)(each) == field(path).values(each) == ["a"]
     assert not field(path).equals(None)(obj)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("spec.parts[*].name", [None, "a", None]),
+        ("spec.parts[*].names[*]", [None, [None, "a"], None]),
+        ("spec.parts[*].names[1]", [None, "a", None]),
+        ("spec.parts[1].names[*]", [None, "a"]),
+        ("spec.none[*].name", None),
+        ("spec.parts[1].name", "a"),
+    ],
+)
+def test_in_place_everything_stays_where_it_was(path: str, expected: Any) -> None:
+    parts = [None, {"names": [None, "a"], "name": "a"}, {"names": None, "name": None}]
+    obj = KubeObject.from_dict(pod_dict(spec={"parts": parts}))
+    for each in (obj, obj.to_dict()):
+        assert Field(path, in_place=True)(each) == expected
 
 
 def test_kind_and_api_version_may_be_the_collections() -> None:
@@ -347,6 +366,7 @@ steps = st.lists(names.map(lambda name: f".{name}") | st.sampled_from(["[*]", "[
 @given(documents, steps)
 def test_bytes_and_dicts_say_the_same(document: Any, path: list[str]) -> None:
     fields = pod_dict(spec=document)
-    read = field("spec" + "".join(path))
     obj = KubeObject.from_dict(fields)
-    assert read(obj) == read(obj.to_dict()) == read(compressed(obj))
+    for in_place in (False, True):
+        read = Field("spec" + "".join(path), in_place=in_place)
+        assert read(obj) == read(obj.to_dict()) == read(compressed(obj))

@@ -10,7 +10,7 @@ import msgspec
 
 from ..api import Object
 from ..errors import ConfigError
-from ..fields import field
+from ..fields import Field
 from ..handlers import callable_name, require_arguments, require_plain
 from ..keys import is_deleting, labels_of, same_version, uid_of
 from ..labels import LabelSelector
@@ -207,7 +207,7 @@ class FieldsChanged(_Changed):
     def __init__(self, *paths: str) -> None:
         if not paths:
             raise ConfigError("FieldsChanged takes paths, such as 'spec.replicas'")
-        self._fields = [field(path) for path in paths]
+        self._fields = [Field(path, in_place=True) for path in paths]
 
     def __repr__(self) -> str:
         return f"FieldsChanged({', '.join(repr(each.path) for each in self._fields)})"
