@@ -33,13 +33,14 @@ async def in_thread(func: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
         What it returned.
 
     Raises:
-        BaseException: What it raised.
+        BaseException: What it raised; of a StopIteration a RuntimeError, as any coroutine does.
     """
     context, executor = copy_context(), ThreadPoolExecutor(1, "in_thread")
-    thread = asyncio.get_running_loop().run_in_executor(executor, lambda: context.run(func, *args, **kwargs))
+    outcome = executor.submit(lambda: context.run(func, *args, **kwargs))
     try:
-        await wait_ended(thread)
+        # What comes next in the same thread: a future of asyncio's never ends by a StopIteration.
+        await wait_ended(asyncio.get_running_loop().run_in_executor(executor, lambda: None))
     finally:
         executor.shutdown(wait=False)
-        result = thread.result()
+        result = outcome.result()
     return result

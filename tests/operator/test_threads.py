@@ -63,6 +63,14 @@ async def test_it_ends_as_the_function_does() -> None:
         await in_thread(fail)
 
 
+async def test_a_stop_iteration_is_a_failure_as_any_other() -> None:
+    """No future of asyncio's takes one."""
+    async with asyncio.timeout(10):
+        with pytest.raises(RuntimeError) as caught:
+            await in_thread(next, iter(()))
+    assert isinstance(caught.value.__cause__, StopIteration)
+
+
 async def test_each_has_a_thread_at_once() -> None:
     """One that waited for a thread could begin when it was cancelled long ago."""
     blocking = Blocking()
