@@ -14,7 +14,6 @@ import os
 import shutil
 import signal
 import sys
-from asyncio.subprocess import Process
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TextIO
@@ -35,6 +34,7 @@ PROGRESS_PERIOD = 10.0
 """Seconds of running after which the log says so, again and again."""
 
 _LONGEST_END = 1.0
+_LAST_WORDS = 0.1
 _LONGEST_WORDS = 500
 
 
@@ -106,42 +106,68 @@ async def _output(
     argv: list[str], environment: Mapping[str, str], interactive: bool, config: Mapping[str, Any]
 ) -> bytes:
     try:
-        process = await _start(argv, environment, interactive)
+        transport, process = await _start(argv, environment, interactive)
     except OSError as error:
         hint = str(config.get("installHint") or "").strip()
         raise ConfigError(
             f"exec plugin {argv[0]} cannot be run: {error}{'; ' + hint if hint else ''}"
         ) from error
-    said, is_seen = bytearray(), interactive or _is_terminal(sys.stderr)
+    said, is_seen = process.said, interactive or _is_terminal(sys.stderr)
     level = logging.INFO if is_seen else logging.WARNING
     telling = asyncio.create_task(_tell(level, argv[0], said), name=f"waiting for {argv[0]}")
     try:
         async with asyncio.timeout(None if is_seen else PLUGIN_TIMEOUT):
-            assert process.stdout is not None
-            output, _, code = await asyncio.gather(
-                process.stdout.read(), _listen(process.stderr, said), process.wait()
-            )
+            await process.ended()
+            if transport.get_pipe_transport(2) is not None:
+                with contextlib.suppress(TimeoutError):  # a helper that it leaves behind may hold it for good
+                    async with asyncio.timeout(_LAST_WORDS):
+                        await process.is_silent.wait()
     except BaseException as error:
-        await _end(process, interactive)  # it may have ended, and left children that hold its pipes
+        # It may have ended, and left children that hold its pipes.
+        await _end(transport, process, interactive)
         if isinstance(error, TimeoutError):
             raise ConfigError(
                 f"exec plugin {argv[0]} gave no answer in {PLUGIN_TIMEOUT:g} seconds{_words(said)}"
             ) from error
         raise
     finally:
+        transport.close()
         await finish(telling)
-    if code != 0:
+    if (code := transport.get_returncode()) != 0:
         raise ConfigError(f"exec plugin {argv[0]} failed with code {code}{_words(said) or ': no message'}")
     if said:
         logger.info("exec plugin %s%s", argv[0], _words(said))
-    return output
+    return bytes(process.output)
 
 
-async def _listen(errors: asyncio.StreamReader | None, said: bytearray) -> None:
-    """Keep the last of what the plugin says to people."""
-    while errors is not None and (chunk := await errors.read(_LONGEST_WORDS)):
-        said += chunk
-        del said[: -4 * _LONGEST_WORDS]
+class _Process(asyncio.SubprocessProtocol):
+    """What a plugin gives, and the last of what it says to people.
+
+    ``asyncio.subprocess.Process.wait`` waits for the end of standard error, too.
+    """
+
+    def __init__(self) -> None:
+        self.output, self.said = bytearray(), bytearray()
+        self.is_silent = asyncio.Event()
+        self._has_given, self._has_exited = asyncio.Event(), asyncio.Event()
+
+    async def ended(self) -> None:
+        """Wait for its end, and for that of what it gives."""
+        await self._has_given.wait()
+        await self._has_exited.wait()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self.output += data
+        else:
+            self.said += data
+            del self.said[: -4 * _LONGEST_WORDS]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        (self._has_given if fd == 1 else self.is_silent).set()
+
+    def process_exited(self) -> None:
+        self._has_exited.set()
 
 
 async def _tell(level: int, command: str, said: bytearray) -> None:
@@ -160,13 +186,19 @@ def _words(said: bytearray) -> str:
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()
+    """Whether it is one that can be handed on: anything may stand in for ``sys.stdin`` and ``sys.stderr``."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        return stream is not None and os.isatty(stream.fileno())
+    return False
 
 
-async def _start(argv: list[str], environment: Mapping[str, str], interactive: bool) -> Process:
+async def _start(
+    argv: list[str], environment: Mapping[str, str], interactive: bool
+) -> tuple[asyncio.SubprocessTransport, _Process]:
     """Start the process; cancelled meanwhile, end it again. The loops leave it running, or wait for its children."""
     starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
+        asyncio.get_running_loop().subprocess_exec(
+            _Process,
             *argv,
             env=environment,
             stdin=None if interactive else asyncio.subprocess.DEVNULL,
@@ -183,20 +215,23 @@ async def _start(argv: list[str], environment: Mapping[str, str], interactive: b
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError):
-            await _end(await starting, interactive)
+            await _end(*await starting, interactive)
         raise
 
 
-async def _end(process: Process, interactive: bool) -> None:
+async def _end(transport: asyncio.SubprocessTransport, process: _Process, interactive: bool) -> None:
     """Kill the process, and unless it shares our terminal its children too, and close the pipes."""
     with contextlib.suppress(ProcessLookupError):
         if interactive or not hasattr(os, "killpg"):
-            process.kill()
+            transport.kill()
         else:
-            os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(TimeoutError):  # should a child have got away with the pipes
-        async with asyncio.timeout(_LONGEST_END):
-            await process.communicate()
+            os.killpg(transport.get_pid(), signal.SIGKILL)
+    try:
+        with contextlib.suppress(TimeoutError):  # should a child have got away with the pipes
+            async with asyncio.timeout(_LONGEST_END):
+                await process.ended()
+    finally:
+        transport.close()
 
 
 def _exec_info(

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import io
 import os
+import signal
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -233,6 +234,27 @@ async def test_at_a_terminal_a_plugin_may_take_its_time(
         os.close(terminal)
 
 
+class StandIn(io.StringIO):
+    """Says that it is a terminal, and is no file."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", ["stdin", "stderr"])
+async def test_what_is_no_file_is_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Programs put what they like in the place of the standard streams."""
+    plugin, closed = Plugin(tmp_path), io.StringIO()
+    plugin.gives(token="one")
+    closed.close()
+    for stream in (None, object(), StandIn(), closed):
+        monkeypatch.setattr(sys, name, stream)
+        credential = await exec_plugin.run_exec_plugin(plugin.user()["exec"], str(tmp_path), {})
+        assert credential.token == "one"
+
+
 async def test_a_plugin_is_found_by_our_path(tmp_path: Path) -> None:
     """As by Go, whatever PATH it is to have itself."""
     plugin = Plugin(tmp_path)
@@ -281,6 +303,38 @@ async def test_nor_do_the_children_of_one_that_has_ended_live_on(
             await until(lambda: is_at_end(lives))
     finally:
         os.close(lives)
+
+
+@pytest.mark.parametrize("code", [0, 3])
+async def test_a_helper_that_a_plugin_leaves_behind_is_not_waited_for(tmp_path: Path, code: int) -> None:
+    """As by client-go. It may have the plugin's standard error for as long as it lives."""
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    script = f"""
+import os, pathlib, subprocess, sys
+os.chdir({str(tmp_path)!r})
+helper = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL)  # it has nothing else; uvloop's own leak
+pathlib.Path("helper").write_text(str(helper.pid))
+print("sorry", file=sys.stderr, flush=True)
+print(pathlib.Path("status.json").read_text(), flush=True)
+os._exit({code})
+"""
+    config = {
+        "command": sys.executable,
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "args": ["-c", script],
+    }
+    tasks = asyncio.all_tasks()
+    try:
+        async with asyncio.timeout(20):
+            if code:
+                with pytest.raises(ConfigError, match=r"failed with code 3: sorry$"):
+                    await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+            else:
+                assert (await exec_plugin.run_exec_plugin(config, str(tmp_path), {})).token == "one"
+        assert asyncio.all_tasks() == tasks
+    finally:
+        os.kill(int((tmp_path / "helper").read_text()), signal.SIGKILL)  # which fails of one that has ended
 
 
 async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_path: Path) -> None:
