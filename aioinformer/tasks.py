@@ -203,7 +203,7 @@ class Running(InOneLoop, ABC):
         Raises:
             AlreadyStartedError: It was, by another task than this one.
         """
-        if self._has_begun or self._task not in (None, asyncio.current_task()):
+        if self._has_begun or (self._task is not None and self._task is not asyncio.current_task()):
             raise AlreadyStartedError(f"{self!r} was started before")
 
     def note_begin(self) -> None:

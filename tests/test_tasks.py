@@ -16,6 +16,18 @@ from aioinformer.turns import Turn, in_turns
 from .steps import cancel_after, turns, until
 
 
+class Idle(Running):
+    """Runs until it is cancelled."""
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+def test_what_is_not_started_says_so_without_an_event_loop() -> None:
+    """It is set up at a module's level, or before ``asyncio.run``."""
+    Idle().require_not_started()
+
+
 class Stubborn:
     """Takes its time to end: ignores the first cancellation until it is let go."""
 
