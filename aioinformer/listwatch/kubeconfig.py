@@ -57,7 +57,10 @@ class KubeConfig:
     _server: str = field(default="", init=False, repr=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
-        self._paths = self._paths or kubeconfig_paths(self.path)
+        try:
+            self._paths = self._paths or kubeconfig_paths(self.path)
+        except OSError as error:
+            raise ConfigError(f"kubeconfig: a relative path is relative to nothing: {error}") from error
         yaml = library.module("config.kube_config").yaml
         what = f"kubeconfig {os.pathsep.join(self._paths)}"
         try:

@@ -484,6 +484,16 @@ async def test_urls_that_kubectl_takes(library: str, tmp_path: Path) -> None:
         assert server.tokens[2] == "Basic YWRhOnNlY3JldA=="  # what the URL says comes first
 
 
+async def test_a_relative_path_in_a_directory_that_is_gone(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(ConfigError, match=r"^kubeconfig: a relative path is relative to nothing: "):
+        await Client.from_kubeconfig(path="config", library=library).open()
+
+
 async def test_a_path_means_the_same_file_wherever_the_process_goes(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
