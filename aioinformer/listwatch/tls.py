@@ -93,6 +93,8 @@ def _trusting(authorities: Pem) -> ssl.SSLContext:
     if not text.strip():
         raise ConfigError(f"{authorities} is empty")
     try:
+        if authorities.path:  # as a file it is parsed without the GIL
+            return ssl.create_default_context(cafile=authorities.path)
         return ssl.create_default_context(cadata=text)
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{authorities} holds no certificates that can be used: {error}") from error

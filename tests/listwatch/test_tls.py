@@ -74,6 +74,11 @@ async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> Non
         ({"certificate-authority-data": "eA=="}, {}, "certificate-authority-data holds no certificates"),
         ({"certificate-authority": "empty"}, {}, f"certificate-authority {tmp_path}/empty is empty"),
         (
+            {"certificate-authority": "ada.key"},
+            {},
+            f"certificate-authority {tmp_path}/ada.key holds no certificates",
+        ),
+        (
             {},
             user | {"client-key": "other.key"},
             f"client-certificate {tmp_path}/ada.crt and client-key {tmp_path}/other.key cannot be used: .*mismatch",
