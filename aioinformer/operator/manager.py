@@ -363,8 +363,8 @@ class Manager(Running):
             left_behind = [
                 f"{each.name} at {run.key}" for each in self._controllers for run in each.state.stuck
             ]
-            if left_behind and isinstance(self._election, LeaderElector):
-                self._election.let_expire(", ".join(left_behind))
+            if left_behind and (let_expire := getattr(self._election, "let_expire", None)) is not None:
+                let_expire(", ".join(left_behind))
 
     async def _work_with(self, controller: Controller[Any]) -> None:
         """Let a controller work, once what is in its caches has gone through its triggers."""

@@ -40,7 +40,11 @@ class WrittenResource(Protocol[T]):
 
 
 class LeaderElection(Protocol):
-    """Says when to work, of several that could: a LeaderElector."""
+    """Says when to work, of several that could: a LeaderElector.
+
+    One that has ``let_expire(left_behind)``, too, is told by that of reconciles that go on though they were cancelled,
+    before the work ends: nobody is to lead at once then.
+    """
 
     async def run(self, work: Work) -> Any:
         """Become the leader, and do something while being it; then let others lead.

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioinformer import AlreadyStartedError, KubeObject
+from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result
 from aioinformer.tasks import finish
 from aioinformer.testing import ResourceType, Simulation
@@ -321,6 +322,36 @@ def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | 
         await asyncio.sleep(2)
 
     scenario()
+
+
+class Wrapped:
+    """An election of somebody's own, around another one."""
+
+    def __init__(self, inner: LeaderElector) -> None:
+        self._inner = inner
+        self.left_behind: list[str] = []
+
+    @property
+    def is_leader(self) -> bool:
+        return self._inner.is_leader
+
+    async def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        return await self._inner.run(work)
+
+    def let_expire(self, left_behind: str) -> None:
+        self.left_behind.append(left_behind)
+
+
+@simulated
+async def test_an_election_of_ones_own_is_told_of_what_goes_on(world: Simulation) -> None:
+    create(world, "a")
+    stubborn, election = Stubborn(), Wrapped(elector(world.client))
+    manager, _ = managed(world.client, Reconciler(stubborn), leader_election=election, grace_period=1)
+    async with manager:
+        await asyncio.sleep(100)
+    assert election.left_behind == ["tests at default/a"]
+    stubborn.gives_in = True
+    await asyncio.sleep(2)
 
 
 @simulated
