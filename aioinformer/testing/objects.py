@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -154,9 +155,23 @@ def parse_yaml(body: bytes) -> Any:
         import yaml
 
     try:
-        return yaml.safe_load(body)
+        return yaml.load(body, _yaml_loader())
     except yaml.YAMLError as error:
         raise bad_request(f"error decoding YAML: {error}") from error
+
+
+@cache
+def _yaml_loader() -> Any:
+    """What loads YAML as the real server does: a time is a text."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers = {  # noqa: RUF012 - as in the class it derives from
+            first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    return Loader
 
 
 def metadata_of(obj: Any) -> Object:

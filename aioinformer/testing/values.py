@@ -125,24 +125,25 @@ def _map_of(read: _Read, type_: str) -> _Read:
     return read_map
 
 
-def _string(value: Any, field: str) -> str:
-    if not isinstance(value, str):
-        raise _UnreadableError(wrong_type(field, "string", value))
-    return value
+def _string(value: Any, field: str, type_: str = "string") -> str:
+    text = value if isinstance(value, str) else msgspec.to_builtins(value)  # a datetime, bytes: as in JSON
+    if not isinstance(text, str):
+        raise _UnreadableError(wrong_type(field, type_, text))
+    return text
 
 
 _BASE64_LETTERS = string.ascii_letters + string.digits + "+/"
 
 
 def _base64(value: Any, field: str) -> str:
-    if not isinstance(value, str):
-        raise _UnreadableError(wrong_type(field, "[]uint8", value))
-    text = value.replace("\n", "").replace("\r", "")
+    given = _string(value, field, "[]uint8")
     try:
-        return base64.b64encode(base64.b64decode(text, validate=True)).decode()
+        return base64.b64encode(
+            base64.b64decode(given.replace("\n", "").replace("\r", ""), validate=True)
+        ).decode()
     except ValueError:
-        good = len(value) - len(value.lstrip(_BASE64_LETTERS))
-        place = good if good < len(value) else good // 4 * 4
+        good = len(given) - len(given.lstrip(_BASE64_LETTERS))
+        place = good if good < len(given) else good // 4 * 4
         raise _UnreadableError(f"illegal base64 data at input byte {place}") from None
 
 
@@ -160,7 +161,7 @@ def _time_of(layout: Sequence[tuple[str, str]], precision: str) -> _Read:
     written = "".join(element for element, _ in layout)
 
     def read_time(value: Any, field: str) -> str:
-        rest = _string(value, field)
+        rest = value = _string(value, field)
         for element, pattern in layout:
             found = re.match(pattern, rest)
             if found is None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -17,6 +20,7 @@ from .client import STRATEGIC, APIClient
 KINDS = {resource.kind: resource for resource in BUILTIN if resource.group != "events.k8s.io"}
 APPLY = "application/apply-patch+yaml"
 DAY = "2024-01-01"
+NOON = datetime(2024, 1, 1, 12, 0, 0, 1, UTC)
 
 
 def read(kind: str, **content: Any) -> Object:
@@ -95,6 +99,24 @@ def test_what_is_no_time_in_microseconds(given: object, why: str) -> None:
     assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
 
 
+class Color(Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "taken"),
+    [
+        ("Lease", {"spec": {"renewTime": NOON}}, {"spec": {"renewTime": f"{DAY}T12:00:00.000001Z"}}),
+        ("Pod", {"status": {"startTime": NOON}}, {"status": {"startTime": f"{DAY}T12:00:00Z"}}),
+        ("Secret", {"data": {"k": b"abc"}}, {"data": {"k": "YWJj"}}),
+        ("ConfigMap", {"data": {"k": UUID(int=1)}}, {"data": {"k": str(UUID(int=1))}}),
+        ("ConfigMap", {"data": {"k": Color.RED, "l": NOON.date()}}, {"data": {"k": "red", "l": DAY}}),
+    ],
+)
+def test_a_value_of_python_is_read_as_json_has_it(kind: str, given: Object, taken: Object) -> None:
+    assert read(kind, **given) == taken
+
+
 @pytest.mark.parametrize("kind", ["Deployment", "Pod", "Node"])
 def test_the_times_of_conditions_are_whole_seconds_of_utc(kind: str) -> None:
     times = {"lastTransitionTime": f"{DAY}T01:00:00.9+01:00", "lastProbeTime": None}
@@ -109,6 +131,20 @@ def test_the_times_of_conditions_are_whole_seconds_of_utc(kind: str) -> None:
 def test_a_custom_resource_is_taken_as_it_is() -> None:
     odd = {"data": {"k": 5}, "status": {"conditions": [{"lastTransitionTime": "soon"}]}}
     assert decoded(ResourceType("example.com", "v1", "secrets", "Secret"), odd) is odd
+
+
+async def test_a_time_in_yaml_is_a_text(api: APIClient) -> None:
+    maps, yaml = "/api/v1/namespaces/default/configmaps", "application/yaml"
+    body = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{day: {DAY}, time: {DAY}T01:00:00Z}}\n"
+    made = await api.ask("POST", maps, body.encode(), content_type=yaml)
+    assert (made.status, made.body.get("data")) == (201, {"day": DAY, "time": f"{DAY}T01:00:00Z"}), made.body
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    body = (
+        "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: a}\n"
+        f"spec: {{renewTime: {DAY}T00:00:00.123456Z}}\n"
+    )
+    made = await api.patch(f"{leases}/a", body.encode(), APPLY, fieldManager="me")
+    assert (made.status, made.body.get("spec")) == (201, {"renewTime": f"{DAY}T00:00:00.123456Z"}), made.body
 
 
 async def test_how_a_value_is_refused_says_how_it_came(api: APIClient, server: APIServer) -> None:
