@@ -10,7 +10,6 @@ import base64
 import re
 import string
 from datetime import UTC, datetime
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -46,16 +45,16 @@ def decoded(
     """
     if resource.custom:
         return obj
+    expected = _FIELDS.get(resource.kind) or (_FIELDS_OF_ANY if resource.has_status else {})
     try:
-        for steps, read, field in _reads(resource.kind, conditions=resource.has_status):
-            obj = _with_read(obj, steps, read, field)
+        taken: Object = _taken(obj, expected, resource.kind)
     except _UnreadableError as error:
         if refused is not None:
             raise refused(str(error)) from None
         kind, version = resource.kind, resource.version
         why = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
         raise errors.bad_request(why) from None
-    return obj
+    return taken
 
 
 def unpatched(patched: Object) -> Callable[[str], errors.StatusError]:
@@ -98,45 +97,68 @@ def without_zeros(obj: Object, kind: str) -> None:
     obj[counted.part] = {name: part.get(name) or 0 for name in counted.always} | kept
 
 
-@cache
-def _reads(kind: str, *, conditions: bool) -> list[tuple[list[str], _Read, str]]:
-    """The paths of what is read of a kind, how it is read, and how Go names it."""
-    fields = _FIELDS.get(kind, {}) | (_CONDITIONS if conditions else {})
-    return [(path.split("."), read, f"{kind}.{path}") for path, read in fields.items()]
+def _taken(value: Any, expected: Any, field: str) -> Any:
+    """A value with what is expected in it read, itself if that changes nothing."""
+    if value is None:
+        return None
+    if callable(expected):
+        return expected(value, field)
+    if isinstance(expected, list):
+        if not isinstance(value, list):
+            raise _UnreadableError(wrong_type(field, f"[]{_type_of(field)}", value))
+        items = [_taken(each, expected[0], field) for each in value]
+        return value if items == value else items
+    if not isinstance(value, dict):
+        raise _UnreadableError(wrong_type(field, _type_of(field), value))
+    changed = value
+    for name, part in expected.items():
+        given = value.get(name)
+        if given is not None:
+            taken = _taken(given, part, f"{field}.{name}")
+            if taken is not given:
+                changed = {**changed, name: taken}
+    return changed
 
 
-def _with_read(value: Any, steps: Sequence[str], read: _Read, field: str) -> Any:
-    """A value with what is at a path in it read; lists on the way are gone through."""
-    if not steps:
-        return None if value is None else read(value, field)
-    if isinstance(value, list):
-        return [_with_read(each, steps, read, field) for each in value]
-    if not isinstance(value, dict) or steps[0] not in value:
-        return value
-    return {**value, steps[0]: _with_read(value[steps[0]], steps[1:], read, field)}
+def _type_of(field: str) -> str:
+    kind, _, name = field.partition(".")
+    suffix = _TYPES.get(name)
+    return f"v1.{kind}{suffix}" if suffix else "v1.ObjectReference"
+
+
+_TYPES = {"spec": "Spec", "status": "Status", "status.conditions": "Condition", "series": "Series"}
 
 
 def _map_of(read: _Read, type_: str) -> _Read:
     def read_map(value: Any, field: str) -> Any:
         if not isinstance(value, dict):
             raise _UnreadableError(wrong_type(field, f"map[string]{type_}", value))
-        return {key: "" if each is None else read(each, field) for key, each in value.items()}
+        entries = {key: "" if each is None else read(each, field) for key, each in value.items()}
+        return value if entries == value else entries
 
     return read_map
 
 
 def _string(value: Any, field: str, type_: str = "string") -> str:
-    text = value if isinstance(value, str) else msgspec.to_builtins(value)  # a datetime, bytes: as in JSON
+    text: Any = value if isinstance(value, str) else msgspec.to_builtins(value)  # bytes, times: as in JSON
     if not isinstance(text, str):
         raise _UnreadableError(wrong_type(field, type_, text))
     return text
 
 
+# What need not be read, as Go would write it the same: most values, and those that are stored.
+_BASE64 = re.compile("[A-Za-z0-9+/]*(?:[AQgw]==|[AEIMQUYcgkosw048]=)?")
+_MOMENT = (
+    "[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+)
 _BASE64_LETTERS = string.ascii_letters + string.digits + "+/"
 
 
 def _base64(value: Any, field: str) -> str:
     given = _string(value, field, "[]uint8")
+    if len(given) % 4 == 0 and _BASE64.fullmatch(given):
+        return given
     try:
         return base64.b64encode(
             base64.b64decode(given.replace("\n", "").replace("\r", ""), validate=True)
@@ -157,50 +179,70 @@ _SECONDS = (*_DATE, ("05", r"[0-9]{2}([.,][0-9]+)?"), _ZONE)
 _MICROSECONDS = (*_DATE, ("05", "[0-9]{2}"), (".000000", r"\.[0-9]{6}"), _ZONE)
 
 
-def _time_of(layout: Sequence[tuple[str, str]], precision: str) -> _Read:
+def _time_of(layout: Sequence[tuple[str, str]], precision: str, fraction: str = "") -> _Read:
+    canonical = re.compile(f"{_MOMENT}{fraction}Z")
     written = "".join(element for element, _ in layout)
 
     def read_time(value: Any, field: str) -> str:
-        rest = value = _string(value, field)
+        rest = text = _string(value, field)
+        if canonical.fullmatch(text):
+            return text
         for element, pattern in layout:
             found = re.match(pattern, rest)
             if found is None:
-                why = f'parsing time "{value}" as "{written}": cannot parse "{rest}" as "{element}"'
+                why = f'parsing time "{text}" as "{written}": cannot parse "{rest}" as "{element}"'
                 raise _UnreadableError(why)
             rest = rest[found.end() :]
         if rest:
-            raise _UnreadableError(f'parsing time "{value}": extra text: "{rest}"')
+            raise _UnreadableError(f'parsing time "{text}": extra text: "{rest}"')
         try:
-            moment = datetime.fromisoformat(value.replace(",", ".")).astimezone(UTC)
+            moment = datetime.fromisoformat(text.replace(",", ".")).astimezone(UTC)
         except (ValueError, OverflowError) as error:
             part = str(error).partition(" ")[0]
-            raise _UnreadableError(f'parsing time "{value}": {part} out of range') from None
+            raise _UnreadableError(f'parsing time "{text}": {part} out of range') from None
         return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
     return read_time
 
 
 _STRINGS, _BYTES = _map_of(_string, "string"), _map_of(_base64, "[]uint8")
-_TIME, _MICRO_TIME = _time_of(_SECONDS, "seconds"), _time_of(_MICROSECONDS, "microseconds")
+_TIME, _MICRO_TIME = _time_of(_SECONDS, "seconds"), _time_of(_MICROSECONDS, "microseconds", r"\.[0-9]{6}")
 
-_FIELDS: dict[str, dict[str, _Read]] = {
+_CONDITIONS = [
+    dict.fromkeys(("lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime"), _TIME)
+]
+_FIELDS_OF_ANY: dict[str, Any] = {"spec": {}, "status": {"conditions": _CONDITIONS}}
+_FIELDS: dict[str, dict[str, Any]] = {
     "ConfigMap": {"data": _STRINGS, "binaryData": _BYTES},
     "Secret": {"data": _BYTES, "stringData": _STRINGS},
-    "Lease": {"spec.acquireTime": _MICRO_TIME, "spec.renewTime": _MICRO_TIME},
+    "Lease": {"spec": {"acquireTime": _MICRO_TIME, "renewTime": _MICRO_TIME}},
     "Event": {
         "eventTime": _MICRO_TIME,
-        "series.lastObservedTime": _MICRO_TIME,
+        "series": {"lastObservedTime": _MICRO_TIME},
         "firstTimestamp": _TIME,
         "lastTimestamp": _TIME,
         "deprecatedFirstTimestamp": _TIME,
         "deprecatedLastTimestamp": _TIME,
+        "involvedObject": {},
+        "regarding": {},
+    }
+    | dict.fromkeys(
+        (
+            "reason",
+            "action",
+            "note",
+            "message",
+            "reportingComponent",
+            "reportingController",
+            "reportingInstance",
+        ),
+        _string,
+    ),
+    "Job": {
+        "spec": {},
+        "status": {"conditions": _CONDITIONS, "startTime": _TIME, "completionTime": _TIME},
     },
-    "Job": {"status.startTime": _TIME, "status.completionTime": _TIME},
-    "Pod": {"status.startTime": _TIME},
-}
-_CONDITIONS: dict[str, _Read] = {
-    f"status.conditions.{name}": _TIME
-    for name in ("lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime")
+    "Pod": {"spec": {}, "status": {"conditions": _CONDITIONS, "startTime": _TIME}},
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any
 from uuid import UUID
@@ -63,6 +63,38 @@ def test_what_is_no_text(data: object, why: str) -> None:
         read("ConfigMap", data=data)
 
 
+@pytest.mark.parametrize(
+    ("kind", "content", "why"),
+    [
+        (
+            "Deployment",
+            {"status": [1]},
+            "array into Go struct field Deployment.status of type v1.DeploymentStatus",
+        ),
+        ("Pod", {"status": "x"}, "string into Go struct field Pod.status of type v1.PodStatus"),
+        ("Service", {"spec": "x"}, "string into Go struct field Service.spec of type v1.ServiceSpec"),
+        ("Node", {"spec": "x"}, "string into Go struct field Node.spec of type v1.NodeSpec"),
+        (
+            "Event",
+            {"involvedObject": "x"},
+            "string into Go struct field Event.involvedObject of type v1.ObjectReference",
+        ),
+        ("Event", {"reason": 5}, "number into Go struct field Event.reason of type string"),
+        (
+            "Pod",
+            {"status": {"conditions": "x"}},
+            "string into Go struct field Pod.status.conditions of type []v1.PodCondition",
+        ),
+    ],
+)
+def test_what_is_no_object(kind: str, content: Object, why: str) -> None:
+    with pytest.raises(StatusError) as refused:
+        Cluster().create(
+            KINDS[kind], "default" if KINDS[kind].namespaced else "", {"metadata": {"name": "a"}, **content}
+        )
+    assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
+
+
 def test_a_text_that_is_null_is_empty() -> None:
     assert read("ConfigMap", data={"k": None})["data"] == {"k": ""}
 
@@ -97,6 +129,28 @@ def test_what_is_no_time_in_microseconds(given: object, why: str) -> None:
     with pytest.raises(StatusError) as refused:
         read("Lease", spec={"renewTime": given})
     assert (refused.value.code, refused.value.message.endswith(why)) == (400, True), refused.value
+
+
+def test_what_is_as_go_writes_it_is_taken_as_it_is() -> None:
+    condition = {"lastTransitionTime": f"{DAY}T00:00:00Z", "lastProbeTime": None}
+    for kind, content in (
+        ("Pod", {"status": {"conditions": [condition]}}),
+        ("Lease", {"spec": {"renewTime": "2024-12-31T23:59:59.123456Z"}}),
+        ("Secret", {"data": {"a": "YQ==", "b": "YWI=", "c": "YWJj"}}),
+    ):
+        assert decoded(KINDS[kind], content) is content
+
+
+def test_a_time_is_of_a_day_that_there_is() -> None:
+    for day in (f"2023-{month:02}-{day:02}" for month in range(14) for day in range(33)):
+        status = {"startTime": f"{day}T00:00:00Z"}
+        try:
+            date.fromisoformat(day)
+        except ValueError:
+            with pytest.raises(StatusError, match="out of range"):
+                read("Pod", status=status)
+        else:
+            assert read("Pod", status=status) == {"status": status}
 
 
 class Color(Enum):
