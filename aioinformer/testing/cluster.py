@@ -263,7 +263,7 @@ class Cluster:
             metadata.setdefault(part, {})  # an empty one can be owned
         applied = {**applied, "metadata": metadata}
         check_type(applied, resource.api_version, resource.kind)
-        applied = decoded(resource, applied, unapplied(resource, name))
+        decoded(resource, applied, unapplied(resource, name))  # owners are asked about what was sent
         check_place(resource, applied["metadata"], namespace, name)
         if stored is None and options.subresource:
             raise errors.not_found(resource, name)
@@ -290,6 +290,7 @@ class Cluster:
             force=force,
             now=self.now(),
         )
+        result = decoded(resource, result)
         if stored is None:
             return self.create(resource, namespace, result, options), True
         return self._replace(resource, stored, result, options), False

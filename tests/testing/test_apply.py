@@ -455,3 +455,17 @@ async def test_a_yaml_body(api: APIClient) -> None:
     path = "/api/v1/namespaces/default/configmaps"
     answer = await api.ask("POST", path, b"metadata: {name: y}\n", content_type="application/yaml")
     assert (answer.status, answer.body["metadata"]["name"]) == (201, "y")
+
+
+async def test_a_time_in_another_form_than_the_stored_one_is_another_value(api: APIClient) -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/a"
+    lease: dict[str, Any] = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "a"},
+    }
+    lease["spec"] = {"renewTime": "2024-01-01T00:00:00.000000+00:00"}
+    for manager, status in (("one", 201), ("one", 200), ("two", 409)):
+        answer = await api.patch(path, lease, APPLY, fieldManager=manager)
+        assert answer.status == status, answer.body
+    assert (await api.get(path)).body["spec"] == {"renewTime": "2024-01-01T00:00:00.000000Z"}
