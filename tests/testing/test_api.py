@@ -263,9 +263,9 @@ def test_the_python_api_needs_no_loop() -> None:
 async def test_a_broken_object_is_an_internal_error(
     api: APIClient, server: APIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answer = await api.post("/api/v1/namespaces/default/services", {"metadata": {"name": "a"}, "spec": 7})
+    answer = await api.post("/api/v1/namespaces", {"metadata": {"name": "a"}, "spec": {"finalizers": 7}})
     assert (answer.status, answer.body["reason"]) == (500, "InternalError")
-    assert "POST /api/v1/namespaces/default/services failed" in caplog.text
+    assert "POST /api/v1/namespaces failed" in caplog.text
 
 
 async def test_concurrent_updates_lose_nothing(api: APIClient, server: APIServer) -> None:
