@@ -20,9 +20,9 @@ from typing import Any, TextIO
 
 import msgspec
 
+from ..alarm import every
 from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
-from ..tasks import finish
 from .libraries import to_thread
 
 logger = logging.getLogger(__name__)
@@ -113,11 +113,17 @@ async def _output(
             f"exec plugin {argv[0]} cannot be run: {error}{'; ' + hint if hint else ''}"
         ) from error
     said, is_seen = process.said, interactive or _is_terminal(sys.stderr)
-    level = logging.INFO if is_seen else logging.WARNING
-    telling = asyncio.create_task(_tell(level, argv[0], said), name=f"waiting for {argv[0]}")
+    level, periods = logging.INFO if is_seen else logging.WARNING, itertools.count(1)
+
+    def tell() -> None:
+        """Say in the log that somebody is waited for, and what for."""
+        seconds = next(periods) * PROGRESS_PERIOD
+        logger.log(level, "exec plugin %s has run for %g s%s", argv[0], seconds, _words(said))
+
     try:
         async with asyncio.timeout(None if is_seen else PLUGIN_TIMEOUT):
-            await process.ended()
+            with every(PROGRESS_PERIOD, tell):
+                await process.ended()
             if transport.get_pipe_transport(2) is not None:
                 with contextlib.suppress(TimeoutError):  # a helper that it leaves behind may hold it for good
                     async with asyncio.timeout(_LAST_WORDS):
@@ -132,7 +138,6 @@ async def _output(
         raise
     finally:
         transport.close()
-        await finish(telling)
     if (code := transport.get_returncode()) != 0:
         raise ConfigError(f"exec plugin {argv[0]} failed with code {code}{_words(said) or ': no message'}")
     if said:
@@ -168,15 +173,6 @@ class _Process(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._has_exited.set()
-
-
-async def _tell(level: int, command: str, said: bytearray) -> None:
-    """Say in the log that somebody is waited for, and what for."""
-    for number in itertools.count(1):
-        await asyncio.sleep(PROGRESS_PERIOD)
-        logger.log(
-            level, "exec plugin %s has run for %g s%s", command, number * PROGRESS_PERIOD, _words(said)
-        )
 
 
 def _words(said: bytearray) -> str:
