@@ -57,6 +57,21 @@ def field(path: str) -> Field:
     return Field(path)
 
 
+def is_same(one: Any, other: Any) -> bool:
+    """Whether values are equal, and none is true where the other is 1, which Python takes for equal."""
+    if one != other:
+        return False
+    pairs = [(one, other)]
+    for left, right in pairs:  # which grow: a value may be nested more deeply than calls may
+        if isinstance(left, dict):
+            pairs += [(value, right[name]) for name, value in left.items() if type(value) is not str]
+        elif isinstance(left, (list, tuple)):
+            pairs += zip(left, right, strict=True)
+        elif isinstance(left, bool) is not isinstance(right, bool):
+            return False
+    return True
+
+
 class Field:
     """Reads one field of objects, of whatever kind. Get one by ``field``.
 
@@ -111,9 +126,13 @@ class Field:
 
     def equals(self, *wanted: Any) -> Callable[[Any], bool]:
         """A predicate, for listers and filters: whether the field, or with a ``[*]`` any of them, is one of these."""
+
+        def is_wanted(value: Any) -> bool:
+            return any(is_same(value, each) for each in wanted)
+
         if self._many:
-            return lambda obj: any(value in wanted for value in self(obj))
-        return lambda obj: self(obj) in wanted
+            return lambda obj: any(map(is_wanted, self(obj)))
+        return lambda obj: is_wanted(self(obj))
 
     def __repr__(self) -> str:
         return f"field({self.path!r})"

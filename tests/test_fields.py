@@ -339,6 +339,20 @@ class TestIndexesAndPredicates:
         assert lister.list(field("spec.nodeName").equals("one", "two")) == [a, b]
         assert lister.list(field("spec.containers[*].image").equals("y")) == [a]
 
+    def test_a_number_is_neither_true_nor_false(self) -> None:
+        """In Python 1 equals True."""
+        one, true = (
+            pod("a", spec={"x": [1], "y": [{"z": 0}]}),
+            pod("b", spec={"x": [True], "y": [{"z": False}]}),
+        )
+        for obj, others in ((one, true), (true, one)):
+            for path in ("spec.x", "spec.x[0]", "spec.y", "spec.y[0].z"):
+                wanted = field(path)(obj)
+                picks = field(path).equals("other", wanted)
+                assert (picks(obj), picks(others)) == (True, False)
+        assert [field("spec.x[*]").equals(1, "x")(each) for each in (one, true)] == [True, False]
+        assert field("spec.x[*]").equals(1.0)(one)
+
     def test_filters(self) -> None:
         told: list[str] = []
         handler = FilteringResourceEventHandler(

@@ -10,7 +10,7 @@ import msgspec
 
 from ..api import Object
 from ..errors import ConfigError
-from ..fields import Field
+from ..fields import Field, is_same
 from ..handlers import callable_name, require_arguments, require_plain
 from ..keys import is_deleting, labels_of, same_version, uid_of
 from ..labels import LabelSelector
@@ -213,7 +213,7 @@ class FieldsChanged(_Changed):
         return f"FieldsChanged({', '.join(repr(each.path) for each in self._fields)})"
 
     def _differs(self, old: Any, new: Any) -> bool:
-        return any(read(old) != read(new) for read in self._fields)
+        return not all(is_same(read(old), read(new)) for read in self._fields)
 
 
 class Deleting(Predicate):
