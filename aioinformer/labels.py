@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -90,7 +90,8 @@ class LabelSelector:
         object has it, with `matchLabels` and `matchExpressions` (``LabelSelectorAsSelector``).
 
         Raises:
-            SelectorError: It cannot be parsed.
+            SelectorError: It cannot be parsed, or what a spec has is no label. The labels that there must be are not
+                looked at: what is none is on no object (``SelectorFromSet``).
             ConfigError: A label is no string.
         """
         if isinstance(selector, LabelSelector):
@@ -131,14 +132,23 @@ def _selected(selector: Mapping[str, Any]) -> Iterator[Requirement]:
         given = msgspec.convert(selector, _InSpec)
     except msgspec.ValidationError as error:
         raise SelectorError(f"a selector of matchLabels and matchExpressions: {error}") from error
-    yield from _equal(given.match_labels or {})
-    for each in given.match_expressions or ():
-        takes_values = each.operator in ("In", "NotIn")
-        if takes_values != bool(each.values):
+    for each in _equal(given.match_labels or {}):
+        yield _required(each.key, each.operator, each.values)
+    for expression in given.match_expressions or ():
+        takes_values = expression.operator in ("In", "NotIn")
+        if takes_values != bool(expression.values):
             raise SelectorError(
-                f"{each.key!r}: {each.operator} {'needs' if takes_values else 'takes no'} values"
+                f"{expression.key!r}: {expression.operator} {'needs' if takes_values else 'takes no'} values"
             )
-        yield Requirement(each.key, _IN_SPEC[each.operator], frozenset(each.values or ()))
+        yield _required(expression.key, _IN_SPEC[expression.operator], expression.values or ())
+
+
+def _required(key: str, operator: str, values: Collection[str]) -> Requirement:
+    """A requirement that labels could meet (``NewRequirement``)."""
+    _valid_key("key", key)
+    for number, value in enumerate(values):
+        _valid_value(f"values[{number}][{key}]", value)
+    return Requirement(key, operator, frozenset(values))
 
 
 def _equal(labels: Mapping[str, Any]) -> Iterator[Requirement]:
@@ -146,6 +156,55 @@ def _equal(labels: Mapping[str, Any]) -> Iterator[Requirement]:
         require_text("the name of a selector's label", key, "app")
         require_text(f"a selector's label {key!r}", value, "web")
         yield Requirement(key, "in", frozenset([value]))
+
+
+def _valid_key(where: str, key: str) -> str:
+    """A label's key, if it may be one."""
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        raise SelectorError(
+            f'{where}: Invalid value: "{key}": a valid label key must consist of '
+            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+            "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
+            "(e.g. 'example.com/MyName')"
+        )
+    if slash and not prefix:
+        raise SelectorError(f'{where}: Invalid value: "{key}": prefix part must be non-empty')
+    if slash and not is_subdomain(prefix):
+        raise SelectorError(
+            f'{where}: Invalid value: "{key}": prefix part a lowercase RFC 1123 '
+            "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+            "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+        )
+    if len(name) > LONGEST_NAME:
+        raise SelectorError(
+            f'{where}: Invalid value: "{key}": name part must be no more than {LONGEST_NAME} bytes'
+        )
+    if not is_short_name(name):
+        empty = "" if name else "name part must be non-empty; "
+        raise SelectorError(
+            f'{where}: Invalid value: "{key}": {empty}name part must consist of '
+            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+            "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+        )
+    return key
+
+
+def _valid_value(where: str, value: str) -> str:
+    """A label's value, if it may be one."""
+    if len(value) > LONGEST_NAME:
+        raise SelectorError(f'{where}: Invalid value: "{value}": must be no more than {LONGEST_NAME} bytes')
+    if value and not is_short_name(value):
+        raise SelectorError(
+            f'{where}: Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric '
+            "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  "
+            "or 'my_value',  or '12345', regex used for validation is "
+            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+        )
+    return value
 
 
 class _LabelParser:
@@ -211,54 +270,10 @@ class _LabelParser:
         key = self._take()
         if key in _PUNCTUATION or not key:
             raise SelectorError(f"unable to parse requirement: found '{key}', expected: identifier")
-        prefix, slash, name = key.rpartition("/")
-        if "/" in prefix:
-            raise SelectorError(
-                f'unable to parse requirement: <nil>: Invalid value: "{key}": a valid label key must consist of '
-                "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-                "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-                "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
-                "(e.g. 'example.com/MyName')"
-            )
-        if slash and not prefix:
-            raise SelectorError(
-                f'unable to parse requirement: <nil>: Invalid value: "{key}": prefix part must be non-empty'
-            )
-        if slash and not is_subdomain(prefix):
-            raise SelectorError(
-                f'unable to parse requirement: <nil>: Invalid value: "{key}": prefix part a lowercase RFC 1123 '
-                "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-                "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-            )
-        if len(name) > LONGEST_NAME:
-            raise SelectorError(
-                f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must be no more than '
-                f"{LONGEST_NAME} bytes"
-            )
-        if not is_short_name(name):
-            raise SelectorError(
-                f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must consist of '
-                "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-                "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-                "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-            )
-        return key
+        return _valid_key("unable to parse requirement: <nil>", key)
 
     def _value(self, key: str, number: int, value: str) -> str:
-        where = f"unable to parse requirement: values[{number}][{key}]"
-        if len(value) > LONGEST_NAME:
-            raise SelectorError(
-                f'{where}: Invalid value: "{value}": must be no more than {LONGEST_NAME} bytes'
-            )
-        if value and not is_short_name(value):
-            raise SelectorError(
-                f'{where}: Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric '
-                "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  "
-                "or 'my_value',  or '12345', regex used for validation is "
-                "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-            )
-        return value
+        return _valid_value(f"unable to parse requirement: values[{number}][{key}]", value)
 
     def _set(self) -> frozenset[str]:
         if (token := self._take()) != "(":

@@ -122,6 +122,13 @@ def test_what_is_space_to_python_alone_is_none(text: str, space: str) -> None:
             'unable to parse requirement: <nil>: Invalid value: "/a": prefix part must be non-empty',
         ),
         (
+            "a/",
+            'unable to parse requirement: <nil>: Invalid value: "a/": name part must be non-empty; name part must '
+            "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+            "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        ),
+        (
             "x" * 64,
             f'unable to parse requirement: <nil>: Invalid value: "{"x" * 64}": name part must be no more than 63 bytes',
         ),
@@ -205,11 +212,29 @@ def test_labels_that_are_no_texts_are_named(selector: Any, said: str) -> None:
             {"matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]},
             "'a': Exists takes no ",
         ),
+        (
+            {"matchLabels": {"app": "a b"}},
+            r'^values\[0\]\[app\]: Invalid value: "a b": a valid label must be ',
+        ),
+        ({"matchLabels": {"": "x"}}, '^key: Invalid value: "": name part must be non-empty; name part must '),
+        (
+            {"matchExpressions": [{"key": "a b", "operator": "NotIn", "values": ["x"]}]},
+            '^key: Invalid value: "a b": name part must consist of',
+        ),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", "v" * 64]}]},
+            r"^values\[1\]\[a\]: .* must be no more than 63 bytes$",
+        ),
     ],
 )
 def test_what_no_spec_may_select(selector: Any, said: str) -> None:
     with pytest.raises(SelectorError, match=said):
         LabelSelector.of(selector)
+
+
+def test_labels_as_they_are_may_be_what_no_object_has() -> None:
+    """As SelectorFromSet, which checks nothing."""
+    assert not LabelSelector.of({"a b": "", "": "x"}).matches(LABELS)
 
 
 @given(st.text(max_size=30) | st.text("ab=!,() <>in/-.0", max_size=30))
