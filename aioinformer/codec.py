@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from .api import TypeMeta
-from .decoders import FromBytes, class_of, decoder_of, require_cacheable, without_rest
+from .decoders import FromBytes, class_of, decoder_of, require_cacheable, with_type_meta, without_rest
 from .errors import DecodeError
 from .managed_fields import drop_managed_fields, lean_from_bytes
 from .objects import KubeObject, encode, is_kube_object_type
@@ -69,8 +69,7 @@ class Codec(Generic[T]):
         raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__} {value!r:.80}")
 
     def _decode_dict(self, fields: dict[str, Any], type_meta: TypeMeta | None) -> T:
-        if type_meta is not None and "kind" not in fields:
-            fields = {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
+        fields = with_type_meta(fields, type_meta)
         if self.object_type is dict:
             if not isinstance(fields.get("metadata"), dict):
                 raise DecodeError(f"object without metadata: {fields!r:.120}")

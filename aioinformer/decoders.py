@@ -131,9 +131,7 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
         raise DecodeError(f"not JSON: {error}; it begins {raw[:80]!r}") from error
     if not isinstance(fields, dict) or not isinstance(fields.get("metadata"), dict):
         raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
-    if type_meta is not None and "kind" not in fields:
-        return {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
-    return fields
+    return with_type_meta(fields, type_meta)
 
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
@@ -185,16 +183,17 @@ def _pydantic_decoder(model: Any) -> FromBytes:
     return decode
 
 
-class _Kind(msgspec.Struct):
-    kind: str | None = None
-
-
-_decode_kind = msgspec.json.Decoder(_Kind).decode
+def with_type_meta(fields: dict[str, Any], type_meta: TypeMeta | None) -> dict[str, Any]:
+    """An object's fields, with its collection's apiVersion and kind for what it does not say itself."""
+    if type_meta is None:
+        return fields
+    return {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
 
 
 def _with_type_meta(raw: bytes, type_meta: TypeMeta | None) -> bytes:
-    """The bytes with apiVersion and kind in front, where they have none."""
-    if type_meta is None or _decode_kind(raw).kind:
+    """The bytes with the collection's in front: of fields that are there twice the last counts, which is its own."""
+    alone = raw.lstrip(b" \t\r\n")
+    if type_meta is None or not alone.startswith(b"{"):
         return raw
     head = msgspec.json.encode({"apiVersion": type_meta.api_version, "kind": type_meta.kind})
-    return head[:-1] + b"," + raw[raw.index(b"{") + 1 :]
+    return head[:-1] + b"," + alone[1:]

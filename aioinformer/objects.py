@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, TypeVar, cast
 import msgspec
 
 from .api import TypeMeta
-from .decoders import DECODE_ERRORS, decoder_of
+from .decoders import DECODE_ERRORS, decoder_of, with_type_meta
 from .errors import DecodeError
 
 S = TypeVar("S")
@@ -248,8 +248,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     ``msgspec.Struct`` and use ``decode``. Made by ``from_bytes`` and ``from_dict``.
 
     How an object arrived makes no difference: the items of a built-in LIST carry no apiVersion and kind, watch
-    objects do, and both give the same ``to_dict()`` and are equal. Nor does how it is kept: a compressed one says
-    the same, some microseconds later.
+    objects do, and both give the same ``to_dict()`` and are equal, as dicts are: true equals 1. Nor does how it is
+    kept: a compressed one says the same, some microseconds later.
 
     To send one on, take ``raw``, or ``to_dict()``; msgspec refuses to encode it.
 
@@ -272,7 +272,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
         Args:
             raw: One JSON object with a ``metadata`` object. All of it is checked to be JSON.
-            type_meta: apiVersion and kind, where the bytes do not carry them.
+            type_meta: apiVersion and kind, each where the bytes do not carry it.
 
         Raises:
             DecodeError: It is no JSON, or no Kubernetes object.
@@ -347,20 +347,17 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def api_version(self) -> str:
         """Such as ``"apps/v1"``; ``""`` where nobody says."""
-        return str(self.get("apiVersion", ""))
+        return str(self.get("apiVersion") or "")
 
     @property
     def kind(self) -> str:
         """Such as ``"Deployment"``; ``""`` where nobody says."""
-        return str(self.get("kind", ""))
+        return str(self.get("kind") or "")
 
     def to_dict(self) -> dict[str, Any]:
         """A copy to edit: the whole object as plain dicts and lists."""
         fields: dict[str, Any] = self._decode_with(_decode_dict, "the object")
-        if self._type_meta is not None and "kind" not in fields:
-            api_version, kind = self._type_meta
-            fields = {"apiVersion": api_version, "kind": kind, **fields}
-        return fields
+        return with_type_meta(fields, self._type_meta)
 
     def decode(self, type: type[S]) -> S:
         """The object as another object type: dict, a ``msgspec.Struct`` or a model class.

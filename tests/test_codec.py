@@ -71,9 +71,41 @@ class TestEveryType:
             assert codec.decode(listed, POD) == watched
 
     @pytest.mark.parametrize(
+        ("own", "expected"),
+        [
+            ({"kind": "Cave"}, ("v1", "Cave")),
+            ({"apiVersion": "v2"}, ("v2", "Pod")),
+            ({"apiVersion": "v2", "kind": "Cave"}, ("v2", "Cave")),
+            ({"kind": ""}, ("v1", "")),
+        ],
+    )
+    def test_what_an_item_says_itself_is_not_its_collections(
+        self, object_type: type[Any], own: dict[str, str], expected: tuple[str, str]
+    ) -> None:
+        codec = codec_for(object_type)
+        whole = codec.decode(WHOLE | dict(zip(("apiVersion", "kind"), expected, strict=True)))
+        item = WHOLE | own
+        raw = json.dumps(item).encode()
+        for value in (raw, b" \n" + raw, item, KubeObject.from_bytes(raw, POD)):
+            assert codec.decode(value, POD) == whole
+
+    @pytest.mark.parametrize(
         "wrong",
-        [b"", b"null", b"[]", b"{}", b"{", b'{"metadata": null}', b'"\xff"', b"\xff", {}, {"metadata": None}],
-        ids=repr,
+        [
+            b"",
+            b"null",
+            b"[]",
+            b"{}",
+            b"{",
+            b'{"metadata": null}',
+            b'"\xff"',
+            b"\xff",
+            {},
+            {"metadata": None},
+            b"5" + RAW,
+            b"\v" + RAW,
+        ],
+        ids=lambda wrong: repr(wrong)[:30],
     )
     def test_what_is_no_object(self, object_type: type[Any], wrong: Any) -> None:
         with pytest.raises(DecodeError):

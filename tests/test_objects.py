@@ -124,6 +124,11 @@ def test_a_field_that_no_object_has_is_a_key_error(field: Any) -> None:
     assert obj.get(field, 1) == 1
 
 
+def test_a_kind_that_is_null_is_none() -> None:
+    obj = pod(kind=None, apiVersion=None)
+    assert (obj.api_version, obj.kind) == ("", "")
+
+
 @pytest.mark.parametrize("field", ["", 'a"b', "a\\b", "a\nb", "ключ", "a.b/c"])
 def test_fields_of_any_name_are_found(field: str) -> None:
     assert KubeObject.from_dict(pod_dict() | {field: 1})[field] == 1
@@ -216,6 +221,14 @@ class TestEquality:
         assert listed["kind"] == "Pod"
         assert "apiVersion" in listed
         assert len({listed, watched}) == 1
+
+    @pytest.mark.parametrize("own", [{"kind": "Cave"}, {"apiVersion": "v2"}, {"kind": ""}, {"kind": None}])
+    def test_what_an_item_says_itself_is_said_however_it_is_read(self, own: dict[str, Any]) -> None:
+        expected = {"apiVersion": "v1", "kind": "Pod"} | pod_dict() | own
+        obj = KubeObject.from_bytes(encoded(pod_dict() | own), POD)
+        assert obj.to_dict() == dict(obj) == {name: obj[name] for name in expected} == expected
+        assert obj.decode(dict) == expected
+        assert list(obj) == [name for name in expected if name in obj]
 
     def test_the_order_of_fields_makes_no_difference(self) -> None:
         assert pod(a=1, b=2) == pod(b=2, a=1)
