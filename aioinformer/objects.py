@@ -102,6 +102,8 @@ def encode(value: Any) -> bytes:
 @lru_cache(maxsize=256)
 def _field_decoder(field: str) -> msgspec.json.Decoder[Any]:
     """Decodes one top-level field and skips over the others."""
+    if not isinstance(field, str):  # None, for which msgspec takes the attribute's name
+        raise TypeError(field)
     wanted = msgspec.field(name=field, default=msgspec.UNSET)
     return msgspec.json.Decoder(msgspec.defstruct("Field", [("value", Any, wanted)]))
 

@@ -124,6 +124,13 @@ def test_a_field_that_no_object_has_is_a_key_error(field: Any) -> None:
     assert obj.get(field, 1) == 1
 
 
+def test_none_is_not_the_name_of_a_field() -> None:
+    obj = pod(value=1000)
+    assert None not in obj
+    with pytest.raises(KeyError):
+        obj[None]  # type: ignore[index]
+
+
 def test_a_kind_that_is_null_is_none() -> None:
     obj = pod(kind=None, apiVersion=None)
     assert (obj.api_version, obj.kind) == ("", "")
