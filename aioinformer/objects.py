@@ -273,7 +273,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         """The object that these JSON bytes say.
 
         Args:
-            raw: One JSON object with a ``metadata`` object. All of it is checked to be JSON.
+            raw: One JSON object with a ``metadata`` object, no name twice in it. All of it is scanned, but a text that
+                is not UTF-8, and a number too large for any type, is found where it is read.
             type_meta: apiVersion and kind, each where the bytes do not carry it.
 
         Raises:

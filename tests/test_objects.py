@@ -197,8 +197,9 @@ def test_what_is_not_bytes_is_a_type_error(wrong: Any) -> None:
         KubeObject.from_bytes(wrong)
 
 
-def test_a_field_that_cannot_be_read_spoils_only_itself() -> None:
-    obj = KubeObject.from_bytes(b'{"metadata": {"name": "a", "labels": 5}, "x": "\xff", "spec": 1}')
+@pytest.mark.parametrize("x", [b'"\xff"', b"1e400", b"1" * 4400], ids=lambda x: repr(x[:5]))
+def test_a_field_that_cannot_be_read_spoils_only_itself(x: bytes) -> None:
+    obj = KubeObject.from_bytes(b'{"metadata": {"name": "a", "labels": 5}, "x": %s, "spec": 1}' % x)
     assert obj["spec"] == 1
     assert obj.metadata.name == "a"
     with pytest.raises(DecodeError, match=r"a at no version: metadata cannot be read"):
