@@ -52,7 +52,7 @@ def decoder_of(wanted: Any) -> FromBytes:
         wanted: dict, a ``msgspec.Struct``, or a kubernetes_asyncio (or ``kubernetes.aio``) or pydantic model class.
 
     Raises:
-        ConfigError: It is no such type.
+        ConfigError: It is no such type, or a Struct that msgspec cannot decode.
     """
     if not isinstance(class_of(wanted), type):
         raise ConfigError(f"an object type is a class, not {wanted!r}")
@@ -135,7 +135,10 @@ def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
 
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
-    decode = msgspec.json.Decoder(struct).decode
+    try:
+        decode = msgspec.json.Decoder(struct).decode
+    except Exception as error:  # annotations are evaluated, which may raise anything
+        raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
     if not {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}:
         return lambda raw, _: decode(raw)
     return lambda raw, type_meta: decode(_with_type_meta(raw, type_meta))

@@ -216,6 +216,16 @@ class Unfindable(msgspec.Struct):
     meta: dict[str, Any] = msgspec.field(name="metadata")
 
 
+class Undecodable(msgspec.Struct):
+    metadata: dict[str, Any]
+    spec: int | complex | None = None
+
+
+class Unresolved(msgspec.Struct):
+    metadata: dict[str, Any]
+    spec: Nowhere | None = None  # type: ignore[name-defined]  # noqa: F821
+
+
 class OwnModel(V1Pod):
     """Its module has no ApiClient."""
 
@@ -236,6 +246,8 @@ class OwnModel(V1Pod):
         (OursForMetadata, r"\(ObjectMeta\) needs a field name: give metadata a Struct of your own"),
         (NotRenamed, 'needs resourceVersion .* rename="camel" gives it'),
         (Unfindable, "Unfindable.meta must be called metadata"),
+        (Undecodable, "msgspec cannot decode Undecodable: Type unions .* custom type"),
+        (Unresolved, "msgspec cannot decode Unresolved: name 'Nowhere' is not defined"),
         (OwnModel, "OwnModel is not a model of kubernetes_asyncio"),
     ],
     ids=lambda value: str(value)[:30],
