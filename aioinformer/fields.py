@@ -58,18 +58,10 @@ def field(path: str) -> Field:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether values are equal, and none is true where the other is 1, which Python takes for equal."""
-    if one != other:
-        return False
-    pairs = [(one, other)]
-    for left, right in pairs:  # which grow: a value may be nested more deeply than calls may
-        if isinstance(left, dict):
-            pairs += [(value, right[name]) for name, value in left.items() if type(value) is not str]
-        elif isinstance(left, (list, tuple)):
-            pairs += zip(left, right, strict=True)
-        elif isinstance(left, bool) is not isinstance(right, bool):
-            return False
-    return True
+    """Whether values are equal, and none is true where the other is 1; within dicts and lists Python takes these for
+    equal, and to look for them would take many times as long as all else.
+    """
+    return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
 class Field:
