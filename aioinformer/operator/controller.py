@@ -198,14 +198,13 @@ class Controller(Generic[T]):
             self._workers.runs.close()
             for task in self._feeding:
                 task.cancel()
-            self._feeding += [
-                asyncio.create_task(trigger.stop(), name=trigger.name) for trigger in self._triggers
-            ]
+            stopping = [asyncio.create_task(trigger.stop(), name=trigger.name) for trigger in self._triggers]
             try:
                 await wait_ended(*self._feeding, grace=CANCEL_GRACE)
             finally:
                 if hanging := [task.get_name() for task in self._feeding if not task.done()]:
                     logger.error("%r: left behind, since they do not end: %s", self, ", ".join(hanging))
+                await wait_ended(*stopping)
 
     async def work(self, may_work: Callable[[], bool] | None = None) -> None:
         """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.

@@ -7,6 +7,7 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,12 +17,14 @@ from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_
 from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
 from ..objects import OwnerReference
-from ..tasks import is_own_cancellation
+from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
+from ..tasks import finish, heed_cancellation, is_own_cancellation
 from ..workqueue import WorkQueue
 from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
 from .protocols import WrittenResource
 from .requests import Request
+from .runs import CANCEL_GRACE
 
 logger = logging.getLogger(__name__)
 
@@ -319,6 +322,7 @@ class Watch(InformerTrigger):
         if is_of_kind(map_func, inspect.isasyncgenfunction):
             raise ConfigError(f"map_func must return requests: {callable_name(map_func)} yields them later")
         self._map_func: MapFunc[Any] = map_func
+        self._slow = SlowCalls(self.name, logger)
 
     def enqueue(self, change: Change[Any], priority: int) -> object:
         waiting = []
@@ -336,16 +340,37 @@ class Watch(InformerTrigger):
     async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
         try:
             for obj, mapping in waiting:
+                heed_cancellation()  # the one before has gone on
                 try:
-                    self._add_all(await mapping, priority)
+                    self._add_all(await self._outcome(obj, mapping), priority)
                 except (Exception, asyncio.CancelledError) as error:
                     if is_own_cancellation(error):
                         raise
                     self._note_map_failure(obj, error)
         finally:
             for _, mapping in waiting:
-                if inspect.iscoroutine(mapping):
+                if (
+                    inspect.iscoroutine(mapping)
+                    and inspect.getcoroutinestate(mapping) == inspect.CORO_CREATED
+                ):
                     mapping.close()  # one that has not begun would complain of it
+
+    async def _outcome(self, obj: Any, mapping: Awaitable[Requests]) -> Requests:
+        """What a map function gives, which has a task of its own: informers wait for their handlers without end."""
+        steps = StepTimer(mapping)
+        task: asyncio.Task[Requests] = asyncio.ensure_future(steps)
+        key, _ = key_and_version(obj)
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            with suppress(asyncio.CancelledError):
+                await finish(task, grace=CANCEL_GRACE)
+            if not task.done():
+                logger.error("%s: left behind at %s, since it ignores being cancelled", self.name, key)
+                raise
+        if steps.longest > SLOW_CALL:  # in another task than the informer times
+            self._slow.warn(f"held the event loop for {steps.longest * 1000:.0f} ms on {key}")
+        return task.result()
 
     def _add_all(self, requests: Requests, priority: int) -> None:
         for request in _each(requests):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from aioinformer import (
     DeltaType,
     KubeObject,
     SharedInformerFactory,
+    slow_calls,
 )
 from aioinformer.operator import (
     LOW_PRIORITY,
@@ -31,7 +33,7 @@ from aioinformer.operator import (
 )
 from aioinformer.testing import Simulation
 
-from .worlds import Reconciler, change, create, operating, quiet, simulated
+from .worlds import Reconciler, Stubborn, change, create, operating, quiet, simulated
 
 CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"}]}}
 
@@ -387,6 +389,74 @@ class TestWatch:
             async with manager:
                 await asyncio.sleep(5)
             assert mapped.ended == ["a"]
+
+    @staticmethod
+    @simulated
+    async def test_one_that_ignores_its_cancellation_is_left_behind(world: Simulation) -> None:
+        mapped = Stubborn()
+        create(world, "a", "secrets")
+        async with SharedInformerFactory(world.client) as factory:
+            for shared in (False, True):
+                manager = Manager(world.client)
+                secrets = (manager if shared else factory).for_resource("v1", "secrets")
+                maps = manager.for_resource("v1", "configmaps")
+                manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, mapped)]))
+                async with manager:
+                    await asyncio.sleep(5)
+                    began = world.now
+                assert world.now - began == pytest.approx(10, abs=0.1)
+        logged = [str(entry) for entry in world.history if "left behind" in str(entry)]
+        assert len(logged) == 2
+        assert " ERROR " in logged[0]
+        assert "left behind at default/a, since it ignores being cancelled" in logged[0]
+        mapped.gives_in = True
+        await asyncio.sleep(1)
+
+    @staticmethod
+    @simulated
+    async def test_one_that_swallows_its_cancellation_at_the_old_state_is_not_asked_for_the_new_one(
+        world: Simulation,
+    ) -> None:
+        asked: list[str | None] = []
+
+        async def map_func(obj: KubeObject) -> None:
+            asked.append(obj.get("data"))
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+
+        create(world, "a", "secrets")
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        of_updates = Watch(secrets, map_func, lambda change: change.is_update)
+        manager.add(Controller("tests", Reconciler(), maps, watches=[of_updates]))
+        async with manager:
+            await asyncio.sleep(5)
+            change(world, "a", "secrets", data={"k": "MQ=="})
+            await asyncio.sleep(5)
+        assert asked == [None]
+
+    @staticmethod
+    def test_an_async_one_that_holds_the_event_loop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = [0.0]
+        monkeypatch.setattr(slow_calls, "perf_counter", lambda: clock[0])
+
+        @simulated
+        async def scenario(world: Simulation) -> None:
+            async def map_func(obj: KubeObject) -> None:
+                await asyncio.sleep(0)
+                clock[0] += 0.3
+
+            create(world, "a", "secrets")
+            manager = Manager(world.client)
+            maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+            manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, map_func)]))
+            async with manager:
+                await asyncio.sleep(5)
+            warnings = [str(entry) for entry in world.history if " WARNING " in str(entry)]
+            assert len(warnings) == 1
+            assert warnings[0].endswith("map_func held the event loop for 300 ms on default/a")
+
+        scenario()
 
     @staticmethod
     @simulated

@@ -33,12 +33,12 @@ def simulated(scenario: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Ca
 
 
 class Stubborn:
-    """A reconcile that goes on when it is cancelled, until it is to give in."""
+    """A reconcile, or a map function, that goes on when it is cancelled, until it is to give in."""
 
     def __init__(self) -> None:
         self.gives_in = False
 
-    async def __call__(self, request: Request[KubeObject]) -> None:
+    async def __call__(self, asked: Request[KubeObject] | KubeObject) -> None:
         while not self.gives_in:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(1)
