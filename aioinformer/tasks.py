@@ -82,8 +82,9 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
     """
     found = [task.exception() for task in tasks if task.done() and not task.cancelled()]
     if failures := [failure for failure in found if failure is not None]:
-        causes = [failure for failure in failures if not isinstance(failure, StoppedError)]
-        error: BaseException = BaseExceptionGroup(message, causes or failures)
+        group = BaseExceptionGroup(message, failures)
+        _, causes = group.split(StoppedError)  # also of what lies in groups
+        error: BaseException = causes or group
         while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
             (error,) = error.exceptions
         raise error

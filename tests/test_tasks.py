@@ -121,6 +121,22 @@ class TestRaiseFailures:
         with pytest.raises(StoppedError):
             raise_failures("failed", waiting)
 
+    async def test_so_where_it_says_it_in_a_group(self) -> None:
+        async def fail(*errors: Exception) -> None:
+            raise ExceptionGroup("of one task", errors)
+
+        why, waiting, both = (
+            asyncio.create_task(fail(*each))
+            for each in ([ValueError()], [StoppedError(), StoppedError()], [StoppedError(), KeyError()])
+        )
+        await until(lambda: why.done() and waiting.done() and both.done())
+        with pytest.raises(ValueError):
+            raise_failures("failed", waiting, why)
+        with pytest.raises(KeyError):
+            raise_failures("failed", both)
+        with pytest.raises(ExceptionGroup, match="of one task"):
+            raise_failures("failed", waiting)
+
 
 class TestFirstOf:
     async def test_the_others_are_cancelled_and_awaited(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aioinformer import (
+    CacheMutatedError,
     ConfigError,
     DeletedFinalStateUnknown,
     Delta,
@@ -457,6 +458,22 @@ class TestWatch:
             assert warnings[0].endswith("map_func held the event loop for 300 ms on default/a")
 
         scenario()
+
+    @staticmethod
+    @simulated
+    async def test_an_informer_that_fails_as_its_first_list_is_mapped_ends_the_manager_by_that_alone(
+        world: Simulation,
+    ) -> None:
+        async def map_func(obj: dict[str, Any]) -> None:
+            obj["changed"] = True
+            await asyncio.sleep(3600)
+
+        create(world, "a", "secrets")
+        manager = Manager(world.client, detect_mutations=True)
+        maps, secrets = manager.for_resource("v1", "configmaps"), manager.for_resource("v1", "secrets", dict)
+        manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, map_func)]))
+        with pytest.raises(CacheMutatedError):
+            await manager.run()
 
     @staticmethod
     @simulated
