@@ -47,7 +47,8 @@ def ailments(informer: InformerState, stalled_after: float) -> Iterator[str]:
     """Why an informer is not alive: what a restart of the process would heal."""
     for reflector in informer.reflectors:
         if reflector.phase is Phase.STOPPED:
-            yield f"{reflector.name} has stopped: {reflector.last_error!r}"
+            reason = reflector.last_error
+            yield f"{reflector.name} has stopped" + (f": {reason!r}" if reason is not None else "")
         elif reflector.phase in (Phase.WATCHING, Phase.LISTING):
             idle = reflector.idle_seconds
             silent = reflector.phase_seconds if idle is None else min(reflector.phase_seconds, idle)
