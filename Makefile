@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+DEMO_STAMP := $(VENV)/.installed-demo
 STAMP := $(VENV)/.installed
 BENCH_VENV ?= .venv-bench
 BENCH_BIN := $(BENCH_VENV)/bin
@@ -14,14 +15,18 @@ SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 help:            ## Say what there is.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml constraints.txt
+$(DEMO_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "aioinformer needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[cli]'
+	touch $@
+
+$(STAMP): $(DEMO_STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group test --group lint
 	touch $@
 
-run: $(STAMP)    ## Run an informer on the embedded API server until Ctrl-C (SECONDS=n ends it).
+run: $(DEMO_STAMP) ## Run an informer on the embedded API server until Ctrl-C (SECONDS=n ends it).
 	$(BIN)/aioinformer demo $(SECONDS_OF_DEMO)
 
 test: $(STAMP) lint   ## Lint, and run all tests, with the real kube-apiserver where there is a Go toolchain.
