@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ..checks import require_callable, require_count, require_flag, require_seconds, require_text
+from ..checks import require_count, require_flag, require_methods, require_seconds, require_text
 from ..handlers import require_callback
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def watch_timeout(least: float, random: Random) -> int:
 
 
 def _require_random(name: str, value: object) -> None:
-    require_callable(f"{name}.random", getattr(value, "random", None))
+    require_methods(name, value, ("random",), "random.Random(0)")
 
 
 def require_watch_error_handler(name: str, value: object) -> None:
