@@ -2,7 +2,7 @@
 
 AioInformerError
 ├── ApiError                    the API server answered with a failure Status
-│   └── RefusedError            it refused what was asked of an object, which this names
+│   └── RefusedError            it refused what was asked of an object, or a collection
 │       ├── ForbiddenError      who asks may not (403)
 │       ├── ObjectNotFoundError there is no such object (404); a NotFoundError too
 │       ├── ConflictError       it was changed meanwhile, or belongs to another field manager (409)
@@ -226,11 +226,11 @@ class ApiError(AioInformerError):
 
 
 class RefusedError(ApiError):
-    """The API server refused what was asked of one object: any answer of 4xx but 401.
+    """The API server refused what a Resource asked for: any answer of 4xx but 401.
 
     Attributes:
-        key: The object's key.
-        resource: The name of its collection, such as ``"deployments.apps"``.
+        key: The object's key; ``""`` of a list.
+        resource: The name of its collection, such as ``"deployments.apps"``; of a list with namespace and selectors.
     """
 
     key = ""
