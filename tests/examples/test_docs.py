@@ -1,12 +1,11 @@
 """What the docs say is so: their code runs, and what they name exists.
 
-A block that begins with three backticks and ``python runnable`` runs as the body of a coroutine, asyncio imported.
+A block that begins with three backticks and ``python runnable`` runs as the body of a coroutine.
 """
 
 from __future__ import annotations
 
 import ast
-import asyncio
 import builtins
 import inspect
 import re
@@ -54,7 +53,7 @@ def runnable() -> list[Any]:
 async def test_code_runs(source: str, path: Path) -> None:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     code: CodeType = compile(source, path, "exec", flags, dont_inherit=True)
-    names = {"asyncio": asyncio, "__name__": path.stem, "__builtins__": builtins}
+    names = {"__name__": path.stem, "__builtins__": builtins}
     result = FunctionType(code, names)()
     if inspect.isawaitable(result):
         coroutine: Coroutine[Any, Any, None] = result  # type: ignore[assignment]
