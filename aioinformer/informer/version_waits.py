@@ -11,7 +11,10 @@ from ..errors import ConfigError, StoppedError, VersionTimeout
 from ..keys import namespace_of, resource_version_of, split_meta_namespace_key, uid_of
 from ..store import Store
 from ..tasks import within
-from ..versions import number_of, require_version
+from ..versions import NONE, number_of, require_version
+
+MOST_NAMESAKES = 10
+"""Deletions of a name that are waited for at once: of more nobody has read since."""
 
 
 class Goal:
@@ -72,21 +75,41 @@ class Goal:
 
 
 class Gone(Goal):
-    """That the store has an object no more. A deletion's answer says no version.
+    """That the store has an object no more. What has not seen it come takes it for gone already, and so may what has an
+    older one of its name: so a version of it comes first, where one is known.
 
     Args:
         key: The object's.
-        uid: What tells it from others of its name; ``""`` where that is not known.
+        uids: What tells it from others of its name, and those that went before it; ``""`` where that is not known.
+        after: A version from which on it was there, or gone.
         restores: As of any goal.
     """
 
-    def __init__(self, key: str, uid: str, restores: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        uids: tuple[str, ...],
+        after: Goal | None = None,
+        restores: Mapping[str, int] | None = None,
+    ) -> None:
         super().__init__("", key, split_meta_namespace_key(key)[0], restores)
-        self.uid = uid
+        self.uids = uids
+        self.after = after
+        self.number = NONE if after is None else after.number
+
+    def behind(self, goal: Goal) -> Gone:
+        """The same, once another goal was reached as well."""
+        before, after = (goal.uids, goal.after) if isinstance(goal, Gone) else ((), goal)
+        uids = tuple(dict.fromkeys((*before, *self.uids)))
+        return Gone(self.key or "", uids[-MOST_NAMESAKES:], after, self.restores)
+
+    def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
+        is_past = self.after is None or self.after.is_reached(store, controllers)
+        return is_past and super()._is_reached_now(store, controllers)
 
     def _is_shown(self, store: Store[Any]) -> bool:
         obj = store.get_by_key(self.key or "")
-        return obj is None or ("" != self.uid != uid_of(obj) != "")
+        return obj is None or ("" not in self.uids and uid_of(obj) not in ("", *self.uids))
 
     def _is_read(self, controller: Controller) -> bool:
         return False  # a restore may bring it back, and nothing else is known of it
@@ -149,9 +172,11 @@ class VersionWaits:
             )
         return Goal(version, key, namespace, self._restores())
 
-    def gone(self, key: str, uid: str) -> Gone:
-        """To wait for the deletion of an object; its uid, ``""`` where that is not known."""
-        return Gone(key, uid, self._restores())
+    def gone(self, key: str, uid: str, version: str) -> Gone:
+        """To wait for the deletion of an object; its uid, and a version of it, ``""`` where they are not known."""
+        restores, namespace = self._restores(), split_meta_namespace_key(key)[0]
+        after = Goal(version, key, namespace, restores) if number_of(version) > 0 else None
+        return Gone(key, (uid,), after, restores)
 
     def reads(self, namespace: str) -> bool:
         """Whether objects of a namespace are read here."""

@@ -43,6 +43,10 @@ class CachedResource(Writes[T]):
     Not waited for are evictions, writes whose answer did not come, and objects outside of the informer's namespaces. An
     object that the informer's selectors do not pick is waited for until the cache is known to be past it.
 
+    A deletion is waited for from a version of the object on: what was written to it here, the target's, the one that
+    ``delete`` was told to expect, or the answer's. Where there is none, as where a key is deleted that others have made
+    anew, the cache may show that object later, or an older one of its name.
+
     Args:
         resource: Whose objects.
         informer: Of the same resource, entered by its owner.
@@ -68,7 +72,7 @@ class CachedResource(Writes[T]):
         self.informer = informer
         """Keeps the cache."""
         self._timeout = timeout
-        self._written: dict[str, builtins.list[Goal]] = {}
+        self._written: dict[str, Goal] = {}  # by keys; one that is newer includes those before it
         self._sweep_at = _SWEEP_AT
 
     async def get(self, key: str) -> T:
@@ -114,7 +118,7 @@ class CachedResource(Writes[T]):
         self.informer.require_own_loop()
         if not self.informer.has_synced():
             await self.informer.wait_synced(self._timeout)
-        goals = [goal for key in keys for goal in self._written.get(key, ())]
+        goals = [self._written[key] for key in keys if key in self._written]
         if goals:
             now = asyncio.get_running_loop().time
             deadline = now() + self._timeout
@@ -127,41 +131,37 @@ class CachedResource(Writes[T]):
                 self._forget(goal)
 
     def _forget(self, goal: Goal) -> None:
-        key = goal.key or ""
-        left = [each for each in self._written.get(key, ()) if each is not goal]
-        if left:
-            self._written[key] = left
-        else:
-            self._written.pop(key, None)
+        if self._written.get(goal.key or "") is goal:
+            del self._written[goal.key or ""]
 
     def _note_written(self, obj: T) -> None:
         waits, version = self.informer.version_waits, number_of(resource_version_of(obj))
         if version <= 0 or not waits.reads(namespace_of(obj)):
             return
-        goal, uid = waits.goal_of(obj), uid_of(obj)
+        goal = waits.goal_of(obj)
+        known = self._known(goal)
         # Answers may come in another order than that in which the server gave them.
-        newest = [
-            each
-            for each in self._written.get(goal.key or "", ())
-            if each.number > version and each.restores == goal.restores
-        ]
-        removed = [
-            each
-            for each in self._written.get(goal.key or "", ())
-            if isinstance(each, Gone) and each.uid == uid
-        ]
-        self._note(goal.key or "", [*(newest or [goal]), *removed])
+        if known is not None and known.number > version:
+            return
+        if isinstance(known, Gone) and uid_of(obj) in known.uids:
+            goal = Gone(known.key or "", known.uids, goal, goal.restores)
+        self._note(goal)
 
-    def _note_removed(self, key: str, uid: str) -> None:
+    def _note_removed(self, key: str, uid: str, version: str) -> None:
         if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):
-            # Behind what was written to it: who has not seen it come takes it for gone already.
-            before = [each for each in self._written.get(key, ()) if not isinstance(each, Gone)]
-            self._note(key, [*before, self.informer.version_waits.gone(key, uid)])
+            gone = self.informer.version_waits.gone(key, uid, version)
+            known = self._known(gone)
+            self._note(gone if known is None or known.number < gone.number else gone.behind(known))
 
-    def _note(self, key: str, goals: builtins.list[Goal]) -> None:
-        self._written[key] = goals
+    def _known(self, goal: Goal) -> Goal | None:
+        """What is waited for already, of the same key, unless a restore came between."""
+        known = self._written.get(goal.key or "")
+        return known if known is not None and known.restores == goal.restores else None
+
+    def _note(self, goal: Goal) -> None:
+        self._written[goal.key or ""] = goal
         if len(self._written) > self._sweep_at:  # of what nobody reads
-            for each in [goal for goals in self._written.values() for goal in goals]:
+            for each in list(self._written.values()):
                 if self.informer.version_waits.is_reached(each):
                     self._forget(each)
             self._sweep_at = max(_SWEEP_AT, 2 * len(self._written))

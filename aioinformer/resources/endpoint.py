@@ -150,6 +150,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     uid: str = ""
+    resource_version: str = ""
     finalizers: list[str] | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
@@ -181,6 +182,7 @@ class Seen:
     Attributes:
         key: Which object it is about; ``""`` where it does not say.
         uid: Which of those that had its name it is.
+        version: Its resourceVersion; ``""`` where the answer does not say.
         finalizers: Those in its metadata.
         is_deleted: Whether its deletion was asked for.
         is_kept: Whether finalizers or a grace time keep it.
@@ -189,6 +191,7 @@ class Seen:
 
     key: str
     uid: str
+    version: str
     finalizers: tuple[str, ...]
     is_deleted: bool
     is_kept: bool
@@ -216,11 +219,12 @@ def seen_of(body: bytes) -> Seen:
         if bytes(answer.status) == b'"Failure"':
             raise DecodeError(f"the answer is a failure, though its HTTP status is not: {body[:200]!r}")
         details = answer.details if isinstance(answer.details, dict) else {}
-        return Seen("", str(details.get("uid") or ""), (), True, False, is_status=True)
+        return Seen("", str(details.get("uid") or ""), "", (), True, False, is_status=True)
     key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name or ""
     is_kept = bool(metadata.finalizers or metadata.deletion_grace_period_seconds or is_to_be_emptied)
     is_deleted = metadata.deletion_timestamp is not None
-    return Seen(key, metadata.uid, tuple(metadata.finalizers or ()), is_deleted, is_kept)
+    finalizers = tuple(metadata.finalizers or ())
+    return Seen(key, metadata.uid, metadata.resource_version, finalizers, is_deleted, is_kept)
 
 
 def _said(fields: dict[str, Any]) -> dict[str, Any]:

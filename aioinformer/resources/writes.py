@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from ..checks import require_count
 from ..errors import ConfigError
-from ..keys import uid_of
+from ..keys import resource_version_of, uid_of
 from .encoding import require_whole
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import Finalizers, Settling, SpecFinalizers
@@ -200,7 +200,9 @@ class Writes(Generic[T]):
             seen = endpoint.seen(key, body, or_status=True)
         if seen.is_deleted and seen.is_kept:
             return self._wrote("delete", key, body)
-        self._note_removed(key, seen.uid or uid)
+        # Mostly the answer says none. A target's is one of this server where the uid was compared.
+        version = seen.version or resource_version or (resource_version_of(target) if uid_of(target) else "")
+        self._note_removed(key, seen.uid or uid, version)
         return None
 
     async def evict(self, target: Any, *, uid: str | None = None, grace_period: int | None = None) -> None:
@@ -271,7 +273,7 @@ class Writes(Generic[T]):
         with endpoint.asking(verb, key):
             seen = endpoint.seen(key, found, or_status=True)
         if seen.is_gone:
-            self._note_removed(key, seen.uid)
+            self._note_removed(key, seen.uid, seen.version)
             return None
         return self._wrote(verb, key, found)
 
@@ -295,7 +297,7 @@ class Writes(Generic[T]):
             seen = self._endpoint.seen(key, body)
             obj = self._endpoint.codec.decode(body)
         if seen.is_gone:
-            self._note_removed(seen.key, seen.uid)
+            self._note_removed(seen.key, seen.uid, seen.version)
         else:
             self._note_written(obj)
         return obj
@@ -303,8 +305,8 @@ class Writes(Generic[T]):
     def _note_written(self, obj: T) -> None:
         """An object was written."""
 
-    def _note_removed(self, key: str, uid: str) -> None:
-        """An object is gone by what was written; its uid, where that is known."""
+    def _note_removed(self, key: str, uid: str, version: str) -> None:
+        """An object is gone by what was written; its uid and a version of it, where they are known."""
 
 
 def _delete_options(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aioinformer import KubeObject, Store
-from aioinformer.informer.version_waits import Goal, Gone
+from aioinformer.informer.version_waits import MOST_NAMESAKES, Goal, Gone
 
 from ..samples import pod
 
@@ -15,7 +15,7 @@ def test_a_deletion_that_was_seen_counts_though_another_of_its_name_is_there(uid
     """Who asks only later, as the one that waits does, must not find it undone."""
     store: Store[KubeObject] = Store()
     store.put("ns/a", pod(), [])
-    gone = Gone("ns/a", uid)
+    gone = Gone("ns/a", (uid,))
     store.remove("ns/a")
     assert gone.is_reached(store, {})
     store.put("ns/a", pod(version="2"), [])
@@ -30,3 +30,22 @@ def test_a_version_that_was_stored_counts_though_the_object_is_gone() -> None:
     assert goal.is_reached(store, {})
     store.remove("ns/a")
     assert goal.is_reached(store, {})
+
+
+def test_what_has_not_come_yet_is_not_gone() -> None:
+    store: Store[KubeObject] = Store()
+    gone = Gone("ns/a", ("uid-a",), Goal("7", "ns/a", "ns"))
+    assert not gone.is_reached(store, {})
+    store.put("ns/a", pod(version="7"), [])
+    assert not gone.is_reached(store, {})
+    store.remove("ns/a")
+    assert gone.is_reached(store, {})
+
+
+def test_deletions_of_a_name_are_one_goal_whose_length_is_bounded() -> None:
+    goal: Goal = Goal("7", "ns/a", "ns")
+    for number in range(2 * MOST_NAMESAKES):
+        goal = Gone("ns/a", (str(number),)).behind(goal)
+    assert isinstance(goal, Gone)
+    assert goal.uids == tuple(str(number) for number in range(MOST_NAMESAKES, 2 * MOST_NAMESAKES))
+    assert (goal.number, goal.after and goal.after.version) == (7, "7")

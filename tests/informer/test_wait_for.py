@@ -104,7 +104,7 @@ class TestARestore:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
             maps._note_written(decode(pod("a", 11)))
-            maps._note_removed("default/b", "")
+            maps._note_removed("default/b", "", "")
             await subject.wait_for("12")
             await asyncio.sleep(15)
             assert subject.last_sync_resource_version == "5"

@@ -103,6 +103,64 @@ async def test_what_was_created_and_deleted_at_once_does_not_appear_later() -> N
         assert await maps.list(selector=lambda obj: obj.key == KEY) == []
 
 
+async def gone(maps: Maps, how: str) -> None:
+    """What others made and the cache has not seen, taken away through the resource."""
+    made = await maps.resource.get(KEY)
+    if how == "object":
+        assert await maps.delete(made) is None
+    elif how == "version":
+        assert await maps.delete(KEY, resource_version=made.resource_version) is None
+    else:
+        assert await maps.resource.delete(KEY) is not None
+        assert await maps.drop_finalizer(KEY, "example.com/x") is None
+
+
+def made_by_others(server: APIServer, how: str) -> None:
+    server.create("v1", "configmaps", configmap("a", *(["example.com/x"] if how == "finalizer" else [])))
+
+
+@pytest.mark.parametrize("how", ["object", "version", "finalizer"])
+@pytest.mark.parametrize("older", [False, True])
+async def test_what_others_made_and_is_gone_before_the_cache_saw_it(how: str, older: bool) -> None:
+    """Nor does the cache still have an older one of that name."""
+    async with world() as (server, maps):
+        if older:
+            await maps.get((await maps.create(configmap())).key)
+        frozen = server.faults.freeze(verb="watch")
+        if older:
+            server.delete("v1", "configmaps", "a", "default")
+        made_by_others(server, how)
+        await gone(maps, how)
+        read = asyncio.create_task(maps.get(KEY))
+        await blocked(read)
+        frozen.remove()
+        with pytest.raises(NotFoundError):
+            await read
+        assert await maps.list(selector=lambda obj: obj.key == KEY) == []
+        assert not maps._written
+
+
+@pytest.mark.parametrize("how", ["key", "object", "finalizer"])
+async def test_a_deletion_is_waited_for_also_when_others_of_its_name_are_deleted(how: str) -> None:
+    async with world() as (server, maps):
+        first = await maps.create(configmap())
+        await maps.get(KEY)
+        frozen = server.faults.freeze(verb="watch")
+        await maps.delete(first)
+        for _ in range(3):
+            made_by_others(server, how)
+            if how == "key":
+                assert await maps.delete(KEY) is None
+            else:
+                await gone(maps, how)
+        read = asyncio.create_task(maps.get(KEY))
+        await blocked(read)
+        frozen.remove()
+        with pytest.raises(NotFoundError):
+            await read
+        assert not maps._written
+
+
 async def test_a_namesake_that_others_made_since() -> None:
     async with world() as (server, maps):
         old = await maps.create(configmap())
