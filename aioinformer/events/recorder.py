@@ -369,12 +369,11 @@ class EventRecorder(Running):
         self._sent += 1
         series.told, series.tries = count, 0
         series.refreshed = asyncio.get_running_loop().time()
+        if series.count > count and (series.is_over or count == 1):
+            return  # it came again meanwhile: the second one is written at once, and so is the last count
+        self._cache.queue.pop(series, None)
         if series.is_over:
-            self._drop(series)
-        elif (
-            not series.told == 1 < series.count
-        ):  # it came again meanwhile: the second one is written at once
-            self._cache.queue.pop(series, None)
+            self._cache.forget(series)
 
     def _drop(self, series: Series) -> None:
         self._cache.queue.pop(series, None)
