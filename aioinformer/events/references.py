@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..checks import require_namespace
 from ..errors import ConfigError, KeyFuncError, shortened
 from ..keys import (
     kind_hint,
@@ -27,7 +28,7 @@ def reference_of(obj: Any) -> Reference:
         obj: A KubeObject, dict, Struct or model that says its kind; or a reference, as a dict without metadata.
 
     Raises:
-        ConfigError: It does not say its kind or its name.
+        ConfigError: It does not say its kind or its name, or what it says can be written nowhere.
     """
     if isinstance(obj, Mapping) and "metadata" not in obj:
         found = {field: str(obj[field]) for field in FIELDS if obj.get(field)}
@@ -49,4 +50,10 @@ def reference_of(obj: Any) -> Reference:
         raise ConfigError(
             f"an event is about something with a kind and a name, not {shortened(obj)}{kind_hint(obj)}"
         )
+    if namespace := found.get("namespace"):
+        require_namespace("the namespace of what an event is about", namespace)
+    try:
+        "".join(found.values()).encode()
+    except UnicodeEncodeError as error:  # half a character
+        raise ConfigError(f"an event is about something that JSON can name, not {shortened(obj)}") from error
     return {field: value for field, value in found.items() if value}

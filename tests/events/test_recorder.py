@@ -16,6 +16,7 @@ from aioinformer import (
     KubeObject,
     WrongEventLoopError,
 )
+from aioinformer.events import series
 from aioinformer.events.series import FINISH_TIME, REFRESH_TIME
 from aioinformer.listwatch.transport import READ_TIMEOUT
 from aioinformer.tasks import finish
@@ -197,6 +198,27 @@ async def test_w27_a_full_queue_drops_what_is_new_and_counts_it(world: Simulatio
         world.network.accept()
     assert {event["regarding"]["name"] for event in events(world)} == {f"o{number}" for number in range(10)}
     assert {event["series"]["count"] for event in events(world)} == {2}
+
+
+def test_the_count_of_a_series_that_is_forgotten_while_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "MOST_SERIES", 1)
+
+    async def scenario(world: Simulation) -> None:
+        world.server.faults.delay(20, verb="create", times=1)
+        async with recorder(world) as subject:
+            for name in ("a", "a", "a", "b"):
+                subject.event(about(name), "Normal", "One", "")
+                await asyncio.sleep(1)
+            await idle(subject)
+            assert {
+                event["regarding"]["name"]: event.get("series", {}).get("count") for event in events(world)
+            } == {
+                "a": 3,
+                "b": None,
+            }
+            assert (subject.state.series, subject.state.dropped) == (1, 0)
+
+    simulate(scenario, seed=2, shrink=False)
 
 
 @simulated
@@ -493,6 +515,16 @@ async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
         ({"metadata": {"name": "a"}}, "Normal", "One", ""),
         ({"kind": "Pod"}, "Normal", "One", ""),
         (KubeObject.from_dict({"kind": "Pod", "metadata": {}}), "Normal", "One", ""),
+        *(
+            (about(metadata={"name": "a", "namespace": bad}), "Normal", "One", "")
+            for bad in ("a/b", "..", "%")
+        ),
+        ({"kind": "Pod", "name": "a", "namespace": "Team A"}, "Normal", "One", ""),
+        *(
+            ({"kind": "Pod", "name": "a", field: "\udcff"}, "Normal", "One", "")
+            for field in ("uid", "fieldPath")
+        ),
+        ({"metadata": {"name": "a\udcff"}, "kind": "Pod"}, "Normal", "One", ""),
     ]
     for arguments in bad:
         with pytest.raises(ConfigError):
