@@ -246,7 +246,7 @@ class _Watches:
         if event.type == ERROR:
             error = status_error(event.object)
             if error.status in _REFUSALS:  # what was allowed a moment ago: the next request tells for sure
-                raise TransportError(f"the watch was ended by {error}")
+                raise ApiError(0, error.reason, f"the watch was ended by {error}", error.details)
             raise error
         if event.type == NO_EVENT:
             raise TransportError("the watch sent a line that says no event")

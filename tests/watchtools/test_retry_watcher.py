@@ -143,6 +143,14 @@ class TestGoingOn:
             await first(1, subject)
         assert server.delays() == pytest.approx([7, 12])
 
+    @pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])
+    @virtual_time
+    async def test_retry_after_is_honoured_of_a_refusal_in_the_stream(self, status: int, reason: str) -> None:
+        server = watching([3.0, error_event(status, reason, retryAfterSeconds=9)], [added("b", 12), FOREVER])
+        async with watcher(server) as subject:
+            await first(1, subject)
+        assert server.delays() == pytest.approx([12])
+
     @pytest.mark.parametrize(
         ("watches", "delays"),
         [
