@@ -33,7 +33,11 @@ class Difference(StrEnum):
     STREAM_ERRORS = "Errors in the stream reach the watch error handler"
     TRANSFORMED_ONCE = "A transformer is called once for each object"
     REMOVED = "A handler that is removed before it has synced never has"
+    SAID_EARLY = "A handler has synced after its initial adds, never among them"
 
 
 QUEUES = tuple(Difference)[: tuple(Difference).index(Difference.INDEX_FUNC) + 1]
 """Those that queues and stores can meet."""
+
+BY_CHANCE = frozenset({Difference.SAID_EARLY})
+"""Those that no script meets each time: races of client-go's."""

@@ -9,7 +9,11 @@ import pytest
 
 from aioinformer import Processor, ProcessorListener, SharedIndexInformer
 
-from .differences import QUEUES, Difference
+from ..virtual_time import virtual_time
+from .differences import BY_CHANCE, QUEUES, Difference
+from .informer_compare import compare
+from .informer_script import Script
+from .informer_subject import play
 from .informer_suites import INFORMER, INFORMER_036
 from .suite import Suite, first_failure, scripts
 
@@ -116,7 +120,20 @@ def test_each_known_difference_is_what_it_is_said_to_be(
 
 
 def test_each_known_difference_has_a_script() -> None:
-    assert {difference for *_, difference in MET} >= set(Difference) - set(QUEUES)
+    assert {difference for *_, difference in MET} >= set(Difference) - set(QUEUES) - BY_CHANCE
+
+
+@virtual_time
+async def test_only_client_go_036_may_say_early_that_a_handler_has_synced() -> None:
+    made = msgspec.json.decode(script(ADD_HANDLER, START, LIST), type=Script)
+    right = await play(made, "real")
+    (call,) = right.calls[0]
+    early = msgspec.structs.replace(right, calls={0: [msgspec.structs.replace(call, synced=True)]})
+    assert not call.synced
+    assert compare(made, right, early, real=True) == (None, {Difference.SAID_EARLY})
+    assert compare(made, early, right, real=True)[0] is not None
+    assert compare(made, early, early, real=True)[0] is not None
+    assert compare(made, right, early, real=False)[0] is not None
 
 
 class TestBugsAreFound:
