@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -22,14 +22,25 @@ class Distributor:
 
     An update whose old and new resourceVersion are equal is no news: a resync, or an unchanged object of a relist.
     It goes to handlers whose resync is due, and to no other.
+
+    Args:
+        indexer: The store.
+        processor: Has the handlers.
+        mutation_detector: Is shown what is stored, if there is one.
+        on_stored_whole: Called once a whole list is stored, which it may take long to tell.
     """
 
     def __init__(
-        self, indexer: Indexer[Any], processor: Processor, mutation_detector: CacheMutationDetector | None
+        self,
+        indexer: Indexer[Any],
+        processor: Processor,
+        mutation_detector: CacheMutationDetector | None,
+        on_stored_whole: Callable[[], None],
     ) -> None:
         self._indexer = indexer
         self._processor = processor
         self._mutation_detector = mutation_detector
+        self._on_stored_whole = on_stored_whole
 
     def handle(self, deltas: Iterable[Delta], is_in_initial_list: bool) -> None:
         """Store deltas and tell the handlers, at once."""
@@ -116,6 +127,7 @@ class Distributor:
             nonlocal listeners
             if listeners is None:  # the store was changed in this very step: who comes later has seen it
                 listeners = self._processor.listeners
+                self._on_stored_whole()
             elif (room := self._processor.room()) is not None:
                 await room
             self._tell(notifications, listeners)

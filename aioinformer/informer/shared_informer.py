@@ -120,12 +120,14 @@ class SharedIndexInformer(Running, Generic[T]):
         self._tracer = tracer
         self._processor = Processor() if tracer is None else tracer.processor(self.name)
         self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
-        self._distributor = Distributor(self._indexer, self._processor, mutation_detector)
+        self._version_waits = VersionWaits(self.name, self._indexer, self.list_watches, lambda: self.state)
+        self._distributor = Distributor(
+            self._indexer, self._processor, mutation_detector, self._version_waits.wake
+        )
         self._queues: list[Queue] = []
         self._controllers: list[Controller] = []
         self._started = asyncio.Event()
         self._ended = asyncio.Event()
-        self._version_waits = VersionWaits(self.name, self._indexer, self.list_watches, lambda: self.state)
 
     def __repr__(self) -> str:
         return f"<SharedIndexInformer {self.name}>"

@@ -186,6 +186,16 @@ class VersionWaits:
         """Whether a goal was reached."""
         return goal.is_reached(self._store, self._concerned(goal))
 
+    def wake(self) -> None:
+        """Something was read or stored: whoever waited for it goes on."""
+        read = max(number_of(each.last_sync_resource_version) for each in self._controllers.values())
+        restores = self._restores()
+        for future, goal in self._waiting.items():
+            # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
+            may_be = goal.number <= read or goal.restores != restores
+            if may_be and not future.done() and self.is_reached(goal):
+                future.set_result(None)
+
     async def wait(self, goal: Goal, timeout: float | None) -> None:
         """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``."""
         if self.is_reached(goal):
@@ -212,16 +222,7 @@ class VersionWaits:
 
     def _watch_while_waited(self) -> None:
         for controller in self._controllers.values():
-            controller.watch_progress(self._wake if self._waiting else None)
-
-    def _wake(self) -> None:
-        read = max(number_of(each.last_sync_resource_version) for each in self._controllers.values())
-        restores = self._restores()
-        for future, goal in self._waiting.items():
-            # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
-            may_be = goal.number <= read or goal.restores != restores
-            if may_be and not future.done() and self.is_reached(goal):
-                future.set_result(None)
+            controller.watch_progress(self.wake if self._waiting else None)
 
     def _restores(self) -> dict[str, int]:
         return {namespace: each.restores for namespace, each in self._controllers.items() if each.restores}

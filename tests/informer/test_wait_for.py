@@ -38,6 +38,7 @@ from ..reflector.scripted import (
     pod,
 )
 from ..virtual_time import cancel_after, run, settled, virtual_time
+from .handlers import Follower
 from .subject import cached, informer
 
 pytestmark = pytest.mark.usefixtures("kept")
@@ -152,6 +153,19 @@ class TestAnObject:
             assert found is not None
             assert found.resource_version == "12"
             assert now() - started == pytest.approx(7)
+
+    @virtual_time
+    async def test_of_a_list_that_a_handler_holds_up_is_there_once_it_is_stored(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # after each notification others have their turn
+        subject = informer(Scripted([page(*(pod(str(number)) for number in range(20)), version=10)]))
+        registration = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
+        async with subject:
+            started = now()
+            assert await subject.wait_for(written("19", 1), timeout=10) is not None
+            assert now() == started
+            assert not registration.has_synced()
 
     @virtual_time
     async def test_whose_own_version_was_passed_by(self) -> None:
