@@ -225,6 +225,7 @@ class ProcessorListener(Generic[T]):
         """Deliver until stopped or cancelled; what still waits then is dropped."""
         self._ended.clear()
         self._task = asyncio.current_task()
+        _inside.set(None)  # a call of another handler may have begun this
         try:
             while not self._stopping:
                 self._wake.clear()

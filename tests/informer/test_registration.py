@@ -311,6 +311,25 @@ class TestShuttingDown:
         assert "shut down from inside itself" in str(errors[0])
         assert waited == [pytest.approx(5.0)]
 
+    @pytest.mark.parametrize("elsewhere", [False, True], ids=["of this informer", "of one begun there"])
+    @virtual_time
+    async def test_a_plain_handler_added_by_a_running_call_is_not_inside_it(self, elsewhere: bool) -> None:
+        ended = asyncio.get_running_loop().create_future()
+
+        def end(obj: KubeObject, is_in_initial_list: bool) -> None:
+            ending = asyncio.create_task(subject.shut_down_event_handler(registration, cancel=True))
+            ending.add_done_callback(lambda task: ended.set_result(task.exception()))
+
+        async def add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            (other if elsewhere else subject).add_event_handler(ResourceEventHandlerFuncs(on_add=end))
+            async with other:
+                await asyncio.sleep(100)
+
+        subject, other = informer_of("a"), informer_of("a")
+        registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=add))
+        async with subject:
+            assert await asyncio.wait_for(ended, 10) is None
+
     @virtual_time
     async def test_while_the_informer_stops_it_waits_for_its_end(self) -> None:
         cleaned: list[bool] = []
