@@ -84,6 +84,15 @@ class Journal:
         self._dropped.list_begun()
         self._unprocessed.list_begun()
 
+    def went_back(self, version: str, before: str) -> None:
+        """A list is of a lower version than what was read before."""
+        logger.warning(
+            "%s: the server has gone back, as where etcd was restored or a cluster made anew: it lists at %s what was "
+            "read up to %s. Start the process anew: handlers may have missed changes, and watches from versions that "
+            "the server has not reached bring nothing",
+            self._name, version or "no version", before,
+        )  # fmt: skip
+
     def watch_begun(self) -> None:
         """A watch is asked for."""
         self._watches += 1

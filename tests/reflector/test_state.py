@@ -16,6 +16,7 @@ from ..virtual_time import run, virtual_time
 from .running import reflector, run_for
 from .scripted import (
     FOREVER,
+    GONE,
     ListAnswer,
     Recorder,
     Scripted,
@@ -128,6 +129,16 @@ class TestErrorHandlerAndLog:
             "scripted pods at no version: refused",
             "scripted pods at 1: refused",
         ]
+
+    @virtual_time
+    async def test_a_server_that_has_gone_back_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        server = Scripted(
+            [page(version=10), page(version=5), page(version=7)], [[6.0, added("a", 12), GONE], [6.0, GONE]]
+        )
+        await run_for(reflector(server), 60)
+        (message,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+        assert message.startswith("scripted pods: the server has gone back")
+        assert "it lists at 5 what was read up to 12. Start the process anew" in message
 
     @virtual_time
     async def test_expiry_is_no_warning_and_after_an_outage_no_news(
