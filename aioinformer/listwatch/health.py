@@ -265,9 +265,17 @@ class ServerHealth:
             return
         self.probe_error = failure
         trouble.note(failure)
-        if isinstance(failure, ApiError) and failure.status in NOT_READY and not trouble.starting:
+        not_ready = isinstance(failure, ApiError) and failure.status in NOT_READY
+        if not_ready and not trouble.starting:
             trouble.starting, trouble.pause = True, FIRST_PAUSE  # it will not be long any more
             trouble.take_pause(self._random)
         if not trouble.proven:
             trouble.proven = True
-            logger.warning("%s %s: %s", self, trouble.what, str(failure).removeprefix(f"{self}: "))
+            what = "is not ready" if not_ready else trouble.what
+            logger.warning("%s %s: %s", self, what, _in_words(failure).removeprefix(f"{self}: "))
+
+
+def _in_words(failure: Exception) -> str:
+    """What a probe has met with: of a server's many checks those that have failed."""
+    lines = failure.message.splitlines() if isinstance(failure, ApiError) else []
+    return "; ".join(line for line in lines if line.startswith("[-]")) or str(failure)

@@ -277,6 +277,27 @@ async def test_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "[+]ping ok\n[-]etcd failed: reason withheld\n[+]log ok\n[-]shutdown failed: reason withheld\n"
+            "readyz check failed\n",
+            "[-]etcd failed: reason withheld; [-]shutdown failed: reason withheld",
+        ),
+        ("context deadline exceeded", "500 InternalError: context deadline exceeded"),
+    ],
+    ids=["by its checks", "in other words"],
+)
+@virtual_time
+async def test_one_that_answers_that_it_is_not_ready_is_told_of_as_such(
+    caplog: pytest.LogCaptureFixture, message: str, told: str
+) -> None:
+    health = ServerHealth(Server([ApiError(500, "InternalError", message)]))
+    await asyncio.gather(*waiting(health, 5))
+    assert caplog.messages == [f"https://server is not ready: {told}"]
+
+
 @virtual_time
 async def test_of_missed_answers_the_first_is_news_until_one_comes() -> None:
     client = Client(Server())
