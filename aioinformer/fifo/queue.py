@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..deltas import Delta, DeltaType
+from ..deltas import REPLACED_ALL, SYNC_ALL, Delta, DeltaType
 from ..errors import (
     FIFOClosedError,
     KeyFuncError,
@@ -497,12 +497,14 @@ class FIFO:
 
     def _note_slow(self, item: Item, seconds: float) -> None:
         waiting, deltas = len(self._state.queue), item.deltas
+        if deltas[0].type in (REPLACED_ALL, SYNC_ALL):
+            return  # worked off in turns, for as long as there are objects
         if waiting > SLOW_POP_DEPTH and seconds > SLOW_POP * min(len(deltas), 10):
             what = f"{len(deltas)} deltas"
             if len(deltas) == 1:
                 try:
                     what = self._state.key_of(deltas[0].object)
-                except KeyFuncError:  # of a whole list, or a bookmark
+                except KeyFuncError:  # of a bookmark
                     what = shortened(deltas[0].object, 80)
             logger.warning("processing %s took %.0f ms, with %d waiting", what, seconds * 1000, waiting)
 

@@ -226,6 +226,22 @@ class TestWorkingOff:
             await fifo.pop_batch(slow, slow)
         assert caplog.messages == (["processing 3 deltas took 350 ms, with 11 waiting"] if warns else [])
 
+    async def test_a_whole_list_or_resync_is_not_slow(
+        self, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
+    ) -> None:
+        """It is worked off in turns, and takes as long as there are objects."""
+
+        def slow(deltas: Deltas, initial: bool) -> None:
+            pass_time(2.0)
+
+        fifo = by_default()
+        await fifo.replace([obj("a")], "7")
+        await fifo.resync()
+        await fifo.apply([Delta(ADDED, obj(f"p{number}")) for number in range(11)])
+        await fifo.pop(slow)
+        await fifo.pop(slow)
+        assert not caplog.messages
+
     async def test_slow_is_also_what_has_no_key(
         self, caplog: pytest.LogCaptureFixture, pass_time: Callable[[float], None]
     ) -> None:
