@@ -103,20 +103,17 @@ class Controller(Generic[T]):
             name=name,
             metrics=self._metrics,
         )
-        self._owned = [
+        owned = [
             each if isinstance(each, Owns) else Owns(each) for each in require_list(f"{name}: owns", owns)
         ]
         watches = require_list(f"{name}: watches", watches)
         for watch in watches:
             if not isinstance(watch, Watch):
                 raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
-        self._triggers: list[InformerTrigger] = [
-            Primary(self.informer, predicate, cleans_up=self.finalizer is not None),
-            *self._owned,
-            *watches,
-        ]
+        own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None)
+        self._triggers: list[InformerTrigger] = [own, *owned, *watches]
         for trigger in self._triggers:
-            trigger.bind(self._queue, self.informer)
+            trigger.bind(self._queue, own)
         self._sources = [SourceTrigger(source) for source in require_list(f"{name}: sources", sources)]
         self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout)
         self._is_feeding = False
@@ -219,8 +216,6 @@ class Controller(Generic[T]):
         Raises:
             StoppedError: A worker was cancelled by somebody else.
         """
-        for each in self._owned:
-            each.find_owners()
         await self._workers.run(may_work)
 
     async def stop(self, grace_period: float) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 LOW_PRIORITY = -100
 """That of the initial list and of resyncs: fresh changes go before them (controller-runtime ``LowPriority``)."""
+MOST_AWAITED = 4096
+"""Keys that owners may yet be cached by, once the first list has come: most never are, as owners are of other kinds."""
 
 Requests = Request[Any] | Iterable[Request[Any]] | None
 MapFunc = Callable[[T], Requests | Awaitable[Requests]]
@@ -139,21 +142,21 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
             require_fields(informer.object_type, reads_of(predicate), f"the predicate {predicate!r}")
         self.informer = informer
         self._predicate = predicate
-        self.reconciled: SharedIndexInformer[Any] | None = None
+        self.primary: Primary | None = None
         self.registration: Registration | None = None
 
     def __repr__(self) -> str:
         return self.name
 
-    def bind(self, queue: WorkQueue[str], reconciled: SharedIndexInformer[Any]) -> None:
-        """Say whose it is: the queue to fill, and the informer of what is reconciled.
+    def bind(self, queue: WorkQueue[str], primary: Primary) -> None:
+        """Say whose it is: the queue to fill, and the trigger of what is reconciled.
 
         Raises:
             ConfigError: It is another controller's.
         """
-        if self.reconciled is not None:
+        if self.primary is not None:
             raise ConfigError(f"{self.name}: it belongs to another controller; make one for each")
-        self.queue, self.reconciled = queue, reconciled
+        self.queue, self.primary = queue, primary
 
     def start(self) -> None:
         """Begin to listen."""
@@ -221,6 +224,14 @@ class Primary(InformerTrigger):
         super().__init__(informer.name, informer, predicate)
         self._cleans_up = cleans_up
         self._key_of = informer.indexer.key_of
+        self._awaited: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()
+
+    def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
+        key = self._key_of(obj)
+        for (api_version, kind), priority in self._awaited.pop(key, {}).items():
+            if _may_be(obj, api_version, kind):
+                self.queue.add(key, priority)
+        return super().on_add(obj, is_in_initial_list)
 
     def on_lost(self, key: str) -> None:
         self.seen += 1
@@ -236,6 +247,26 @@ class Primary(InformerTrigger):
         if not self._cleans_up or change.new is None or not is_deleting(change.new):
             return False
         return change.old is None or not is_deleting(change.old) or is_made_anew(change)
+
+    def enqueue_owner(self, namespace: str, owner: OwnerReference, priority: int) -> None:
+        """Have the owner of something in a namespace reconciled; one that is not cached yet, once it is."""
+        keys = (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,)
+        is_found = False
+        for key in keys:
+            found = self.informer.store.get_by_key(key)
+            if found is not None and _may_be(found, owner.api_version, owner.kind):
+                self.queue.add(key, priority)
+                is_found = True
+        if not is_found:
+            for key in keys:
+                self._await(key, (owner.api_version, owner.kind), priority)
+
+    def _await(self, key: str, kind: tuple[str, str], priority: int) -> None:
+        kinds = self._awaited.setdefault(key, {})
+        kinds[kind] = max(priority, kinds.get(kind, priority))
+        self._awaited.move_to_end(key)
+        while len(self._awaited) > MOST_AWAITED and self.is_synced:
+            self._awaited.popitem(last=False)
 
 
 class Owns(InformerTrigger):
@@ -264,36 +295,14 @@ class Owns(InformerTrigger):
         super().__init__(f"{informer.name}, owned", informer, predicate)
         require_fields(informer.object_type, (OWNER_REFERENCES,), "Owns")
         self._controller_only = controller_only
-        self._unfound: dict[tuple[str, OwnerReference], int] = {}
-
-    def find_owners(self) -> None:
-        """Look for those that were not cached yet: all are now."""
-        unfound, self._unfound = self._unfound, {}
-        for (namespace, owner), priority in unfound.items():
-            self._add(namespace, owner, priority)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
-        assert self.reconciled is not None
-        if self._unfound and self.reconciled.has_synced():
-            self.find_owners()  # who stands by need not keep them
+        assert self.primary is not None
         for obj in change.states:
             namespace = namespace_of(obj)
             for owner in owners_of(obj):
                 if owner.controller or not self._controller_only:
-                    self._add(namespace, owner, priority)
-
-    def _add(self, namespace: str, owner: OwnerReference, priority: int) -> None:
-        assert self.reconciled is not None
-        store = self.reconciled.store
-        is_found = False
-        for key in (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,):
-            found = store.get_by_key(key)
-            if found is not None and _may_be(found, owner.api_version, owner.kind):
-                self.queue.add(key, priority)
-                is_found = True
-        if not is_found and not self.reconciled.has_synced():
-            before = self._unfound.get((namespace, owner), priority)
-            self._unfound[namespace, owner] = max(before, priority)
+                    self.primary.enqueue_owner(namespace, owner, priority)
 
 
 class Watch(InformerTrigger):

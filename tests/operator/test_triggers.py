@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -31,6 +32,8 @@ from aioinformer.operator import (
     Request,
     TriggerState,
     Watch,
+    When,
+    triggers,
 )
 from aioinformer.testing import Simulation
 
@@ -52,6 +55,35 @@ def owned_by(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def trigger(controller: Controller[Any], number: int) -> TriggerState:
     return controller.state.triggers[number]
+
+
+@contextmanager
+def lagging(world: Simulation, plural: str) -> Iterator[None]:
+    """Meanwhile nobody hears of changes of a collection."""
+    forbidden = [world.server.forbid(verb, plural) for verb in ("list", "watch")]
+    world.network.cut()
+    try:
+        yield
+    finally:
+        for each in forbidden:
+            each.remove()
+
+
+@asynccontextmanager
+async def owning(
+    world: Simulation, *, metadata_only: bool = False
+) -> AsyncIterator[tuple[Reconciler, Controller[Any]]]:
+    """A controller of maps that own pods, at work; of the maps themselves only updates count."""
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    maps = manager.for_resource("v1", "configmaps", metadata_only=metadata_only)
+    of_updates = When(lambda change: change.is_update)
+    controller = manager.add(
+        Controller("tests", reconciler, maps, predicate=of_updates, owns=[manager.for_resource("v1", "pods")])
+    )
+    async with manager:
+        await quiet(controller)
+        yield reconciler, controller
 
 
 class TestPrimary:
@@ -199,6 +231,47 @@ class TestOwns:
             await world.eventually(lambda: controller.state.reconciles)
             await quiet(controller)
             assert reconciler.keys == ["default/owner"]
+
+    @staticmethod
+    @pytest.mark.parametrize("metadata_only", [False, True])
+    def test_what_comes_before_its_owner_is_not_lost_either(metadata_only: bool) -> None:
+        """Once the first list has come: the owners' watch may be behind."""
+
+        @simulated
+        async def scenario(world: Simulation) -> None:
+            async with owning(world, metadata_only=metadata_only) as (reconciler, controller):
+                with lagging(world, "configmaps"):
+                    owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
+                    create(world, "namesake")
+                    create(world, "mine", "pods", **CONTAINERS, **owned_by(owner))
+                    if not metadata_only:  # which says no kind
+                        create(world, "another-kind", "pods", **CONTAINERS, **owned_by(namesake))
+                    await world.eventually(lambda: trigger(controller, 1).seen == 2 - metadata_only)
+                    assert reconciler.keys == []
+                await world.eventually(lambda: trigger(controller, 0).seen == 2)
+                await quiet(controller)
+                assert reconciler.keys == ["default/owner"]
+
+        scenario()
+
+    @staticmethod
+    def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
+
+        @simulated
+        async def scenario(world: Simulation) -> None:
+            names = ["first", "second", "third"]
+            async with owning(world) as (reconciler, controller):
+                with lagging(world, "configmaps"):
+                    for name in names:
+                        create(world, name, "pods", **CONTAINERS, **owned_by(create(world, name)))
+                        await quiet(controller, 60)
+                    assert trigger(controller, 1).seen == 3
+                await world.eventually(lambda: trigger(controller, 0).seen == 3)
+                await quiet(controller)
+                assert sorted(reconciler.keys) == ["default/second", "default/third"]
+
+        scenario()
 
     @staticmethod
     @simulated
