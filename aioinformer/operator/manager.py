@@ -25,7 +25,7 @@ from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
-from ..tasks import START_PATIENCE, Running, finish, raise_failures
+from ..tasks import START_PATIENCE, Running, finish, first_of, raise_failures
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same
@@ -94,7 +94,7 @@ class Manager(Running):
         self._controllers: list[Controller[Any]] = []
         self._is_working = self._is_stopping = self._has_ended = False
         self._stopped = asyncio.Event()
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
 
     def __repr__(self) -> str:
         return f"<Manager of {', '.join(each.name for each in self._controllers) or 'nothing'}>"
@@ -256,7 +256,9 @@ class Manager(Running):
                 for controller in self._controllers:
                     await stack.enter_async_context(controller.feeding())
                 await self._read_and_lead()
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
             self._failure = error
             raise
         finally:
@@ -313,7 +315,10 @@ class Manager(Running):
                 task.result()
 
     async def _lead(self) -> None:
-        """Work whenever it is this manager's turn."""
+        """Work whenever it is this manager's turn, until a worker or source dies: sources also run while it waits."""
+        await first_of(self._take_turns(), *(each.raise_death() for each in self._controllers))
+
+    async def _take_turns(self) -> None:
         impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
         try:
             await self._fill_caches()

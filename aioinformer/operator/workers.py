@@ -76,6 +76,7 @@ class Workers:
         self._ending: set[asyncio.Task[None]] = set()
         self._slow = SlowCalls(f"{name}: a reconcile", logger)
         self._news = asyncio.Event()
+        self._death = asyncio.Event()
         self._is_stopping = False
         self.concurrency = concurrency
         self.counts = Counts()
@@ -91,7 +92,7 @@ class Workers:
         return len(self._tasks.difference(run.task for run in self.runs.stuck))
 
     async def run(self, may_work: Callable[[], bool] | None = None) -> None:
-        """Work until cancelled, or until ``stop``. May be called again after it has ended.
+        """Work until cancelled, until ``stop``, or until something dies. May be called again after it has ended.
 
         Args:
             may_work: Asked before each reconcile, whether it may begin; None for always.
@@ -106,8 +107,6 @@ class Workers:
             while self._tasks and self.failure is None:
                 self._news.clear()
                 await self._news.wait()
-            if self.failure is not None:
-                raise self.failure
         finally:
             self.is_working = False
             await self._end_all()
@@ -130,9 +129,16 @@ class Workers:
             await self._end_all()
 
     def fail(self, error: BaseException) -> None:
-        """Something has died that no reconciler is to blame for: ``run`` ends with it."""
+        """Something has died that no reconciler is to blame for: nobody works on, and ``raise_death`` raises it."""
         self.failure = error
         self._news.set()
+        self._death.set()
+
+    async def raise_death(self) -> None:
+        """Wait until something has died, also while nobody works, and raise what of."""
+        await self._death.wait()
+        assert self.failure is not None
+        raise self.failure
 
     async def _end_all(self) -> None:
         """Cancel all workers, and wait until they have ended; but for those that ignore it, not for ever."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ from aioinformer.testing import Simulation
 from aioinformer.workqueue import WorkQueue
 
 from ..virtual_time import virtual_time
-from .worlds import Reconciler, operating, quiet, simulated
+from .worlds import Reconciler, elector, operating, quiet, simulated
 
 
 def source_of(controller: Controller[Any], number: int = 0) -> TriggerState:
@@ -189,25 +189,39 @@ class Out(BaseException):
     pass
 
 
-@simulated
-async def test_what_no_exception_is_ends_the_manager(world: Simulation) -> None:
+@pytest.mark.parametrize("meanwhile", ["works", "stands by", "waits for caches"])
+def test_what_no_exception_is_ends_the_manager(meanwhile: str) -> None:
     """As from a reconciler, a predicate or a map function."""
 
-    async def source() -> AsyncIterator[Request[Any]]:
-        await asyncio.sleep(10)
-        if world.now:
-            raise Out("of memory")
-        yield Request("default", "a")
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        async def source() -> AsyncIterator[Request[Any]]:
+            await asyncio.sleep(10)
+            if world.now:
+                raise Out("of memory")
+            yield Request("default", "a")
 
-    manager = Manager(world.client)
-    maps = manager.for_resource("v1", "configmaps")
-    controller = manager.add(Controller("tests", Reconciler(), maps, sources=[source]))
-    running = asyncio.create_task(manager.run())
-    await asyncio.sleep(5)
-    assert manager.healthy()
-    with pytest.raises(Out):
-        await running
-    assert (source_of(controller).failed, source_of(controller).running) == (1, False)
+        if meanwhile == "waits for caches":
+            for verb in ("list", "watch"):
+                world.server.forbid(verb, "configmaps")
+        election = elector(world.client) if meanwhile == "stands by" else None
+        manager = Manager(world.client, leader_election=election)
+        maps = manager.for_resource("v1", "configmaps")
+        controller = manager.add(Controller("tests", Reconciler(), maps, sources=[source]))
+        async with AsyncExitStack() as stack:
+            if election is not None:
+                await stack.enter_async_context(elector(world.new_client()))
+                await asyncio.sleep(5)
+            running = manager.begin()
+            await asyncio.sleep(5)
+            assert manager.healthy()
+            assert controller.state.working == (meanwhile == "works")
+            await asyncio.wait({running}, timeout=10)
+            assert isinstance(running.exception(), Out)
+        assert (source_of(controller).failed, source_of(controller).running) == (1, False)
+        assert "has ended: Out(" in str(manager.healthy())
+
+    scenario()
 
 
 @simulated
