@@ -153,6 +153,7 @@ class Workers:
                 for worker in running:
                     worker.cancel()  # once more: wait_for may have swallowed the first
                 self._tasks.difference_update(running)
+                self._news.set()
 
     def _start(self) -> None:
         worker = asyncio.create_task(self._work_on(), name=f"<Controller {self._name}> worker")

@@ -23,7 +23,7 @@ from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
 
 from ..steps import running, until
-from .worlds import Reconciler, change, create, ending_with, operating, quiet, simulated
+from .worlds import Reconciler, Stubborn, change, create, ending_with, operating, quiet, simulated
 
 
 @pytest.fixture
@@ -100,6 +100,23 @@ async def test_those_that_wait_hold_nobody_up(caplog: pytest.LogCaptureFixture, 
     async with running(workers.run()):
         await until(lambda: workers.counts.total == 10)
     assert caplog.messages == []
+
+
+@simulated
+async def test_whoever_works_ends_when_a_reconcile_is_left_behind(world: Simulation) -> None:
+    reconcile = Stubborn()
+    maps = Manager(world.client).for_resource("v1", "configmaps")
+    controller = Controller("tests", reconcile, maps)
+    async with maps, controller.feeding():
+        create(world, "a")
+        working = asyncio.create_task(controller.work())
+        await world.eventually(lambda: controller.state.running)
+        await controller.stop(0)
+        await asyncio.wait({working}, timeout=1)
+        assert working.done()
+        assert controller.state.stuck
+        reconcile.gives_in = True
+        await world.eventually(lambda: not controller.state.running)
 
 
 @simulated
