@@ -54,7 +54,7 @@ async def test_a_reconcile_that_holds_the_loop_is_named(
         queue.add(key)
     workers = Workers("tests", queue, later if is_async else plain, 1, None)
     async with running(workers.run()):
-        await until(lambda: workers.counts.total == 5)
+        await until(lambda: workers.counts.total >= 5)  # one is tried again
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [f"tests: a reconcile held the event loop for 300 ms on {key}, with {waiting} waiting"]
