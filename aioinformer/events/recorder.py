@@ -99,7 +99,7 @@ class EventRecorder(Running):
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
         controller: Who writes, such as ``"example.com/cave-controller"``.
         instance: Which one of its processes; None for the controller's and the host's names.
-        burst: Events that an object may have at once, of each type.
+        burst: Events that an object may have at once, of each type; at least 1.
         refill: Seconds until it may have another one; 0 for no budget.
         queue_limit: Events that may wait.
         flush_timeout: Seconds that leaving may take.
@@ -107,7 +107,7 @@ class EventRecorder(Running):
         random: Where jitter comes from.
 
     Raises:
-        ConfigError: The name cannot be a controller's.
+        ConfigError: The name cannot be a controller's, or a number is none.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class EventRecorder(Running):
         wall: Callable[[], float] | None = None,
         random: Random | None = None,
     ) -> None:
-        require_count("burst", burst)
+        require_count("burst", burst, least=1)
         require_count("queue_limit", queue_limit)
         require_seconds("refill", refill)
         require_seconds("flush_timeout", flush_timeout)

@@ -104,7 +104,7 @@ class BucketRateLimiter:
 
     Args:
         qps: Tokens that come each second.
-        burst: Tokens that the bucket holds; it begins full.
+        burst: Tokens that the bucket holds, at least 1; it begins full.
         clock: Gives the time in seconds; None for the running loop's.
 
     Raises:
@@ -116,7 +116,7 @@ class BucketRateLimiter:
     ) -> None:
         if not is_finite(qps) or qps <= 0:
             raise ConfigError(f"qps must be a number above 0, not {qps!r}")
-        require_count("burst", burst)
+        require_count("burst", burst, least=1)
         self._qps = qps
         self._burst = burst
         self._clock = clock

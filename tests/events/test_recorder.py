@@ -537,6 +537,8 @@ async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
             EventRecorder(world.client, name)
     with pytest.raises(ConfigError, match="instance must be a string"):
         EventRecorder(world.client, CONTROLLER, 5)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="burst must be a whole number, 1 or more, not 0"):
+        EventRecorder(world.client, CONTROLLER, burst=0)
     assert repr(subject) == f"<EventRecorder {CONTROLLER}>"
 
 

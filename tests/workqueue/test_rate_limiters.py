@@ -121,7 +121,7 @@ def test_values_that_cannot_work() -> None:
         lambda: BucketRateLimiter(0),
         lambda: BucketRateLimiter(float("inf")),
         lambda: BucketRateLimiter(10**400),
-        lambda: BucketRateLimiter(1, -1),
+        lambda: BucketRateLimiter(1, 0),
     ):
         with pytest.raises(ConfigError):
             make()
