@@ -204,9 +204,7 @@ class Controller(Generic[T]):
                 await wait_ended(*stopping)
 
     async def work(self, may_work: Callable[[], bool] | None = None) -> None:
-        """Reconcile until cancelled, until ``stop``, or until a worker or source dies, which ``raise_death`` tells of.
-
-        May be called again after it has ended.
+        """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.
 
         What it goes by has synced before: ``informers``, and ``registrations``.
 
@@ -214,15 +212,14 @@ class Controller(Generic[T]):
             may_work: Asked before each reconcile, whether it may begin; None for always.
 
         Cancellation: running reconciles are cancelled, and come again with the next call.
+
+        Raises:
+            BaseException: What a worker or source has died of; StoppedError if a worker was cancelled by somebody else.
         """
         await self._workers.run(may_work)
 
     async def raise_death(self) -> None:
-        """Wait until a worker or source has died, also while nobody works, and raise what of.
-
-        Raises:
-            BaseException: That; StoppedError if a worker was cancelled by somebody else.
-        """
+        """Wait until a source has died while nobody worked. Raises as ``work``."""
         await self._workers.raise_death()
 
     async def stop(self, grace_period: float) -> None:

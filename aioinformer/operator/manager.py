@@ -315,7 +315,7 @@ class Manager(Running):
                 task.result()
 
     async def _lead(self) -> None:
-        """Work whenever it is this manager's turn, until a worker or source dies: sources also run while it waits."""
+        """Work whenever it is this manager's turn. Sources, which may die, also run while it waits."""
         await first_of(self._take_turns(), *(each.raise_death() for each in self._controllers))
 
     async def _take_turns(self) -> None:

@@ -92,7 +92,7 @@ class Workers:
         return len(self._tasks.difference(run.task for run in self.runs.stuck))
 
     async def run(self, may_work: Callable[[], bool] | None = None) -> None:
-        """Work until cancelled, until ``stop``, or until something dies. May be called again after it has ended.
+        """Work until cancelled, or until ``stop``. May be called again after it has ended.
 
         Args:
             may_work: Asked before each reconcile, whether it may begin; None for always.
@@ -107,6 +107,8 @@ class Workers:
             while self._tasks and self.failure is None:
                 self._news.clear()
                 await self._news.wait()
+            if self.failure is not None:
+                raise self.failure
         finally:
             self.is_working = False
             await self._end_all()
@@ -129,13 +131,12 @@ class Workers:
             await self._end_all()
 
     def fail(self, error: BaseException) -> None:
-        """Something has died that no reconciler is to blame for: nobody works on, and ``raise_death`` raises it."""
+        """Something has died that no reconciler is to blame for: ``run`` ends with it, or ``raise_death``."""
         self.failure = error
-        self._news.set()
-        self._death.set()
+        (self._news if self.is_working else self._death).set()
 
     async def raise_death(self) -> None:
-        """Wait until something has died, also while nobody works, and raise what of."""
+        """Wait until something has died while nobody worked, and raise what of."""
         await self._death.wait()
         assert self.failure is not None
         raise self.failure
