@@ -89,14 +89,19 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
     An object that begins to pass is an add (not of the initial list), one that ceases to is a deletion.
 
     Args:
-        filter_func: Whether an object passes. On deletions it may be given a DeletedFinalStateUnknown.
+        filter_func: Whether an object passes. On deletions it may be given a DeletedFinalStateUnknown; a filter that
+            raises for one loses the deletion.
         handler: The handler behind it.
 
     Raises:
         ConfigError: It is no handler, or the filter is no plain function of one argument.
     """
 
-    def __init__(self, filter_func: Callable[[Any], bool], handler: ResourceEventHandler[T]) -> None:
+    def __init__(
+        self,
+        filter_func: Callable[[T | DeletedFinalStateUnknown[Any]], bool],
+        handler: ResourceEventHandler[T],
+    ) -> None:
         require_arguments("filter_func", filter_func, ("obj",))
         require_plain("filter_func", filter_func)
         require_handler(handler)

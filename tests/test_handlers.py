@@ -18,6 +18,7 @@ from aioinformer import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     UpdateNotification,
+    field,
 )
 from aioinformer.handlers import handler_name, require_handler
 
@@ -255,7 +256,25 @@ class TestFilters:
         ):
             FilteringResourceEventHandler(passes, Recorder())  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match=r"filter_func"):
-            FilteringResourceEventHandler(passes_in_steps, Recorder())
+            FilteringResourceEventHandler(passes_in_steps, Recorder())  # type: ignore[arg-type]
+
+    def test_type_checkers_know_that_a_filter_is_given_tombstones(self) -> None:
+        """By the comments: mypy complains of one that is not needed."""
+
+        def of_objects(obj: KubeObject) -> bool:
+            return obj.name == "a"
+
+        def of_both(obj: KubeObject | DeletedFinalStateUnknown[KubeObject]) -> bool:
+            return obj.name == "a"
+
+        def of_anything(obj: object) -> bool:
+            return obj is not None
+
+        for passes in (of_both, of_anything, field("metadata.name").equals("a")):
+            FilteringResourceEventHandler(passes, Recorder())
+        FilteringResourceEventHandler(lambda obj: obj.namespace == "ns", Recorder())
+        FilteringResourceEventHandler(of_objects, Recorder())  # type: ignore[arg-type]
+        FilteringResourceEventHandler(lambda obj: obj.uid == "", Recorder())  # type: ignore[union-attr]
 
     def test_a_filter_of_other_arguments(self) -> None:
         with pytest.raises(ConfigError, match=r"filter_func is called with \(obj\)"):
