@@ -15,7 +15,9 @@ from .deltas import Delta
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-Transformer = Callable[[Any], Any]
+Transformer = Callable[[T], T]
+"""Gives an object, the same or another, as it is to be kept."""
+
 Process = Callable[[list[Delta], bool], Awaitable[None] | None]
 """``process(deltas, is_in_initial_list)``: works off deltas, oldest first; plain or async."""
 

@@ -28,7 +28,7 @@ def make_queue(
     name: QueueName,
     key_func: KeyFunc,
     known_objects: KnownObjects[Any],
-    transformer: Transformer | None = None,
+    transformer: Transformer[Any] | None = None,
 ) -> DeltaFIFO | RealFIFO:
     """A queue between a Reflector and a Store.
 
@@ -53,7 +53,7 @@ def make_queue(
     )
 
 
-def _keeping_key(transformer: Transformer, key_func: KeyFunc) -> Transformer:
+def _keeping_key(transformer: Transformer[Any], key_func: KeyFunc) -> Transformer[Any]:
     """The transformer, seen to return the same object still."""
 
     def transform(obj: Any) -> Any:

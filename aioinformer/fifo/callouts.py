@@ -29,7 +29,7 @@ def key_of_newest(key_func: KeyFunc, obj: Any) -> str:
     return key_func(obj)
 
 
-def transformed(transformer: Transformer | None, key: str, obj: Any) -> Any:
+def transformed(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any:
     """What a transformer makes of an object; a tombstone's has been through it before.
 
     Raises:

@@ -47,7 +47,7 @@ class DeltaFIFO(FIFO):
         key_func: KeyFunc = meta_namespace_key_func,
         known_objects: KnownObjects[Any] | None = None,
         emit_delta_type_replaced: bool = False,
-        transformer: Transformer | None = None,
+        transformer: Transformer[Any] | None = None,
     ) -> None:
         if transformer is not None:
             require_plain("transformer", transformer)
@@ -83,7 +83,7 @@ class DeltaState:
         key_func: KeyFunc,
         known_objects: KnownObjects[Any] | None,
         emit_delta_type_replaced: bool,
-        transformer: Transformer | None,
+        transformer: Transformer[Any] | None,
     ) -> None:
         self.items: MutableMapping[str, Deltas] = {}
         self.queue: deque[str] = deque()

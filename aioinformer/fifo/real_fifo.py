@@ -64,7 +64,7 @@ class RealFIFO(FIFO):
         self,
         key_func: KeyFunc = meta_namespace_key_func,
         known_objects: KnownObjects[Any] | None = None,
-        transformer: Transformer | None = None,
+        transformer: Transformer[Any] | None = None,
         *,
         atomic_events: bool = False,
         emit_delta_type_bookmark: bool = False,
@@ -112,7 +112,7 @@ class RealState:
         self,
         key_func: KeyFunc,
         known_objects: KnownObjects[Any] | None,
-        transformer: Transformer | None,
+        transformer: Transformer[Any] | None,
         batch_size: int,
         emit_delta_type_bookmark: bool,
     ) -> None:

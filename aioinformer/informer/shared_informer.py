@@ -74,7 +74,7 @@ class SharedIndexInformer(Running, Generic[T]):
         list_watch: ListerWatcher | Mapping[str, ListerWatcher],
         object_type: type[T],
         default_resync_period: float = 0.0,
-        indexers: Indexers | None = None,
+        indexers: Indexers[T] | None = None,
         *,
         compress: bool | Compression = False,
         queue: QueueName = "delta",
@@ -102,7 +102,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self._mutation_detector = mutation_detector
         check_options(options)
         self._options = options
-        self._transform: Transformer | None = None
+        self._transform: Transformer[T] | None = None
         self.name = options.get("name") or name_of(self.list_watches)
         descriptions = list(map(_description, self.list_watches.values()))
         self._are_of_one_name = len(set(descriptions)) < len(descriptions)  # asked for each of them
@@ -231,7 +231,7 @@ class SharedIndexInformer(Running, Generic[T]):
                 listener.cancel_call()
             await listener.wait_ended()
 
-    def add_indexers(self, indexers: Indexers) -> None:
+    def add_indexers(self, indexers: Indexers[T]) -> None:
         """Add indexes, at any time; of a full cache ``indexer.add_indexers_in_turns`` does not hold the event loop.
 
         Raises:
@@ -245,7 +245,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self._require_own_loop_once_started()
         self._indexer.add_indexers(indexers)
 
-    def set_transform(self, transform: Transformer) -> None:
+    def set_transform(self, transform: Transformer[T]) -> None:
         """Have every object changed before it is queued, such as stripped of what nobody reads.
 
         However an object came, it goes through once. What the function returns must have the object's name and

@@ -91,7 +91,7 @@ class CachedResource(Writes[T]):
         await self._catch_up([key])
         return self.informer.lister.get(key)
 
-    async def list(self, namespace: str | None = None, selector: Selector = None) -> builtins.list[T]:
+    async def list(self, namespace: str | None = None, selector: Selector[T] = None) -> builtins.list[T]:
         """The cached objects. Raises as ``get``.
 
         Args:

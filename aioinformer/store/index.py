@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..errors import IndexFuncError, RejectedObjectError
 from ..keys import namespace_of, resource_version_of
 
-IndexFunc = Callable[[Any], Iterable[str]]
+T = TypeVar("T")
+
+IndexFunc = Callable[[T], Iterable[str]]
 """The values under which an object is listed in an index."""
 
 
@@ -41,7 +43,7 @@ class Index:
         func: Gives an object's values.
     """
 
-    def __init__(self, name: str, func: IndexFunc) -> None:
+    def __init__(self, name: str, func: IndexFunc[Any]) -> None:
         self.name = name
         self.func = func
         self._buckets: dict[str, Bucket] = {}

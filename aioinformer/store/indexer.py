@@ -23,7 +23,7 @@ from .store import Store
 
 T = TypeVar("T")
 
-Indexers = Mapping[str, IndexFunc | str]
+Indexers = Mapping[str, IndexFunc[T] | str]
 """Index functions by name; a path such as ``"spec.nodeName"`` lists objects under what they have there."""
 
 NAMESPACE_INDEX = "namespace"
@@ -46,7 +46,7 @@ class Indexer(Store[T]):
     def __init__(
         self,
         key_func: KeyFunc = meta_namespace_key_func,
-        indexers: Indexers | None = None,
+        indexers: Indexers[T] | None = None,
         *,
         pack: Callable[[T], T] | None = None,
     ) -> None:
@@ -57,11 +57,11 @@ class Indexer(Store[T]):
         self.add_indexers(indexers or {})
 
     @property
-    def indexers(self) -> dict[str, IndexFunc]:
+    def indexers(self) -> dict[str, IndexFunc[T]]:
         """The index functions by name; a copy."""
         return {name: index.func for name, index in self._indexes.items()}
 
-    def add_indexers(self, indexers: Indexers) -> None:
+    def add_indexers(self, indexers: Indexers[T]) -> None:
         """Add indexes; what is stored is indexed at once, which takes its time: see ``add_indexers_in_turns``.
 
         All are added or none.
@@ -78,7 +78,7 @@ class Indexer(Store[T]):
         self._indexes = self._indexes | added
         RejectedObjectError.raise_first(rejected)
 
-    async def add_indexers_in_turns(self, indexers: Indexers) -> None:
+    async def add_indexers_in_turns(self, indexers: Indexers[T]) -> None:
         """As ``add_indexers``, for a full store: others run meanwhile, and may write. The indexes are there at the end.
 
         Cancellation: nothing is added.
@@ -162,7 +162,7 @@ class Indexer(Store[T]):
         except KeyError:
             raise UnknownIndexError(name, self._indexes) from None
 
-    def _make(self, indexers: Indexers) -> dict[str, Index]:
+    def _make(self, indexers: Indexers[T]) -> dict[str, Index]:
         """New indexes of names that are free."""
         if not isinstance(indexers, Mapping):
             raise ConfigError(
@@ -172,7 +172,7 @@ class Indexer(Store[T]):
             raise IndexerConflictError(f"indexer conflict: {', '.join(taken)} already exists")
         return {name: self._make_one(name, func) for name, func in indexers.items()}
 
-    def _make_one(self, name: str, func: IndexFunc | str) -> Index:
+    def _make_one(self, name: str, func: IndexFunc[T] | str) -> Index:
         if isinstance(func, str):
             return Index(name, field(func).values)
         if func is meta_namespace_index_func and self.key_of is deletion_handling_meta_namespace_key_func:

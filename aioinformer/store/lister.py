@@ -16,7 +16,7 @@ from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")
 
-Selector = str | LabelSelector | Mapping[str, Any] | Callable[[Any], bool] | None
+Selector = str | LabelSelector | Mapping[str, Any] | Callable[[T], bool] | None
 """A label selector as kubectl's ``-l``, or parsed; the labels to be there; what the spec of an object selects, with
 ``matchLabels`` and ``matchExpressions``; a predicate on the object; None for all."""
 
@@ -33,7 +33,7 @@ class Lister(Generic[T]):
         self._indexer = indexer
         self._resource = resource
 
-    def list(self, selector: Selector = None) -> builtins.list[T]:
+    def list(self, selector: Selector[T] = None) -> builtins.list[T]:
         """The objects that a selector picks; the list is the caller's own.
 
         Raises:
@@ -42,7 +42,7 @@ class Lister(Generic[T]):
         """
         return _select(self._indexer.list(), selector)
 
-    async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
+    async def list_in_turns(self, selector: Selector[T] = None) -> builtins.list[T]:
         """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
         return await _in_turns(self._indexer.list(), selector)
 
@@ -84,7 +84,7 @@ class NamespaceLister(Generic[T]):
         self._namespace = namespace
         self._resource = resource
 
-    def list(self, selector: Selector = None) -> builtins.list[T]:
+    def list(self, selector: Selector[T] = None) -> builtins.list[T]:
         """The namespace's objects that a selector picks; the list is the caller's own.
 
         Raises:
@@ -93,7 +93,7 @@ class NamespaceLister(Generic[T]):
         """
         return _select(self._objects(), selector)
 
-    async def list_in_turns(self, selector: Selector = None) -> builtins.list[T]:
+    async def list_in_turns(self, selector: Selector[T] = None) -> builtins.list[T]:
         """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
         return await _in_turns(self._objects(), selector)
 
@@ -119,12 +119,12 @@ class NamespaceLister(Generic[T]):
         return [obj for obj in self._indexer.list() if namespace_of(obj) == self._namespace]
 
 
-def _select(objects: builtins.list[T], selector: Selector) -> builtins.list[T]:
+def _select(objects: builtins.list[T], selector: Selector[T]) -> builtins.list[T]:
     picks = _predicate(selector)
     return objects if picks is None else [obj for obj in objects if picks(obj)]
 
 
-async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.list[T]:
+async def _in_turns(objects: builtins.list[T], selector: Selector[T]) -> builtins.list[T]:
     picks, turn = _predicate(selector), Turn()
     if picks is None:
         return objects
@@ -137,7 +137,7 @@ async def _in_turns(objects: builtins.list[T], selector: Selector) -> builtins.l
     return picked
 
 
-def _predicate(selector: Selector) -> Callable[[Any], bool] | None:
+def _predicate(selector: Selector[T]) -> Callable[[T], bool] | None:
     """Whether a selector picks an object; None for one that leaves nothing out."""
     if selector is None or isinstance(selector, (str, LabelSelector, Mapping)):
         if not selector:

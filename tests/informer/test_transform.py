@@ -242,3 +242,22 @@ async def test_too_late() -> None:
     async with informer(Scripted()) as subject:
         with pytest.raises(AlreadyStartedError):
             subject.set_transform(Stripping())
+
+
+def test_type_checkers_know_what_a_transformer_is_given() -> None:
+    """By the comments: mypy complains of one that is not needed."""
+
+    def of_anything(obj: Any) -> Any:
+        return obj
+
+    def of_others(obj: dict[str, Any]) -> dict[str, Any]:
+        return obj
+
+    def reading(obj: KubeObject) -> str:
+        return obj.name
+
+    subject = informer(Scripted())
+    subject.set_transform(of_anything)
+    subject.set_transform(lambda obj: KubeObject.from_bytes(obj.raw))
+    subject.set_transform(of_others)  # type: ignore[arg-type]
+    subject.set_transform(reading)  # type: ignore[arg-type]

@@ -162,7 +162,7 @@ class _Run:
             return "conflict"
         return ""
 
-    def _index_func(self, name: str) -> IndexFunc:
+    def _index_func(self, name: str) -> IndexFunc[KubeObject]:
         """An index by the color, or by every letter of it."""
 
         def values(obj: KubeObject) -> list[str]:

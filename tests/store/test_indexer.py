@@ -20,12 +20,15 @@ from aioinformer import (
     IndexFuncError,
     KeyFuncError,
     KubeObject,
+    SharedIndexInformer,
     UnknownIndexError,
+    field,
     meta_namespace_index_func,
     meta_namespace_key_func,
 )
 
-from ..samples import pod, pod_dict
+from ..reflector.scripted import Scripted
+from ..samples import Pod, pod, pod_dict
 from ..virtual_time import virtual_time
 
 
@@ -443,3 +446,22 @@ def test_the_collector_sees_neither_the_objects_nor_where_they_are_listed() -> N
     gc.collect()
     assert len(gc.get_objects()) - before < 50
     assert not any(map(gc.is_tracked, indexer.list()))
+
+
+def test_type_checkers_know_what_an_index_function_is_given() -> None:
+    """By the comments: mypy complains of one that is not needed."""
+
+    def of_structs(obj: Pod) -> list[str]:
+        return [obj.metadata.name]
+
+    def of_objects(obj: KubeObject) -> list[str]:
+        return [obj.name]
+
+    indexer: Indexer[Pod] = Indexer(indexers={"of anything": colours, "namespace": meta_namespace_index_func})
+    indexer.add_indexers({"of structs": of_structs, "path": "spec.node", "field": field("spec.node").values})
+    indexer.add_indexers({"given here": lambda obj: (obj.metadata.name,)})
+    indexer.add_indexers({"others": of_objects})  # type: ignore[dict-item]
+    indexer.add_indexers({"mispelt": lambda obj: obj.mispelt})  # type: ignore[attr-defined]
+    informer = SharedIndexInformer(Scripted(), Pod, indexers={"of structs": of_structs, "any": colours})
+    informer.add_indexers({"given here": lambda obj: [obj.metadata.name], "path": "spec.node"})
+    informer.add_indexers({"others": of_objects})  # type: ignore[dict-item]

@@ -192,3 +192,19 @@ async def test_listing_in_turns() -> None:
     assert await lister.list_in_turns(lambda obj: obj.name == "7") == by_predicate
     with pytest.raises(SelectorError):
         await lister.list_in_turns("n in")
+
+
+def test_type_checkers_know_what_a_predicate_is_asked_about(lister: Lister[KubeObject]) -> None:
+    """By the comments: mypy complains of one that is not needed."""
+
+    def of_anything(obj: object) -> bool:
+        return obj is A
+
+    def of_others(obj: Pod) -> bool:
+        return True
+
+    assert lister.list(of_anything) == lister.namespace("one").list(lambda obj: obj.name == "a") == [A]
+    lister.list(of_others)  # type: ignore[arg-type]
+    lister.namespace("one").list(of_others)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        lister.list(lambda obj: obj.mispelt)  # type: ignore[attr-defined]
