@@ -8,7 +8,6 @@ The data's way, a folder a room, every import in this direction:
 ``informer`` puts the rooms together; the modules beside the folders are the vocabulary that they share.
 """
 
-from . import errors
 from .api import ListOptions, ListResult, TypeMeta, WatchEvent
 from .compression import Compression
 from .conditions import (
@@ -172,6 +171,51 @@ __all__ = [
     "WorkQueue",
     "WorkQueueState",
 ]
-__all__ += errors.__all__
+# errors.__all__, by name: mypy does not see through that.
+__all__ += [
+    "AioInformerError",
+    "AlreadyExistsError",
+    "AlreadyStartedError",
+    "ApiError",
+    "CacheMutatedError",
+    "ClientClosedError",
+    "ConfigError",
+    "ConflictError",
+    "DamagedError",
+    "DecodeError",
+    "FIFOClosedError",
+    "ForbiddenError",
+    "IdleTimeoutError",
+    "IndexFuncError",
+    "IndexerConflictError",
+    "InformerError",
+    "InvalidError",
+    "InvalidResultError",
+    "KeyFuncError",
+    "LeadershipLostError",
+    "NotFoundError",
+    "ObjectNotFoundError",
+    "QueueHeldError",
+    "QueueShutDownError",
+    "ReconcileError",
+    "ReconcileTimeout",
+    "RefusedError",
+    "RejectedObjectError",
+    "RequeueError",
+    "SelectorError",
+    "StoppedError",
+    "SyncTimeout",
+    "TerminalError",
+    "TooManyRequestsError",
+    "TransformError",
+    "TransportError",
+    "UnknownIndexError",
+    "UntilError",
+    "UntilTimeout",
+    "VersionTimeout",
+    "WatchClosedError",
+    "WorkQueueError",
+    "WrongEventLoopError",
+]
 
 __version__ = "0.1.0"
