@@ -126,7 +126,8 @@ def require_list_result(given: object) -> ListResult:
 class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
     """One event of a watch. Unpacks as ``type, object = event``.
 
-    A ``WatchEvent[Pod]`` has a Pod for its object; a ``WatchEvent`` anything.
+    A ``WatchEvent[Pod]`` has a Pod for its object; a ``WatchEvent`` anything. Type checkers do not know what it
+    unpacks as.
 
     ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, or whatever else a server said, or NO_EVENT. ``object``
     is bytes, a dict or an instance of the object type; an ERROR's is its Status as a dict.
