@@ -11,13 +11,12 @@ The tree of this room's errors:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from aioinformer.testing.resources import ResourceType
 
 _REASONS = {

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from aioinformer.handlers import require_at_once, require_plain
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
 from aioinformer.testing.requests import VERBS, Request
-from aioinformer.testing.watches import error_line
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from aioinformer.testing.watches import OpenWatch
+from aioinformer.testing.watches import OpenWatch, error_line
 
 _F = TypeVar("_F", bound="Fault")
 

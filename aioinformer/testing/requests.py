@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from aioinformer.testing.errors import bad_request
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ANONYMOUS = "system:anonymous"
 """Who asks without a token that is known."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any, Self
 
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import NAMESPACES
@@ -23,17 +25,11 @@ from aioinformer.testing.listener import Listener
 from aioinformer.testing.objects import Object, load
 from aioinformer.testing.patches import JSON_PATCH, MERGE_PATCH, apply_patch
 from aioinformer.testing.requests import ANONYMOUS, Request
+from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
+from aioinformer.testing.storage import StoredObject
 from aioinformer.testing.tls import Certificates, kubeconfig, write_kubeconfig
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from types import TracebackType
-    from typing import Self
-
-    from aioinformer.testing.resources import ResourceType
-    from aioinformer.testing.storage import StoredObject
 
 _REQUESTS_KEPT = 10_000
 _STEPS_AT_ONCE = 50

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from aioinformer.handlers import require_at_once, require_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 async def eventually(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -128,6 +128,19 @@ def test_every_public_class_and_method_has_a_docstring(room: ModuleType) -> None
     ]
     assert silent == []
     assert [name for name, value in classes.items() if not value.__doc__] == []
+
+
+@pytest.mark.parametrize("room", PUBLIC, ids=lambda room: room.__name__)
+def test_every_public_annotation_can_be_read_at_run_time(room: ModuleType) -> None:
+    unknown = set()
+    for value in (getattr(room, name) for name in room.__all__):
+        for each in (value, *vars(value).values()) if inspect.isclass(value) else (value,):
+            if inspect.isclass(each) or inspect.isfunction(each):
+                try:
+                    get_type_hints(each)
+                except NameError as error:
+                    unknown.add(error.name)
+    assert unknown <= {"Reflector"}, "which the options of one cannot import"
 
 
 def test_every_error_and_phase_is_explained() -> None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aioinformer.handlers import require_at_once, require_plain
+from aioinformer.listwatch.client import Client
 from aioinformer.testing.simulation.hermetic import EPOCH
+from aioinformer.testing.simulation.history import History
 from aioinformer.testing.simulation.loop import START, VirtualTimeLoop
 from aioinformer.testing.simulation.server import SimulatedAPIServer
 from aioinformer.testing.simulation.storm import Storm
 from aioinformer.testing.simulation.transport import client_of
 from aioinformer.testing.waiting import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from aioinformer.listwatch.client import Client
-    from aioinformer.testing.simulation.history import History
 
 
 class Simulation:
