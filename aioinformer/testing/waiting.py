@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import linecache
 from collections.abc import Callable
+from pathlib import Path
 
-from aioinformer.handlers import require_at_once, require_plain
+from aioinformer.handlers import callable_name, require_at_once, require_plain
 
 
 async def eventually(
@@ -29,5 +31,13 @@ async def eventually(
     deadline = loop.time() + within
     while not require_at_once("condition", condition()):
         if loop.time() >= deadline:
-            raise AssertionError(f"not within {within:g} s: {what or condition}")
+            raise AssertionError(f"not within {within:g} s: {what or _told(condition)}")
         await asyncio.sleep(every)
+
+
+def _told(condition: Callable[[], object]) -> str:
+    code = getattr(condition, "__code__", None)
+    if code is None:
+        return callable_name(condition)
+    line = linecache.getline(code.co_filename, code.co_firstlineno).strip()
+    return f"{line or callable_name(condition)} ({Path(code.co_filename).name}:{code.co_firstlineno})"

@@ -22,6 +22,15 @@ async def test_what_does_not_come_true_is_named() -> None:
         await eventually(lambda: False, within=0.05, what="peace")
 
 
+async def test_a_condition_without_a_name_is_told_by_its_line() -> None:
+    with pytest.raises(
+        AssertionError, match=r"not within 0\.01 s: await eventually\(lambda: .* \(test_waiting\.py:\d+\)$"
+    ):
+        await eventually(lambda: False, within=0.01)
+    with pytest.raises(AssertionError, match=r"not within 0\.01 s: dict\.clear$"):
+        await eventually({}.clear, within=0.01)
+
+
 async def test_an_async_condition_would_count_as_true() -> None:
     async def never() -> bool:
         return False
