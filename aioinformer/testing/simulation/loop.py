@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
 
 from aioinformer.testing.simulation.errors import (
     DeadlockError,
@@ -90,6 +91,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._until = until
         self._draw = None if random is None else random.random
         self._tasks_made = 0
+        self._tasks = WeakSet[SimulatedTask]()
         self._steps_then = 0
         self.steps = 0
         self.failures: list[dict[str, Any]] = []
@@ -116,7 +118,21 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         self._tasks_made += 1
         if options.get("name") is None:
             options["name"] = f"Task-{self._tasks_made}"
-        return SimulatedTask(self._tasks_made, coroutine, loop=loop, **options)
+        task = SimulatedTask(self._tasks_made, coroutine, loop=loop, **options)
+        self._tasks.add(task)
+        return task
+
+    def tell_unseen(self) -> None:
+        """Tell the exception handler now of tasks whose error nobody has seen, even where somebody keeps the task."""
+        for task in self._tasks:
+            if task._log_traceback:
+                self.call_exception_handler(
+                    {
+                        "message": f"Task exception was never retrieved: {task.get_name()}",
+                        "exception": task.exception(),
+                        "task": task,
+                    }
+                )
 
     def _run_once(self) -> None:
         """Run until stopped: where there is no I/O to poll, there are no rounds."""

@@ -131,6 +131,7 @@ def run_once(
             warnings.simplefilter("always")
             error = _run_on(loop, main)
             gc.collect(0)  # what was lost without a word says so now
+            loop.tell_unseen()
     finally:
         history.end()
         if was_collecting:

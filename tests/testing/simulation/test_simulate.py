@@ -203,6 +203,23 @@ def test_an_error_that_nobody_saw_is_a_leak() -> None:
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
+def test_an_error_that_nobody_saw_is_a_leak_even_of_a_task_that_is_kept() -> None:
+    kept = set[asyncio.Task[None]]()
+
+    async def lost() -> None:
+        raise ValueError("nobody sees me")
+
+    async def scenario(world: Simulation) -> None:
+        seen, unseen = (asyncio.create_task(lost(), name=name) for name in ("seen", "unseen"))
+        kept.update((seen, unseen))
+        await asyncio.wait(kept)
+        assert seen.exception()
+
+    with pytest.raises(LeakError, match="never retrieved: unseen") as raised:
+        simulate(scenario)
+    assert isinstance(raised.value.__cause__, ValueError)
+
+
 def test_a_warning_is_a_leak() -> None:
     async def scenario(world: Simulation) -> None:
         warnings.warn("mind the gap", stacklevel=1)
