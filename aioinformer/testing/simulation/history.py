@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from aioinformer.testing.simulation.exchange import Asked
 from aioinformer.testing.simulation.loop import START
 
 if TYPE_CHECKING:
@@ -57,11 +59,22 @@ class History:
         self._clock = lambda: ended
 
     def text(self, last: int | None = None) -> str:
-        """A line for each entry; of the last so many only, if given."""
-        entries = self.entries if last is None else self.entries[-last:]
-        left_out = len(self.entries) - len(entries)
-        lines = [f"… {left_out} entries before"] if left_out else []
-        return "\n".join([*lines, *map(str, entries)])
+        """A line for each entry.
+
+        Args:
+            last: Only the last so many of what is traffic (requests, answers, changes on the server), and the last so
+                many of all else, which would be lost in it; what is left out is counted.
+        """
+        traffic, others = deque[int](maxlen=last), deque[int](maxlen=last)
+        for number, entry in enumerate(self.entries):
+            (traffic if isinstance(entry.what, _TRAFFIC) else others).append(number)
+        lines, following = list[str](), 0
+        for number in sorted([*traffic, *others]):
+            if left_out := number - following:
+                lines.append(f"… {left_out:,} left out")
+            lines.append(str(self.entries[number]))
+            following = number + 1
+        return "\n".join(lines)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -91,7 +104,7 @@ class Arrived:
 
     __slots__ = ("_item",)
 
-    def __init__(self, item: bytes | tuple[int, object] | Exception | None) -> None:
+    def __init__(self, item: bytes | tuple[int, object] | Exception | str | None) -> None:
         self._item = str(item) if isinstance(item, Exception) else item  # an error would keep who raised it
 
     def __str__(self) -> str:
@@ -157,3 +170,6 @@ class Change:
         event = self._event
         verb = {"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}[event.type]
         return f"{verb} {event.key} at {event.resource_version}"
+
+
+_TRAFFIC = (Asked, Sent, Arrived, Change)

@@ -15,6 +15,7 @@ from aiohttp import web
 
 from aioinformer.testing.listener import Listener
 from aioinformer.testing.simulation.connection import Connection
+from aioinformer.testing.simulation.history import Arrived
 from aioinformer.testing.simulation.line import SERVERS
 from aioinformer.testing.simulation.loop import is_servers
 from aioinformer.testing.simulation.pipe import End, Pipe
@@ -167,7 +168,7 @@ class Network(Listener):
         self.tried += 1
         await asyncio.sleep(self.delay())
         if not self._taking:
-            self.history.add(name, "<- refused")
+            self.history.add(name, Arrived("refused"))
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
 
     def join(self, protocol: Any) -> End:

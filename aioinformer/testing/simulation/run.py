@@ -18,9 +18,9 @@ from aioinformer.testing.simulation.errors import LeakError, SimulationError
 from aioinformer.testing.simulation.hermetic import hermetic
 from aioinformer.testing.simulation.history import History
 from aioinformer.testing.simulation.loop import START, VirtualTimeLoop, idle
-from aioinformer.testing.simulation.shrink import shrunk
+from aioinformer.testing.simulation.shrink import RUNS, SECONDS, shrunk
 from aioinformer.testing.simulation.simulation import Simulation
-from aioinformer.testing.simulation.waiting import describe
+from aioinformer.testing.simulation.waiting import describe, describe_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ Scenario = Callable[[Simulation], Awaitable[object]]
 
 DAY = 86_400.0
 
-_ENTRIES_TOLD = 200
+ENTRIES = 100
 
 
 class Outcome(NamedTuple):
@@ -58,6 +58,7 @@ def simulate(
     until: float = DAY,
     shuffle: bool = True,
     shrink: bool = True,
+    entries: int | None = ENTRIES,
     **server: Any,
 ) -> History:
     """Run a coroutine function against a simulated API server, in virtual time, the same for the same seed.
@@ -70,7 +71,10 @@ def simulate(
         skip: Numbers of what `Simulation.happens` is asked for and shall not happen; a failure says which.
         until: Virtual seconds that it may take.
         shuffle: Draw the order in which ready tasks run; without, it is asyncio's.
-        shrink: After a failure, look for a part of what happened that suffices for it.
+        shrink: After a failure, look for a part of what happened that suffices for it. What those runs log goes to none
+            of the root logger's handlers.
+        entries: A failure is told with the last so many requests, answers and changes on the server, and the last so
+            many of all else that happened; None for the whole history.
         **server: Arguments of the APIServer, such as `history` or `bookmark_interval`.
 
     Returns:
@@ -90,11 +94,12 @@ def simulate(
     outcome = run(skip)
     if outcome.error is None:
         return outcome.history
-    skipped = outcome.skipped(skip)
+    skipped, is_least = outcome.skipped(skip), True
     if shrink:
-        outcome, skipped = shrunk(run, outcome, skipped)
+        with _unheard():
+            outcome, skipped, is_least = shrunk(run, outcome, skipped)
     assert outcome.error is not None
-    outcome.error.add_note(_told(outcome, seed, skipped))
+    outcome.error.add_note(f"{_replay(outcome, seed, skipped, is_least)}\n{outcome.history.text(entries)}")
     raise outcome.error
 
 
@@ -220,13 +225,34 @@ class _Noter(logging.Handler):
         self._history = history
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._history.add("log", f"{record.levelname} {record.getMessage()}")
+        traceback = record.exc_info[2] if record.exc_info else None
+        raised = f"; raised in {describe_traceback(traceback)}" if traceback else ""
+        self._history.add("log", f"{record.levelname} {record.getMessage()}{raised}")
 
 
-def _told(outcome: Outcome, seed: int, skip: frozenset[int]) -> str:
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Keep what is logged from those who hear all: of many runs one after the other nobody could tell whose it is."""
+    handlers = logging.root.handlers.copy()
+    for handler in handlers:
+        handler.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_nothing)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
+
+
+def _replay(outcome: Outcome, seed: int, skip: frozenset[int], is_least: bool) -> str:
     skipped = f", skip={sorted(skip)}" if skip else ""
     left = f", of which {outcome.happened - len(skip)} suffice" if skip else ""
+    stopped = "" if is_least else f"; shrinking stopped after {RUNS} runs or {SECONDS:g} s"
+    going_on = ", and goes on from this skip" if skip and not is_least else ""
     return (
-        f"simulate(..., seed={seed}{skipped}) replays it: {outcome.happened} things happened{left}\n"
-        f"{outcome.history.text(_ENTRIES_TOLD)}"
+        f"simulate(..., seed={seed}{skipped}) replays it: "
+        f"{outcome.happened} things happened{left}{stopped}{going_on}"
     )

@@ -17,7 +17,7 @@ SECONDS = 10.0
 
 def shrunk(
     run: Callable[[Collection[int]], Outcome], failed: Outcome, skip: frozenset[int]
-) -> tuple[Outcome, frozenset[int]]:
+) -> tuple[Outcome, frozenset[int], bool]:
     """Leave out as much as can be left out, in ever smaller portions.
 
     Args:
@@ -26,7 +26,7 @@ def shrunk(
         skip: What is left out already.
 
     Returns:
-        The failure with the least, and what it leaves out. It is of the same type.
+        The failure with the least, what it leaves out, and whether nothing more can be. It is of the same type.
     """
     kind = type(failed.error)
     until = perf_counter() + SECONDS
@@ -37,7 +37,7 @@ def shrunk(
         smaller = False
         for begin in range(0, len(kept), portion):
             if runs >= RUNS or perf_counter() > until:
-                return failed, skip
+                return failed, skip, False
             runs += 1
             candidate = skip | set(kept[begin : begin + portion])
             outcome = run(candidate)
@@ -46,4 +46,4 @@ def shrunk(
         kept = [number for number in range(failed.happened) if number not in skip]
         portion = portion // 2 if not smaller or portion > len(kept) else portion
         portion = min(portion, len(kept))
-    return failed, skip
+    return failed, skip, True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from pathlib import Path
+from types import CodeType, TracebackType
 from typing import Any
 
 
@@ -21,11 +23,19 @@ def describe(task: asyncio.Task[Any]) -> str:
         frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "ag_frame", None)
         if frame is None:
             break
-        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-        steps.append(f"{name} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})")
+        steps.append(_place(frame.f_code, frame.f_lineno))
         awaited = getattr(awaited, "cr_await", None) or getattr(awaited, "ag_await", None)
     if awaited is not None and not steps:
         steps.append(repr(awaited))
     elif awaited is not None:
         steps.append(type(awaited).__name__)
     return " > ".join(steps)
+
+
+def describe_traceback(raised: TracebackType) -> str:
+    """The functions that an error has come through, the one that raised it last."""
+    return " > ".join(_place(frame.f_code, line) for frame, line in traceback.walk_tb(raised))
+
+
+def _place(code: CodeType, line: int) -> str:
+    return f"{code.co_qualname} ({Path(code.co_filename).name}:{line})"

@@ -92,7 +92,7 @@ def tell(seed: int) -> bool:
     outcome = run()
     if outcome.error is not None:
         happened = outcome.happened
-        outcome, skip = shrunk(run, outcome, frozenset())
+        outcome, skip, _ = shrunk(run, outcome, frozenset())
         say(f"{outcome.happened - len(skip)} of {happened} things suffice")
     say(outcome.history)
     if outcome.error is not None:

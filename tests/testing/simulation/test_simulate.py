@@ -7,7 +7,7 @@ import logging
 import random
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -24,7 +24,7 @@ from aioinformer import (
 )
 from aioinformer.reflector import reflector
 from aioinformer.testing import TROUBLES, Simulation, SimulationError, simulate
-from aioinformer.testing.simulation import DeadlockError, History, LeakError, VirtualTimeoutError
+from aioinformer.testing.simulation import DeadlockError, History, LeakError, VirtualTimeoutError, shrink
 
 
 def informer_of(world: Simulation, **options: Any) -> SharedIndexInformer[KubeObject]:
@@ -135,6 +135,61 @@ def test_a_failure_is_shrunk_to_what_it_needs() -> None:
     assert "[17] 17" in note
     assert "[71] 71" in note
     assert "[18] 18" not in note
+
+
+def test_traffic_does_not_hide_what_happened() -> None:
+    async def scenario(world: Simulation) -> None:
+        world.happens("user", "begins")
+        async with LeaderElector(world.client, "lock", "default"):
+            await asyncio.sleep(600)
+        assert False  # noqa: B011, PT015
+
+    def note(**options: Any) -> str:
+        with pytest.raises(AssertionError) as raised:
+            simulate(scenario, shrink=False, **options)
+        return str(raised.value.__notes__[0])
+
+    head, happened, left_out, *rest = note().splitlines()
+    assert "1 things happened" in head
+    assert "[0] begins" in happened
+    number = int(left_out.removeprefix("… ").removesuffix(" left out").replace(",", ""))
+    assert len(rest) < 250 < number
+    whole = note(entries=None).splitlines()
+    assert len(whole) > number + 100
+    assert {happened, *rest} - {*whole} == {line for line in rest if line.startswith("… ")}
+
+
+def test_shrinking_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shrink, "RUNS", 4)
+
+    async def scenario(world: Simulation) -> None:
+        there = {number for number in range(100) if world.happens("writer", number)}
+        assert not {17, 41} <= there
+
+    def note(skip: Collection[int]) -> str:
+        with pytest.raises(AssertionError) as raised:
+            simulate(scenario, skip=skip)
+        return str(raised.value.__notes__[0])
+
+    told = note(range(50, 100))
+    assert "; shrinking stopped after " in told
+    assert ", and goes on from this skip\n" in told
+    monkeypatch.setattr(shrink, "RUNS", 500)
+    assert "of which 2 suffice\n" in note(range(50, 100))
+
+
+def test_only_the_first_run_logs_to_others(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(world: Simulation) -> None:
+        for number in range(10):
+            if world.happens("writer", number):
+                logging.getLogger("operator").warning("has seen %s", number)
+        assert False  # noqa: B011, PT015
+
+    with pytest.raises(AssertionError):
+        simulate(scenario)
+    assert [record.getMessage() for record in caplog.records] == [f"has seen {n}" for n in range(10)]
+    logging.getLogger("operator").warning("goes on")
+    assert caplog.records[-1].getMessage() == "goes on"
 
 
 def test_what_is_skipped_does_not_happen() -> None:
@@ -345,6 +400,23 @@ def test_what_the_package_logs_is_in_the_history(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.CRITICAL, "aioinformer"):
         pass
     assert "WARNING configmaps at" in simulate(scenario).text()
+
+
+def test_what_failed_has_a_place_in_the_history() -> None:
+    def fails(obj: KubeObject, is_in_initial_list: bool) -> None:
+        raise ValueError("as it must")
+
+    async def scenario(world: Simulation) -> None:
+        put(world, "a", 1)
+        informer = informer_of(world)
+        informer.add_event_handler(ResourceEventHandlerFuncs(on_add=fails))
+        async with informer:
+            await informer.wait_synced()
+            await asyncio.sleep(1)
+
+    line = fails.__code__.co_firstlineno + 1
+    (told,) = (str(entry.what) for entry in simulate(scenario) if entry.who == "log")
+    assert told.endswith(f" > {fails.__qualname__} (test_simulate.py:{line})")
 
 
 def test_it_cannot_run_inside_an_event_loop() -> None:
