@@ -59,8 +59,8 @@ class _Latencies(ResourceEventHandler[KubeObject]):
 
     Attributes:
         stages: Of the changes that have arrived.
-        received: Nanoseconds from each change at the server to its arrival here.
-        totals: Nanoseconds from each change at the server to the end of the handler.
+        received: Nanoseconds from each change at the server, or the request for it, to its arrival here.
+        totals: Nanoseconds from there to the end of the handler.
         seconds: For how long changes have been measured.
         lost: Changes will not arrive, because newer ones have come instead.
     """
@@ -242,6 +242,7 @@ def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> R
     means = {"received": fmean(latencies.received) / 1e9, **latencies.stages.means()}
     return Report(
         loop=benchmark.loop,
+        embedded=benchmark.target is None,
         objects=benchmark.objects,
         rate=benchmark.rate,
         duration_seconds=latencies.seconds,

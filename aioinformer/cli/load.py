@@ -27,7 +27,7 @@ from .target import Target
 LABELS = {"app.kubernetes.io/managed-by": "aioinformer-bench"}
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 SENT = "aioinformer.dev/sent"
-"""The annotation that says when a change was made, by the clock of ``time.monotonic_ns``."""
+"""The annotation that says when a change was made, or asked for, by the clock of ``time.monotonic_ns``."""
 
 _AT_ONCE = 20
 _LATENESS = 1.0
@@ -90,6 +90,14 @@ async def _some_at_once(work: Callable[[str], Coroutine[Any, Any, object]], name
 
 async def change_at(rate: float, seconds: float, names: list[str], change: Change) -> int:
     """Change objects in turn, so many a second, evenly, or as many as can be; how many changes there were."""
+    turns = asyncio.Semaphore(_AT_ONCE)  # what waits for its turn has not been sent
+
+    async def make(name: str) -> None:
+        try:
+            await change(name, {"metadata": {"annotations": {SENT: str(time.monotonic_ns())}}})
+        finally:
+            turns.release()
+
     begin = time.monotonic()
     async with asyncio.TaskGroup() as tasks:
         for number in count():
@@ -97,12 +105,9 @@ async def change_at(rate: float, seconds: float, names: list[str], change: Chang
             if due >= begin + seconds or now >= begin + seconds + _LATENESS:
                 return number
             await asyncio.sleep(due - now)  # others have their turn even when it is late
-            tasks.create_task(_change(names[number % len(names)], change))
+            await turns.acquire()
+            tasks.create_task(make(names[number % len(names)]))
     raise AssertionError("counting ends")
-
-
-async def _change(name: str, change: Change) -> None:
-    await change(name, {"metadata": {"annotations": {SENT: str(time.monotonic_ns())}}})
 
 
 async def main(target: Target | None, namespace: str, objects: int) -> None:

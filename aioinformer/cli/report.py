@@ -19,6 +19,8 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         loop: What the informer ran on.
+        embedded: Whether the server was, so that latencies begin with a change there. Elsewhere nobody sees that: they
+            begin with the request for it.
         objects: How many there were.
         rate: Changes a second that were asked for.
         duration_seconds: For how long changes were made.
@@ -30,6 +32,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     loop: str
+    embedded: bool
     objects: int
     rate: float
     duration_seconds: float
@@ -53,9 +56,10 @@ def print_table(report: Report, nanoseconds: list[int]) -> None:
         screen.print(f"interrupted after {report.duration_seconds:.1f} s", highlight=False)
     is_slower = report.changes_per_second < 0.95 * report.rate
     asked = f" of the {report.rate:,.0f} asked for" if is_slower else ""
+    since = "the change at the server" if report.embedded else "the request for the change"
     screen.print(
         f"{report.changes:,} changes of {report.objects:,} objects, {report.changes_per_second:,.0f} a second"
-        f"{asked}, {report.loop}; from the change at the server to the end of the handler",
+        f"{asked}, {report.loop}; from {since} to the end of the handler",
         highlight=False,
     )
     screen.print(_stages(report))

@@ -43,6 +43,7 @@ async def test_it_prints_each_stage_and_a_histogram(loop: str) -> None:
     assert re.search(
         rf"100 changes of 20 objects, \d+ a second( of the 100 asked for)?, {loop}", ended.output
     )
+    assert "from the change at the server to the end" in ended.output
     for stage in ("received", *STAGES, "end to end"):
         assert stage in ended.output
     assert "█" in ended.output
@@ -53,6 +54,7 @@ async def test_at_a_server_it_leaves_nothing_behind() -> None:
         ended = await bench("--server", server.url, "--objects", "30", "--rate", "50", "--seconds", "1")
         assert ended.code == 0, ended.errors
         assert "50 changes of 30 objects" in ended.output
+        assert "from the request for the change to the end" in ended.output
         assert server.count("patch", "configmaps") == 100, "the warm-up's, too"
         assert server.snapshot("v1", "configmaps") == {}
 
@@ -64,6 +66,7 @@ async def test_at_a_kubeconfig_s_context_it_makes_a_document(secure: EmbeddedClu
     (line,) = ended.output.splitlines()
     report = json.loads(line)
     assert (report["loop"], report["objects"], report["rate"]) == ("asyncio", 20, 50.0)
+    assert report["embedded"] is False
     assert (report["interrupted"], report["changes"]) == (False, 100)
     assert report["durationSeconds"] * report["changesPerSecond"] == pytest.approx(100)
     assert sum(report["shares"].values()) == pytest.approx(1)
