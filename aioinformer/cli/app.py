@@ -185,7 +185,7 @@ def bench(
         _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
     loop_factory = _loop_factory(loop)
     benchmark = Benchmark(target, namespace, objects, rate, seconds, loop.value, output is Form.JSON)
-    _run(run_benchmark(benchmark), loop_factory)
+    _run(run_benchmark(benchmark), loop_factory, unfinished="interrupted before there was a report")
 
 
 def _target(server: str | None, kubeconfig: Path | None, context: str | None) -> Target:

@@ -21,7 +21,7 @@ from ..reflector import Reflector
 from ..tasks import first_of
 from ..tracing import STAGES, StageTimes, Trace, Tracer, ranked
 from .load import SELECTOR, SENT
-from .output import printing, tell
+from .output import printing
 from .report import Report, print_json, print_table
 from .target import Target
 
@@ -120,17 +120,17 @@ async def run_benchmark(benchmark: Benchmark) -> None:
 
     Raises:
         AioInformerError: The server could not be used, or changes did not arrive.
+        CancelledError: Nothing had been measured by then; otherwise that is an ordinary end.
     """
     latencies = _Latencies()
     try:
         await _measure(benchmark, latencies)
     except asyncio.CancelledError:
-        if latencies.seconds:
-            _print(benchmark, latencies, interrupted=True)
-        else:
-            tell("interrupted before anything was measured")
-        raise
-    _print(benchmark, latencies, interrupted=False)
+        if not latencies.seconds:
+            raise
+        _print(benchmark, latencies, interrupted=True)
+    else:
+        _print(benchmark, latencies, interrupted=False)
 
 
 def _print(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> None:

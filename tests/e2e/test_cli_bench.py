@@ -120,13 +120,15 @@ async def test_told_to_end_it_says_what_it_has_measured_and_leaves_nothing_behin
         assert server.snapshot("v1", "configmaps") == {}
 
 
-async def test_told_to_end_before_anything_was_measured() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_told_to_end_before_anything_was_measured(number: int, code: int) -> None:
     async with APIServer() as server:
         frozen = server.faults.freeze(verb="create")
         async with started("--server", server.url, "--objects", "1") as program:
             await requests(server, "create", 1)
-            program.signal(signal.SIGTERM)
-            assert await program.end() == (0, "", "interrupted before anything was measured\n")
+            program.signal(number)
+            told = "aioinformer: interrupted before there was a report\n"
+            assert await program.end() == (code, "", told)
         frozen.remove()
         assert server.snapshot("v1", "configmaps") == {}
 
