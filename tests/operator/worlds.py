@@ -10,12 +10,15 @@ from typing import Any, TypeVar
 
 from aioinformer import Client, KubeObject
 from aioinformer.leaderelection import LeaderElector
-from aioinformer.operator import Controller, Manager, Request, Result
+from aioinformer.operator import Controller, Manager, Request, Result, TriggerState
 from aioinformer.testing import Simulation, simulate
 
 T = TypeVar("T")
 
 SEEDS = 3
+
+CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"}]}}
+"""What a Pod has at least."""
 
 Reconcile = Callable[[Request[KubeObject]], Coroutine[Any, Any, Result | None]]
 
@@ -89,6 +92,10 @@ async def run_until_a_worker_dies(manager: Manager, controller: Controller[Any])
     worker.cancel()
     await asyncio.sleep(5)
     return running
+
+
+def trigger(controller: Controller[Any], number: int) -> TriggerState:
+    return controller.state.triggers[number]
 
 
 def create(world: Simulation, name: str, plural: str = "configmaps", **fields: Any) -> dict[str, Any]:

@@ -1,0 +1,205 @@
+"""operator/triggers.py: what the owner of something hears of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import pytest
+
+from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, When, triggers
+from aioinformer.testing import Simulation
+
+from .worlds import CONTAINERS, Reconciler, change, create, quiet, simulated, trigger
+
+
+def owned_by(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
+    reference = {
+        "apiVersion": "v1",
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    return {"metadata": {"ownerReferences": [reference | more]}}
+
+
+@contextmanager
+def lagging(world: Simulation, plural: str) -> Iterator[None]:
+    """Meanwhile nobody hears of changes of a collection."""
+    forbidden = [world.server.forbid(verb, plural) for verb in ("list", "watch")]
+    world.network.cut()
+    try:
+        yield
+    finally:
+        for each in forbidden:
+            each.remove()
+
+
+@asynccontextmanager
+async def owning(
+    world: Simulation, *, metadata_only: bool = False
+) -> AsyncIterator[tuple[Reconciler, Controller[Any]]]:
+    """A controller of maps that own pods, at work; of the maps themselves only updates count."""
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    maps = manager.for_resource("v1", "configmaps", metadata_only=metadata_only)
+    of_updates = When(lambda change: change.is_update)
+    controller = manager.add(
+        Controller("tests", reconciler, maps, predicate=of_updates, owns=[manager.for_resource("v1", "pods")])
+    )
+    async with manager:
+        await quiet(controller)
+        yield reconciler, controller
+
+
+@simulated
+async def test_a_change_of_what_is_owned_reconciles_the_owner(world: Simulation) -> None:
+    owner = create(world, "owner")
+    other = create(world, "other")
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+    controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
+    async with manager:
+        await quiet(controller)
+        reconciler.seen.clear()
+        create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
+        create(world, "not-the-controller", "pods", **{**CONTAINERS, **owned_by(other, controller=False)})
+        create(world, "another-kind", "pods", **{**CONTAINERS, **owned_by(other, kind="Secret")})
+        create(world, "another-group", "pods", **{**CONTAINERS, **owned_by(other, apiVersion="x.io/v1")})
+        create(world, "nobodys", "pods", **CONTAINERS)
+        await quiet(controller)
+        assert reconciler.keys == ["default/owner"]
+        change(world, "mine", "pods", metadata={"labels": {"a": "b"}})
+        await quiet(controller)
+        world.server.delete("v1", "pods", "mine", grace_period_seconds=0)
+        await quiet(controller)
+        assert reconciler.keys == ["default/owner"] * 3
+        assert trigger(controller, 1).name.endswith("owned")
+
+
+@simulated
+async def test_what_comes_before_the_owners_are_cached_is_not_lost(world: Simulation) -> None:
+    owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
+    create(world, "namesake")
+    create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
+    create(world, "another-kind", "pods", **{**CONTAINERS, **owned_by(namesake)})
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+    controller = manager.add(
+        Controller("tests", reconciler, maps, predicate=lambda change: change.is_update, owns=[pods])
+    )
+    forbidden = world.server.forbid("list", "configmaps"), world.server.forbid("watch", "configmaps")
+    async with manager:
+        await asyncio.sleep(5)
+        change(world, "mine", "pods", metadata={"labels": {"a": "b"}})
+        await asyncio.sleep(5)
+        assert (reconciler.keys, trigger(controller, 1).seen) == ([], 3)
+        for each in forbidden:
+            each.remove()
+        await world.eventually(lambda: controller.state.reconciles)
+        await quiet(controller)
+        assert reconciler.keys == ["default/owner"]
+
+
+@pytest.mark.parametrize("metadata_only", [False, True])
+def test_what_comes_before_its_owner_is_not_lost_either(metadata_only: bool) -> None:
+    """Once the first list has come: the owners' watch may be behind."""
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        async with owning(world, metadata_only=metadata_only) as (reconciler, controller):
+            with lagging(world, "configmaps"):
+                owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
+                create(world, "namesake")
+                create(world, "mine", "pods", **CONTAINERS, **owned_by(owner))
+                if not metadata_only:  # which says no kind
+                    create(world, "another-kind", "pods", **CONTAINERS, **owned_by(namesake))
+                await world.eventually(lambda: trigger(controller, 1).seen == 2 - metadata_only)
+                assert reconciler.keys == []
+            await world.eventually(lambda: trigger(controller, 0).seen == 2)
+            await quiet(controller)
+            assert reconciler.keys == ["default/owner"]
+
+    scenario()
+
+
+def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        names = ["first", "second", "third"]
+        async with owning(world) as (reconciler, controller):
+            with lagging(world, "configmaps"):
+                for name in names:
+                    create(world, name, "pods", **CONTAINERS, **owned_by(create(world, name)))
+                    await quiet(controller, 60)
+                assert trigger(controller, 1).seen == 3
+            await world.eventually(lambda: trigger(controller, 0).seen == 3)
+            await quiet(controller)
+            assert sorted(reconciler.keys) == ["default/second", "default/third"]
+
+    scenario()
+
+
+@simulated
+async def test_an_owner_of_which_only_the_metadata_is_read_is_found(world: Simulation) -> None:
+    owner = create(world, "owner")
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    maps = manager.for_resource("v1", "configmaps", metadata_only=True)
+    pods = manager.for_resource("v1", "pods", metadata_only=True)
+    controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
+    async with manager:
+        await quiet(controller)
+        reconciler.seen.clear()
+        create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
+        await quiet(controller)
+        assert reconciler.keys == ["default/owner"]
+
+
+@simulated
+async def test_an_owner_made_anew_hears_of_what_its_forerunner_owned(world: Simulation) -> None:
+    owner = create(world, "owner")
+    owned = owned_by(owner)
+    owned["metadata"]["finalizers"] = ["example.com/stays"]
+    create(world, "mine", "pods", **CONTAINERS, **owned)
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+    controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
+    async with manager:
+        await quiet(controller)
+        world.server.delete("v1", "configmaps", "owner")
+        create(world, "owner")
+        await quiet(controller, 10)
+        reconciler.seen.clear()
+        change(world, "mine", "pods", metadata={"finalizers": None})
+        assert "default/mine" not in world.server.snapshot("v1", "pods"), "it was to go with its owner"
+        await quiet(controller)
+        assert reconciler.keys == ["default/owner"]
+
+
+@simulated
+async def test_owners_in_no_namespace_and_those_that_are_not_controllers(world: Simulation) -> None:
+    node = world.server.create("v1", "nodes", {"metadata": {"name": "node-1"}})
+    reconciler = Reconciler()
+    manager = Manager(world.client)
+    nodes, pods = (manager.for_resource("v1", plural) for plural in ("nodes", "pods"))
+    controller = manager.add(
+        Controller("tests", reconciler, nodes, owns=[Owns(pods, LabelsMatch("app"), controller_only=False)])
+    )
+    async with manager:
+        await quiet(controller)
+        reconciler.seen.clear()
+        owned = owned_by(node, controller=False)
+        create(world, "unlabelled", "pods", **CONTAINERS, **owned)
+        owned["metadata"]["labels"] = {"app": "web"}
+        create(world, "labelled", "pods", **CONTAINERS, **owned)
+        await quiet(controller)
+        assert reconciler.keys == ["node-1"]
