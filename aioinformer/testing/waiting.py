@@ -6,8 +6,9 @@ import asyncio
 import linecache
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 
-from aioinformer.handlers import callable_name, require_at_once, require_plain
+from aioinformer.handlers import require_at_once, require_plain
 
 
 async def eventually(
@@ -36,8 +37,8 @@ async def eventually(
 
 
 def _told(condition: Callable[[], object]) -> str:
-    code = getattr(condition, "__code__", None)
-    if code is None:
-        return callable_name(condition)
+    if not isinstance(condition, FunctionType) or condition.__name__ != "<lambda>":
+        return repr(condition)
+    code = condition.__code__
     line = linecache.getline(code.co_filename, code.co_firstlineno).strip()
-    return f"{line or callable_name(condition)} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+    return f"{line or repr(condition)} ({Path(code.co_filename).name}:{code.co_firstlineno})"

@@ -74,6 +74,8 @@ class History:
                 lines.append(f"… {left_out:,} left out")
             lines.append(str(self.entries[number]))
             following = number + 1
+        if left_out := len(self.entries) - following:
+            lines.append(f"… {left_out:,} left out")
         return "\n".join(lines)
 
     def __iter__(self) -> Iterator[Entry]:

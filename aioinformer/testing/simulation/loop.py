@@ -126,9 +126,10 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         """Tell the exception handler now of tasks whose error nobody has seen, even where somebody keeps the task."""
         for task in self._tasks:
             if task._log_traceback:
+                name = getattr(task.get_coro(), "__qualname__", task.get_name())
                 self.call_exception_handler(
                     {
-                        "message": f"Task exception was never retrieved: {task.get_name()}",
+                        "message": f"Task exception was never retrieved: {name}",
                         "exception": task.exception(),
                         "task": task,
                     }

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aioinformer.checks import require_count
 from aioinformer.errors import ConfigError
 from aioinformer.handlers import callable_name, require_arguments
 from aioinformer.testing.simulation.errors import LeakError, SimulationError
@@ -71,8 +72,7 @@ def simulate(
         skip: Numbers of what `Simulation.happens` is asked for and shall not happen; a failure says which.
         until: Virtual seconds that it may take.
         shuffle: Draw the order in which ready tasks run; without, it is asyncio's.
-        shrink: After a failure, look for a part of what happened that suffices for it. What those runs log goes to none
-            of the root logger's handlers.
+        shrink: After a failure, look for a part of what happened that suffices for it.
         entries: A failure is told with the last so many requests, answers and changes on the server, and the last so
             many of all else that happened; None for the whole history.
         **server: Arguments of the APIServer, such as `history` or `bookmark_interval`.
@@ -87,6 +87,8 @@ def simulate(
     """
 
     require_arguments("scenario", scenario, ("world",))
+    if entries is not None:
+        require_count("entries", entries)
 
     def run(skipped: Collection[int]) -> Outcome:
         return run_once(scenario, seed, skipped, until, shuffle=shuffle, **server)
@@ -96,8 +98,7 @@ def simulate(
         return outcome.history
     skipped, is_least = outcome.skipped(skip), True
     if shrink:
-        with _unheard():
-            outcome, skipped, is_least = shrunk(run, outcome, skipped)
+        outcome, skipped, is_least = shrunk(run, outcome, skipped)
     assert outcome.error is not None
     outcome.error.add_note(f"{_replay(outcome, seed, skipped, is_least)}\n{outcome.history.text(entries)}")
     raise outcome.error
@@ -228,23 +229,6 @@ class _Noter(logging.Handler):
         traceback = record.exc_info[2] if record.exc_info else None
         raised = f"; raised in {describe_traceback(traceback)}" if traceback else ""
         self._history.add("log", f"{record.levelname} {record.getMessage()}{raised}")
-
-
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """Keep what is logged from those who hear all: of many runs one after the other nobody could tell whose it is."""
-    handlers = logging.root.handlers.copy()
-    for handler in handlers:
-        handler.addFilter(_nothing)
-    try:
-        yield
-    finally:
-        for handler in handlers:
-            handler.removeFilter(_nothing)
-
-
-def _nothing(record: logging.LogRecord) -> bool:
-    return False
 
 
 def _replay(outcome: Outcome, seed: int, skip: frozenset[int], is_least: bool) -> str:

@@ -8,6 +8,9 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
+MOST_PLACES = 8
+"""Functions that are told of an error's way: the last ones."""
+
 
 def describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
     """A line for each task that has not ended: its name, and the coroutines it is in, innermost last."""
@@ -34,7 +37,10 @@ def describe(task: asyncio.Task[Any]) -> str:
 
 def describe_traceback(raised: TracebackType) -> str:
     """The functions that an error has come through, the one that raised it last."""
-    return " > ".join(_place(frame.f_code, line) for frame, line in traceback.walk_tb(raised))
+    places = [_place(frame.f_code, line) for frame, line in traceback.walk_tb(raised)]
+    if len(places) > MOST_PLACES:
+        places[:-MOST_PLACES] = ["…"]
+    return " > ".join(places)
 
 
 def _place(code: CodeType, line: int) -> str:

@@ -178,18 +178,43 @@ def test_shrinking_that_is_cut_off_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert "of which 2 suffice\n" in note(range(50, 100))
 
 
-def test_only_the_first_run_logs_to_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_scenario_that_reads_its_log_is_shrunk_like_others(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(world: Simulation) -> None:
+        caplog.clear()
         for number in range(10):
-            if world.happens("writer", number):
-                logging.getLogger("operator").warning("has seen %s", number)
+            if world.happens("writer", number) and number == 5:
+                logging.getLogger("operator").error("has seen %s", number)
+        assert not caplog.records
+
+    with pytest.raises(AssertionError) as raised:
+        simulate(scenario)
+    assert "10 things happened, of which 1 suffice" in raised.value.__notes__[0]
+
+
+def test_an_error_from_deep_below_is_told_by_its_end() -> None:
+    def deeper() -> None:
+        deeper()
+
+    async def scenario(world: Simulation) -> None:
+        try:
+            deeper()
+        except RecursionError:
+            logging.getLogger("aioinformer.tests").exception("too deep")
         assert False  # noqa: B011, PT015
 
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError) as raised:
         simulate(scenario)
-    assert [record.getMessage() for record in caplog.records] == [f"has seen {n}" for n in range(10)]
-    logging.getLogger("operator").warning("goes on")
-    assert caplog.records[-1].getMessage() == "goes on"
+    assert max(map(len, raised.value.__notes__[0].splitlines())) < 1500
+
+
+def test_how_much_is_told_is_a_number() -> None:
+    async def scenario(world: Simulation) -> None:
+        world.note("me", "was here")
+
+    for entries in (-1, 2.5, "all"):
+        with pytest.raises(ConfigError, match="entries must be a whole number"):
+            simulate(scenario, entries=entries)  # type: ignore[arg-type]
+    assert simulate(scenario).text(0) == "… 1 left out"
 
 
 def test_what_is_skipped_does_not_happen() -> None:
@@ -270,7 +295,7 @@ def test_an_error_that_nobody_saw_is_a_leak_even_of_a_task_that_is_kept() -> Non
         await asyncio.wait(kept)
         assert seen.exception()
 
-    with pytest.raises(LeakError, match="never retrieved: unseen") as raised:
+    with pytest.raises(LeakError, match="never retrieved: .*lost") as raised:
         simulate(scenario)
     assert isinstance(raised.value.__cause__, ValueError)
 
