@@ -90,7 +90,8 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
 
     Args:
         filter_func: Whether an object passes. On deletions it may be given a DeletedFinalStateUnknown; a filter that
-            raises for one loses the deletion.
+            raises for one loses the deletion. So its argument is annotated ``Pod | DeletedFinalStateUnknown[Pod]``;
+            both have key, name and namespace.
         handler: The handler behind it.
 
     Raises:

@@ -15,8 +15,8 @@ from .deltas import Delta
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-Transformer = Callable[[T], T]
-"""Gives an object, the same or another, as it is to be kept."""
+Transformer = Callable[[T], Any]
+"""Gives an object, the same or another of any type, as it is to be kept."""
 
 Process = Callable[[list[Delta], bool], Awaitable[None] | None]
 """``process(deltas, is_in_initial_list)``: works off deltas, oldest first; plain or async."""

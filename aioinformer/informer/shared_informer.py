@@ -74,7 +74,7 @@ class SharedIndexInformer(Running, Generic[T]):
         list_watch: ListerWatcher | Mapping[str, ListerWatcher],
         object_type: type[T],
         default_resync_period: float = 0.0,
-        indexers: Indexers[T] | None = None,
+        indexers: Indexers[Any] | None = None,
         *,
         compress: bool | Compression = False,
         queue: QueueName = "delta",

@@ -46,7 +46,7 @@ class Indexer(Store[T]):
     def __init__(
         self,
         key_func: KeyFunc = meta_namespace_key_func,
-        indexers: Indexers[T] | None = None,
+        indexers: Indexers[Any] | None = None,
         *,
         pack: Callable[[T], T] | None = None,
     ) -> None:

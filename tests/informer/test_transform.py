@@ -260,4 +260,4 @@ def test_type_checkers_know_what_a_transformer_is_given() -> None:
     subject.set_transform(of_anything)
     subject.set_transform(lambda obj: KubeObject.from_bytes(obj.raw))
     subject.set_transform(of_others)  # type: ignore[arg-type]
-    subject.set_transform(reading)  # type: ignore[arg-type]
+    subject.set_transform(reading)
