@@ -120,7 +120,7 @@ class Field:
         """A predicate, for listers and filters: whether the field, or with a ``[*]`` any of them, is one of these."""
 
         def is_wanted(value: Any) -> bool:
-            return any(is_same(value, each) for each in wanted)
+            return value in wanted and any(is_same(value, each) for each in wanted)
 
         if self._many:
             return lambda obj: any(map(is_wanted, self(obj)))

@@ -90,7 +90,7 @@ class Journal:
             "%s: the server has gone back, as where etcd was restored or a cluster made anew: it lists at %s what was "
             "read up to %s. Start the process anew: handlers may have missed changes, and watches from versions that "
             "the server has not reached bring nothing",
-            self._name, version or "no version", before,
+            self._name, version, before,
         )  # fmt: skip
 
     def watch_begun(self) -> None:

@@ -343,7 +343,8 @@ class Reflector(Running, Generic[T]):
             self._note_rejected(error)
         if number_of(listed.resource_version) < number_of(self._last_version):
             self.restores += 1
-            self._journal.went_back(listed.resource_version, self._last_version)
+            if listed.resource_version:
+                self._journal.went_back(listed.resource_version, self._last_version)
         self._last_version = listed.resource_version
         self._listed_at = _now()
         self._retry.succeeded()

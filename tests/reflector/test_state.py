@@ -141,6 +141,14 @@ class TestErrorHandlerAndLog:
         assert "it lists at 5 what was read up to 12. Start the process anew" in message
 
     @virtual_time
+    async def test_a_list_that_says_no_version_is_not_of_a_lower_one(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        server = Scripted([page(version="")] * 2, [[6.0, added("a", 12), GONE], FOREVER])
+        await run_for(reflector(server), 60)
+        assert caplog.records == []
+
+    @virtual_time
     async def test_expiry_is_no_warning_and_after_an_outage_no_news(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
