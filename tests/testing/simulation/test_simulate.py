@@ -295,7 +295,7 @@ def test_an_error_that_nobody_saw_is_a_leak_even_of_a_task_that_is_kept() -> Non
         await asyncio.wait(kept)
         assert seen.exception()
 
-    with pytest.raises(LeakError, match="never retrieved: .*lost") as raised:
+    with pytest.raises(LeakError, match=r"never retrieved: .*lost") as raised:
         simulate(scenario)
     assert isinstance(raised.value.__cause__, ValueError)
 
