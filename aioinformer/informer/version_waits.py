@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any
 
 from ..controller import Controller
@@ -15,6 +16,8 @@ from ..versions import NONE, number_of, require_version
 
 MOST_NAMESAKES = 10
 """Deletions of a name that are waited for at once: of more nobody has read since."""
+DELETION_PATIENCE = 2.0
+"""Seconds for which a version is waited for that may never come: of what was deleted and was not written here."""
 
 
 class Goal:
@@ -82,6 +85,7 @@ class Gone(Goal):
         key: The object's.
         uids: What tells it from others of its name, and those that went before it; ``""`` where that is not known.
         after: A version from which on it was there, or gone.
+        until: Loop time at which that is waited for no longer.
         restores: As of any goal.
     """
 
@@ -90,21 +94,27 @@ class Gone(Goal):
         key: str,
         uids: tuple[str, ...],
         after: Goal | None = None,
+        until: float = inf,
         restores: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__("", key, split_meta_namespace_key(key)[0], restores)
         self.uids = uids
         self.after = after
+        self.until = until
         self.number = NONE if after is None else after.number
 
     def behind(self, goal: Goal) -> Gone:
         """The same, once another goal was reached as well."""
-        before, after = (goal.uids, goal.after) if isinstance(goal, Gone) else ((), goal)
-        uids = tuple(dict.fromkeys((*before, *self.uids)))
-        return Gone(self.key or "", uids[-MOST_NAMESAKES:], after, self.restores)
+        before = goal if isinstance(goal, Gone) else Gone(goal.key or "", (), goal)
+        uids = tuple(dict.fromkeys((*before.uids, *self.uids)))
+        return Gone(self.key or "", uids[-MOST_NAMESAKES:], before.after, before.until, self.restores)
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
-        is_past = self.after is None or self.after.is_reached(store, controllers)
+        is_past = (
+            self.after is None
+            or self.after.is_reached(store, controllers)
+            or (self.until < inf and asyncio.get_running_loop().time() >= self.until)
+        )
         return is_past and super()._is_reached_now(store, controllers)
 
     def _is_shown(self, store: Store[Any]) -> bool:
@@ -176,7 +186,9 @@ class VersionWaits:
         """To wait for the deletion of an object; its uid, and a version of it, ``""`` where they are not known."""
         restores, namespace = self._restores(), split_meta_namespace_key(key)[0]
         after = Goal(version, key, namespace, restores) if number_of(version) > 0 else None
-        return Gone(key, (uid,), after, restores)
+        # The informer may not pick it, and a server that was restored may never get there.
+        until = asyncio.get_running_loop().time() + DELETION_PATIENCE
+        return Gone(key, (uid,), after, until, restores)
 
     def reads(self, namespace: str) -> bool:
         """Whether objects of a namespace are read here."""

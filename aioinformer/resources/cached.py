@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 from ..checks import require_seconds
@@ -44,8 +45,9 @@ class CachedResource(Writes[T]):
     object that the informer's selectors do not pick is waited for until the cache is known to be past it.
 
     A deletion is waited for from a version of the object on: what was written to it here, the target's, the one that
-    ``delete`` was told to expect, or the answer's. Where there is none, as where a key is deleted that others have made
-    anew, the cache may show that object later, or an older one of its name.
+    ``delete`` was told to expect, or the answer's; for two seconds if it was not written here, as it may never come.
+    After that, and where there is none, as where a key is deleted that others have made anew, the cache may
+    show that object later, or an older one of its name.
 
     Args:
         resource: Whose objects.
@@ -122,9 +124,13 @@ class CachedResource(Writes[T]):
         if goals:
             now = asyncio.get_running_loop().time
             deadline = now() + self._timeout
+            waits = self.informer.version_waits
             for goal in goals:
+                if isinstance(goal, Gone) and now() < goal.until < deadline:
+                    with suppress(VersionTimeout):
+                        await waits.wait(goal, goal.until - now())
                 try:
-                    await self.informer.version_waits.wait(goal, max(0.0, deadline - now()))
+                    await waits.wait(goal, max(0.0, deadline - now()))
                 except VersionTimeout as error:
                     error.timeout = self._timeout  # of all together
                     raise
@@ -144,7 +150,7 @@ class CachedResource(Writes[T]):
         if known is not None and known.number > version:
             return
         if isinstance(known, Gone) and uid_of(obj) in known.uids:
-            goal = Gone(known.key or "", known.uids, goal, goal.restores)
+            goal = Gone(known.key or "", known.uids, goal, restores=goal.restores)
         self._note(goal)
 
     def _note_removed(self, key: str, uid: str, version: str) -> None:

@@ -22,6 +22,7 @@ from aioinformer import (
     SyncTimeout,
     VersionTimeout,
 )
+from aioinformer.informer import version_waits
 from aioinformer.resources import cached
 from aioinformer.testing import APIServer
 
@@ -29,6 +30,11 @@ PATIENCE = 20.0
 KEY = "default/a"
 
 Maps = CachedResource[KubeObject]
+
+
+@pytest.fixture(autouse=True)
+def _the_machine_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", PATIENCE)
 
 
 def configmap(name: str = "a", *finalizers: str, namespace: str = "default", **data: str) -> dict[str, Any]:
@@ -137,6 +143,32 @@ async def test_what_others_made_and_is_gone_before_the_cache_saw_it(how: str, ol
         with pytest.raises(NotFoundError):
             await read
         assert await maps.list(selector=lambda obj: obj.key == KEY) == []
+        assert not maps._written
+
+
+@pytest.mark.parametrize("how", ["object", "version", "finalizer"])
+async def test_what_the_informer_does_not_pick_is_not_waited_for_long(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.1)
+    async with world(label_selector="app=web") as (server, maps):
+        made_by_others(server, how)
+        await gone(maps, how)
+        assert await maps.list() == []
+        assert not maps._written
+
+
+async def test_a_version_from_before_a_restore_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The uid is the same on both sides of it."""
+    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.1)
+    async with world() as (_, maps):
+        made = (await maps.create(configmap())).to_dict()
+        await maps.get(KEY)
+        made["metadata"]["resourceVersion"] = "5000"
+        await maps.delete(made)
+        assert await maps.list() == []
         assert not maps._written
 
 
