@@ -6,10 +6,10 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from .errors import AlreadyStartedError, StoppedError, WrongEventLoopError, said, traceback_of
 
@@ -150,6 +150,66 @@ def heed_cancellation() -> None:
 async def settle(result: object) -> object:
     """What a plain-or-async callable returned, or what comes of awaiting that if it was async."""
     return await result if inspect.isawaitable(result) else result
+
+
+class EndsWithin(Generic[T]):
+    """Awaits something in the task that there is; what goes on for long after that was cancelled is closed where it is.
+
+    Args:
+        grace: Seconds that it has then.
+        awaitable: What is awaited in its place.
+        on_left: Called when it is closed; CancelledError comes of it then.
+    """
+
+    __slots__ = ("_awaitable", "_grace", "_is_over", "_on_left", "_timer")
+
+    def __init__(self, grace: float, awaitable: Awaitable[T], on_left: Callable[[], None]) -> None:
+        self._grace = grace
+        self._awaitable = awaitable
+        self._on_left = on_left
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_over = False
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps, task = _awaiting(self._awaitable), asyncio.current_task()
+        assert task is not None
+        error: BaseException | None = None
+        try:
+            while True:
+                try:
+                    waiting_for = steps.send(None) if error is None else steps.throw(error)
+                except StopIteration as end:
+                    return end.value  # type: ignore[no-any-return]
+                self._look(task)
+                try:
+                    yield waiting_for
+                    error = None
+                except BaseException as raised:  # a cancellation, which is the awaitable's to see
+                    error = raised
+                    if self._is_over and task.cancelling():
+                        self._on_left()
+                        steps.close()
+                        raise
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _look(self, task: asyncio.Task[Any]) -> None:
+        """It goes on: is the task being cancelled, or was that a timeout of its own?"""
+        if not task.cancelling():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer, self._is_over = None, False
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._grace, self._end, task)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self._is_over = True
+        task.cancel()
+
+
+async def _awaiting(awaitable: Awaitable[T]) -> T:
+    return await awaitable
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

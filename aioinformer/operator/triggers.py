@@ -8,7 +8,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,8 +17,7 @@ from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_
 from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
 from ..objects import OwnerReference
-from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from ..tasks import finish, heed_cancellation, is_own_cancellation
+from ..tasks import EndsWithin, heed_cancellation, is_own_cancellation
 from ..workqueue import WorkQueue
 from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
@@ -331,7 +329,6 @@ class Watch(InformerTrigger):
         if is_of_kind(map_func, inspect.isasyncgenfunction):
             raise ConfigError(f"map_func must return requests: {callable_name(map_func)} yields them later")
         self._map_func: MapFunc[Any] = map_func
-        self._slow = SlowCalls(self.name, logger)
 
     def enqueue(self, change: Change[Any], priority: int) -> object:
         waiting = []
@@ -351,7 +348,7 @@ class Watch(InformerTrigger):
             for obj, mapping in waiting:
                 heed_cancellation()  # the one before has gone on
                 try:
-                    self._add_all(await self._outcome(obj, mapping), priority)
+                    self._add_all(await self._ending(obj, mapping), priority)
                 except (Exception, asyncio.CancelledError) as error:
                     if is_own_cancellation(error):
                         raise
@@ -364,22 +361,11 @@ class Watch(InformerTrigger):
                 ):
                     mapping.close()  # one that has not begun would complain of it
 
-    async def _outcome(self, obj: Any, mapping: Awaitable[Requests]) -> Requests:
-        """What a map function gives, which has a task of its own: informers wait for their handlers without end."""
-        steps = StepTimer(mapping)
-        task: asyncio.Task[Requests] = asyncio.ensure_future(steps)
+    def _ending(self, obj: Any, mapping: Awaitable[Requests]) -> Awaitable[Requests]:
+        """A call that ends: informers wait for their handlers for as long as these take."""
         key, _ = key_and_version(obj)
-        try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError:
-            with suppress(asyncio.CancelledError):
-                await finish(task, grace=CANCEL_GRACE)
-            if not task.done():
-                logger.error("%s: left behind at %s, since it ignores being cancelled", self.name, key)
-                raise
-        if steps.longest > SLOW_CALL:  # in another task than the informer times
-            self._slow.warn(f"held the event loop for {steps.longest * 1000:.0f} ms on {key}")
-        return task.result()
+        said = ("%s: left behind at %s, since it ignores being cancelled", self.name, key)
+        return EndsWithin(CANCEL_GRACE, mapping, lambda: logger.error(*said))
 
     def _add_all(self, requests: Requests, priority: int) -> None:
         for request in _each(requests):

@@ -17,7 +17,6 @@ from aioinformer import (
     DeltaType,
     KubeObject,
     SharedInformerFactory,
-    slow_calls,
 )
 from aioinformer.operator import (
     LOW_PRIORITY,
@@ -304,29 +303,6 @@ class TestWatch:
             change(world, "a", "secrets", data={"k": "MQ=="})
             await asyncio.sleep(5)
         assert asked == [None]
-
-    @staticmethod
-    def test_an_async_one_that_holds_the_event_loop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-        clock = [0.0]
-        monkeypatch.setattr(slow_calls, "perf_counter", lambda: clock[0])
-
-        @simulated
-        async def scenario(world: Simulation) -> None:
-            async def map_func(obj: KubeObject) -> None:
-                await asyncio.sleep(0)
-                clock[0] += 0.3
-
-            create(world, "a", "secrets")
-            manager = Manager(world.client)
-            maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
-            manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, map_func)]))
-            async with manager:
-                await asyncio.sleep(5)
-            warnings = [str(entry) for entry in world.history if " WARNING " in str(entry)]
-            assert len(warnings) == 1
-            assert warnings[0].endswith("map_func held the event loop for 300 ms on default/a")
-
-        scenario()
 
     @staticmethod
     @simulated
