@@ -229,6 +229,7 @@ class Primary(InformerTrigger):
         for (api_version, kind), priority in self._awaited.pop(key, {}).items():
             if _may_be(obj, api_version, kind):
                 self.queue.add(key, priority)
+        self._forget_oldest()
         return super().on_add(obj, is_in_initial_list)
 
     def on_lost(self, key: str) -> None:
@@ -263,6 +264,9 @@ class Primary(InformerTrigger):
         kinds = self._awaited.setdefault(key, {})
         kinds[kind] = max(priority, kinds.get(kind, priority))
         self._awaited.move_to_end(key)
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
         while len(self._awaited) > MOST_AWAITED and self.is_synced:
             self._awaited.popitem(last=False)
 

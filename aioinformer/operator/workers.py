@@ -133,7 +133,10 @@ class Workers:
     def fail(self, error: BaseException) -> None:
         """Something has died that no reconciler is to blame for: ``run`` ends with it, or ``raise_death``."""
         self.failure = error
-        (self._news if self.is_working else self._death).set()
+        if self.is_working:
+            self._news.set()
+        elif not self._is_stopping:  # what ends anyway may end in peace
+            self._death.set()
 
     async def raise_death(self) -> None:
         """Wait until something has died while nobody worked, and raise what of."""
