@@ -371,9 +371,10 @@ class EventRecorder(Running):
         series.refreshed = asyncio.get_running_loop().time()
         if series.count > count and (series.is_over or count == 1):
             return  # it came again meanwhile: the second one is written at once, and so is the last count
-        self._cache.queue.pop(series, None)
         if series.is_over:
-            self._cache.forget(series)
+            self._drop(series)
+        else:
+            self._cache.queue.pop(series, None)
 
     def _drop(self, series: Series) -> None:
         self._cache.queue.pop(series, None)
