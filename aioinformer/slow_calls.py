@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Coroutine
 from inspect import isawaitable
 from time import perf_counter
 from typing import Any
+
+from .tasks import Stepped
 
 SLOW_CALL = 0.1
 """Seconds of a call over which it is slow, and its caller logged if it held the event loop for as long."""
@@ -14,8 +16,8 @@ WARN_EVERY = 10.0
 """Seconds between warnings about one caller."""
 
 
-class StepTimer:
-    """Awaits something and times each of its steps: what runs between two waits.
+class StepTimer(Stepped[Any]):
+    """Awaits something and times each of its steps.
 
     Args:
         awaitable: What is awaited in its place.
@@ -24,28 +26,18 @@ class StepTimer:
         longest: Seconds of the longest step.
     """
 
-    __slots__ = ("_awaitable", "longest")
+    __slots__ = ("longest",)
 
     def __init__(self, awaitable: Awaitable[Any]) -> None:
+        super().__init__(awaitable)
         self.longest = 0.0
-        self._awaitable = awaitable
 
-    def __await__(self) -> Generator[Any, Any, Any]:
-        steps: Any = self._awaitable.__await__()
-        error: BaseException | None = None
-        while True:
-            started = perf_counter()
-            try:
-                waiting_for = next(steps) if error is None else steps.throw(error)
-            except StopIteration as end:
-                return end.value
-            finally:
-                self.longest = max(self.longest, perf_counter() - started)
-            try:
-                yield waiting_for
-                error = None
-            except BaseException as raised:  # a cancellation, which is the coroutine's to see
-                error = raised
+    def _step(self, steps: Coroutine[Any, Any, Any], error: BaseException | None) -> Any:
+        started = perf_counter()
+        try:
+            return super()._step(steps, error)
+        finally:
+            self.longest = max(self.longest, perf_counter() - started)
 
 
 class SlowCalls:

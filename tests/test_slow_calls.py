@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import types
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -26,6 +29,18 @@ async def test_the_longest_step_is_what_counts(clock: list[float]) -> None:
         return "done"
 
     timer = StepTimer(work())
+    assert await timer == "done"
+    assert timer.longest == pytest.approx(0.3)
+
+
+async def test_whatever_can_be_awaited_is_timed(clock: list[float]) -> None:
+    @types.coroutine
+    def old_style() -> Generator[Any, Any, str]:
+        clock[0] += 0.3
+        yield
+        return "done"
+
+    timer = StepTimer(old_style())
     assert await timer == "done"
     assert timer.longest == pytest.approx(0.3)
 
