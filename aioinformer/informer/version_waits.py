@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from math import inf
 from typing import Any
 
 from ..controller import Controller
@@ -57,6 +56,10 @@ class Goal:
         self._is_reached = self._is_reached or self._is_reached_now(store, controllers)
         return self._is_reached
 
+    def give_up(self) -> None:
+        """Count as reached: whether it ever will be nobody knows."""
+        self._is_reached = True
+
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
         by_each = [self._is_reached_by(*each) for each in controllers.items()]
         return self._is_shown(store) or (bool(by_each) and all(by_each))
@@ -85,7 +88,6 @@ class Gone(Goal):
         key: The object's.
         uids: What tells it from others of its name, and those that went before it; ``""`` where that is not known.
         after: A version from which on it was there, or gone.
-        until: Loop time at which that is waited for no longer.
         restores: As of any goal.
     """
 
@@ -94,27 +96,21 @@ class Gone(Goal):
         key: str,
         uids: tuple[str, ...],
         after: Goal | None = None,
-        until: float = inf,
         restores: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__("", key, split_meta_namespace_key(key)[0], restores)
         self.uids = uids
         self.after = after
-        self.until = until
         self.number = NONE if after is None else after.number
 
     def behind(self, goal: Goal) -> Gone:
         """The same, once another goal was reached as well."""
-        before = goal if isinstance(goal, Gone) else Gone(goal.key or "", (), goal)
-        uids = tuple(dict.fromkeys((*before.uids, *self.uids)))
-        return Gone(self.key or "", uids[-MOST_NAMESAKES:], before.after, before.until, self.restores)
+        before, after = (goal.uids, goal.after) if isinstance(goal, Gone) else ((), goal)
+        uids = tuple(dict.fromkeys((*before, *self.uids)))
+        return Gone(self.key or "", uids[-MOST_NAMESAKES:], after, self.restores)
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
-        is_past = (
-            self.after is None
-            or self.after.is_reached(store, controllers)
-            or (self.until < inf and asyncio.get_running_loop().time() >= self.until)
-        )
+        is_past = self.after is None or self.after.is_reached(store, controllers)
         return is_past and super()._is_reached_now(store, controllers)
 
     def _is_shown(self, store: Store[Any]) -> bool:
@@ -184,11 +180,16 @@ class VersionWaits:
 
     def gone(self, key: str, uid: str, version: str) -> Gone:
         """To wait for the deletion of an object; its uid, and a version of it, ``""`` where they are not known."""
-        restores, namespace = self._restores(), split_meta_namespace_key(key)[0]
-        after = Goal(version, key, namespace, restores) if number_of(version) > 0 else None
-        # The informer may not pick it, and a server that was restored may never get there.
-        until = asyncio.get_running_loop().time() + DELETION_PATIENCE
-        return Gone(key, (uid,), after, until, restores)
+        restores, after = self._restores(), None
+        if number_of(version) > 0:
+            after = Goal(version, key, split_meta_namespace_key(key)[0], restores)
+            # The informer may not pick it, and a server that was restored may never get there.
+            asyncio.get_running_loop().call_later(DELETION_PATIENCE, self._give_up, after)
+        return Gone(key, (uid,), after, restores)
+
+    def _give_up(self, goal: Goal) -> None:
+        goal.give_up()
+        self.wake()
 
     def reads(self, namespace: str) -> bool:
         """Whether objects of a namespace are read here."""
@@ -200,11 +201,12 @@ class VersionWaits:
 
     def wake(self) -> None:
         """Something was read or stored: whoever waited for it goes on."""
-        read = max(number_of(each.last_sync_resource_version) for each in self._controllers.values())
+        versions = [number_of(each.last_sync_resource_version) for each in self._controllers.values()]
+        read = max(versions, default=NONE)
         restores = self._restores()
         for future, goal in self._waiting.items():
             # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
-            may_be = goal.number <= read or goal.restores != restores
+            may_be = isinstance(goal, Gone) or goal.number <= read or goal.restores != restores
             if may_be and not future.done() and self.is_reached(goal):
                 future.set_result(None)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import TypeVar
 
 from ..checks import require_seconds
@@ -124,13 +123,9 @@ class CachedResource(Writes[T]):
         if goals:
             now = asyncio.get_running_loop().time
             deadline = now() + self._timeout
-            waits = self.informer.version_waits
             for goal in goals:
-                if isinstance(goal, Gone) and now() < goal.until < deadline:
-                    with suppress(VersionTimeout):
-                        await waits.wait(goal, goal.until - now())
                 try:
-                    await waits.wait(goal, max(0.0, deadline - now()))
+                    await self.informer.version_waits.wait(goal, max(0.0, deadline - now()))
                 except VersionTimeout as error:
                     error.timeout = self._timeout  # of all together
                     raise
@@ -150,7 +145,7 @@ class CachedResource(Writes[T]):
         if known is not None and known.number > version:
             return
         if isinstance(known, Gone) and uid_of(obj) in known.uids:
-            goal = Gone(known.key or "", known.uids, goal, restores=goal.restores)
+            goal = Gone(known.key or "", known.uids, goal, goal.restores)
         self._note(goal)
 
     def _note_removed(self, key: str, uid: str, version: str) -> None:

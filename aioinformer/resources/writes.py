@@ -200,7 +200,7 @@ class Writes(Generic[T]):
             seen = endpoint.seen(key, body, or_status=True)
         if seen.is_deleted and seen.is_kept:
             return self._wrote("delete", key, body)
-        # Mostly the answer says none. A target's is one of this server where the uid was compared.
+        # Mostly the answer says none. A target's is one of this server where the uid was compared, but for restores.
         version = seen.version or resource_version or (resource_version_of(target) if uid_of(target) else "")
         self._note_removed(key, seen.uid or uid, version)
         return None
