@@ -199,9 +199,15 @@ class Controller(Generic[T]):
             try:
                 await wait_ended(*self._feeding, grace=CANCEL_GRACE)
             finally:
-                if hanging := [task.get_name() for task in self._feeding if not task.done()]:
-                    logger.error("%r: left behind, since they do not end: %s", self, ", ".join(hanging))
-                await wait_ended(*stopping)
+                try:
+                    await wait_ended(
+                        *stopping, grace=CANCEL_GRACE + 1
+                    )  # a moment longer than map functions have
+                finally:
+                    if hanging := [
+                        task.get_name() for task in (*self._feeding, *stopping) if not task.done()
+                    ]:
+                        logger.error("%r: left behind, since they do not end: %s", self, ", ".join(hanging))
 
     async def work(self, may_work: Callable[[], bool] | None = None) -> None:
         """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.

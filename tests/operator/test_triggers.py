@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -283,26 +282,29 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_one_that_swallows_its_cancellation_at_the_old_state_is_not_asked_for_the_new_one(
+    async def test_one_that_awaits_a_task_that_ignores_its_cancellation_is_left_behind(
         world: Simulation,
     ) -> None:
-        asked: list[str | None] = []
+        """Nobody tells it that it was cancelled."""
+        stubborn = Stubborn()
 
-        async def map_func(obj: KubeObject) -> None:
-            asked.append(obj.get("data"))
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(3600)
+        def map_func(obj: KubeObject) -> asyncio.Task[None]:
+            return asyncio.create_task(stubborn(obj))
 
         create(world, "a", "secrets")
-        manager = Manager(world.client)
-        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
-        of_updates = Watch(secrets, map_func, lambda change: change.is_update)
-        manager.add(Controller("tests", Reconciler(), maps, watches=[of_updates]))
-        async with manager:
-            await asyncio.sleep(5)
-            change(world, "a", "secrets", data={"k": "MQ=="})
-            await asyncio.sleep(5)
-        assert asked == [None]
+        async with SharedInformerFactory(world.client) as factory:
+            manager = Manager(world.client)
+            maps = manager.for_resource("v1", "configmaps")
+            watch = Watch(factory.for_resource("v1", "secrets"), map_func)
+            manager.add(Controller("tests", Reconciler(), maps, watches=[watch]))
+            async with manager:
+                await asyncio.sleep(5)
+                began = world.now
+            assert world.now - began == pytest.approx(11, abs=0.1)
+            (logged,) = [str(entry) for entry in world.history if "left behind" in str(entry)]
+            assert "since they do not end: secrets, by " in logged
+            stubborn.gives_in = True
+            await asyncio.sleep(1)
 
     @staticmethod
     @simulated
@@ -321,25 +323,33 @@ class TestWatch:
             await manager.run()
 
     @staticmethod
-    @simulated
-    async def test_cancelled_at_the_old_state_the_new_one_is_not_mapped(world: Simulation) -> None:
-        asked: list[str | None] = []
+    @pytest.mark.parametrize("swallows", [False, True])
+    def test_cancelled_at_the_old_state_the_new_one_is_not_mapped(swallows: bool) -> None:
+        @simulated
+        async def scenario(world: Simulation) -> None:
+            asked: list[str | None] = []
 
-        async def map_func(obj: KubeObject) -> None:
-            asked.append(obj.get("data"))
-            await asyncio.sleep(3600)
+            async def map_func(obj: KubeObject) -> None:
+                asked.append(obj.get("data"))
+                try:
+                    await asyncio.sleep(3600)
+                except asyncio.CancelledError:
+                    if not swallows:
+                        raise
 
-        create(world, "a", "secrets")
-        manager = Manager(world.client)
-        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
-        of_updates = Watch(secrets, map_func, lambda change: change.is_update)
-        manager.add(Controller("tests", Reconciler(), maps, watches=[of_updates]))
-        async with manager:
-            await asyncio.sleep(5)
-            change(world, "a", "secrets", data={"k": "MQ=="})
-            await asyncio.sleep(5)
-        assert asked == [None]
-        gc.collect()  # a coroutine that was never awaited is a warning, and that an error
+            create(world, "a", "secrets")
+            manager = Manager(world.client)
+            maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+            of_updates = Watch(secrets, map_func, lambda change: change.is_update)
+            manager.add(Controller("tests", Reconciler(), maps, watches=[of_updates]))
+            async with manager:
+                await asyncio.sleep(5)
+                change(world, "a", "secrets", data={"k": "MQ=="})
+                await asyncio.sleep(5)
+            assert asked == [None]
+            gc.collect()  # a coroutine that was never awaited is a warning, and that an error
+
+        scenario()
 
 
 @simulated
