@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, When, triggers
+from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, triggers
 from aioinformer.testing import Simulation
 
 from .worlds import CONTAINERS, Reconciler, change, create, quiet, simulated, trigger
+
+OF_UPDATES = When(lambda change: change.is_update)
 
 
 def owned_by(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -40,18 +42,18 @@ def lagging(world: Simulation, plural: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def owning(
-    world: Simulation, *, metadata_only: bool = False
+    world: Simulation, predicate: Predicate | None = None, *, metadata_only: bool = False
 ) -> AsyncIterator[tuple[Reconciler, Controller[Any]]]:
-    """A controller of maps that own pods, at work; of the maps themselves only updates count."""
+    """A controller of maps that own pods, at work; what is there has been reconciled."""
     reconciler = Reconciler()
     manager = Manager(world.client)
-    maps = manager.for_resource("v1", "configmaps", metadata_only=metadata_only)
-    of_updates = When(lambda change: change.is_update)
-    controller = manager.add(
-        Controller("tests", reconciler, maps, predicate=of_updates, owns=[manager.for_resource("v1", "pods")])
+    maps, pods = (
+        manager.for_resource("v1", plural, metadata_only=metadata_only) for plural in ("configmaps", "pods")
     )
+    controller = manager.add(Controller("tests", reconciler, maps, predicate=predicate, owns=[pods]))
     async with manager:
         await quiet(controller)
+        reconciler.seen.clear()
         yield reconciler, controller
 
 
@@ -59,13 +61,7 @@ async def owning(
 async def test_a_change_of_what_is_owned_reconciles_the_owner(world: Simulation) -> None:
     owner = create(world, "owner")
     other = create(world, "other")
-    reconciler = Reconciler()
-    manager = Manager(world.client)
-    maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
-    controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
-    async with manager:
-        await quiet(controller)
-        reconciler.seen.clear()
+    async with owning(world) as (reconciler, controller):
         create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
         create(world, "not-the-controller", "pods", **{**CONTAINERS, **owned_by(other, controller=False)})
         create(world, "another-kind", "pods", **{**CONTAINERS, **owned_by(other, kind="Secret")})
@@ -90,9 +86,7 @@ async def test_what_comes_before_the_owners_are_cached_is_not_lost(world: Simula
     reconciler = Reconciler()
     manager = Manager(world.client)
     maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
-    controller = manager.add(
-        Controller("tests", reconciler, maps, predicate=lambda change: change.is_update, owns=[pods])
-    )
+    controller = manager.add(Controller("tests", reconciler, maps, predicate=OF_UPDATES, owns=[pods]))
     forbidden = world.server.forbid("list", "configmaps"), world.server.forbid("watch", "configmaps")
     async with manager:
         await asyncio.sleep(5)
@@ -112,7 +106,7 @@ def test_what_comes_before_its_owner_is_not_lost_either(metadata_only: bool) -> 
 
     @simulated
     async def scenario(world: Simulation) -> None:
-        async with owning(world, metadata_only=metadata_only) as (reconciler, controller):
+        async with owning(world, OF_UPDATES, metadata_only=metadata_only) as (reconciler, controller):
             with lagging(world, "configmaps"):
                 owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
                 create(world, "namesake")
@@ -134,7 +128,7 @@ def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.M
     @simulated
     async def scenario(world: Simulation) -> None:
         names = ["first", "second", "third"]
-        async with owning(world) as (reconciler, controller):
+        async with owning(world, OF_UPDATES) as (reconciler, controller):
             with lagging(world, "configmaps"):
                 for name in names:
                     create(world, name, "pods", **CONTAINERS, **owned_by(create(world, name)))
@@ -150,14 +144,7 @@ def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.M
 @simulated
 async def test_an_owner_of_which_only_the_metadata_is_read_is_found(world: Simulation) -> None:
     owner = create(world, "owner")
-    reconciler = Reconciler()
-    manager = Manager(world.client)
-    maps = manager.for_resource("v1", "configmaps", metadata_only=True)
-    pods = manager.for_resource("v1", "pods", metadata_only=True)
-    controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
-    async with manager:
-        await quiet(controller)
-        reconciler.seen.clear()
+    async with owning(world, metadata_only=True) as (reconciler, controller):
         create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
         await quiet(controller)
         assert reconciler.keys == ["default/owner"]
@@ -169,12 +156,7 @@ async def test_an_owner_made_anew_hears_of_what_its_forerunner_owned(world: Simu
     owned = owned_by(owner)
     owned["metadata"]["finalizers"] = ["example.com/stays"]
     create(world, "mine", "pods", **CONTAINERS, **owned)
-    reconciler = Reconciler()
-    manager = Manager(world.client)
-    maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
-    controller = manager.add(Controller("tests", reconciler, maps, owns=[pods]))
-    async with manager:
-        await quiet(controller)
+    async with owning(world) as (reconciler, controller):
         world.server.delete("v1", "configmaps", "owner")
         create(world, "owner")
         await quiet(controller, 10)

@@ -24,7 +24,7 @@ from aioinformer import (
 )
 from aioinformer.informer import version_waits
 from aioinformer.resources import cached
-from aioinformer.testing import APIServer
+from aioinformer.testing import APIServer, Fault
 
 PATIENCE = 20.0
 KEY = "default/a"
@@ -60,6 +60,15 @@ async def blocked(task: asyncio.Task[Any]) -> None:
     assert not done
 
 
+async def no_more_after(frozen: Fault, maps: Maps) -> None:
+    """See that a read waits until the watch goes on, and finds nothing then."""
+    read = asyncio.create_task(maps.get(KEY))
+    await blocked(read)
+    frozen.remove()
+    with pytest.raises(NotFoundError, match=r"configmaps 'default/a' not found"):
+        await read
+
+
 async def test_reads_wait_for_what_was_written_and_for_nothing_else() -> None:
     async with world() as (server, maps):
         other = await maps.create(configmap("b"))
@@ -90,22 +99,14 @@ async def test_deletions_are_waited_for() -> None:
         frozen = server.faults.freeze(verb="watch")
         assert await maps.delete(held) is not None
         assert await maps.drop_finalizer(KEY, "example.com/x") is None
-        read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)
-        frozen.remove()
-        with pytest.raises(NotFoundError, match=r"configmaps 'default/a' not found"):
-            await read
+        await no_more_after(frozen, maps)
 
 
 async def test_what_was_created_and_deleted_at_once_does_not_appear_later() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         await maps.delete(await maps.create(configmap()))
-        read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)  # the cache has no such object: not yet
-        frozen.remove()
-        with pytest.raises(NotFoundError):
-            await read
+        await no_more_after(frozen, maps)  # the cache has no such object: not yet
         assert await maps.list(selector=lambda obj: obj.key == KEY) == []
 
 
@@ -137,11 +138,7 @@ async def test_what_others_made_and_is_gone_before_the_cache_saw_it(how: str, ol
             server.delete("v1", "configmaps", "a", "default")
         made_by_others(server, how)
         await gone(maps, how)
-        read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)
-        frozen.remove()
-        with pytest.raises(NotFoundError):
-            await read
+        await no_more_after(frozen, maps)
         assert await maps.list(selector=lambda obj: obj.key == KEY) == []
         assert not maps._written
 
@@ -185,11 +182,7 @@ async def test_a_deletion_is_waited_for_also_when_others_of_its_name_are_deleted
                 assert await maps.delete(KEY) is None
             else:
                 await gone(maps, how)
-        read = asyncio.create_task(maps.get(KEY))
-        await blocked(read)
-        frozen.remove()
-        with pytest.raises(NotFoundError):
-            await read
+        await no_more_after(frozen, maps)
         assert not maps._written
 
 
