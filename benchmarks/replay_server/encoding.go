@@ -15,9 +15,10 @@ type encoding interface {
 	watchType() string
 	// appendListHead begins a list whose items have so many bytes together.
 	appendListHead(out []byte, meta metav1.ListMeta, items int) []byte
-	// itemSize is what appendItem appends.
+	// itemSize is what appendItemHead and appendItem append.
 	itemSize(t *template) int
-	appendItem(out []byte, t *template, object int, version uint64, sent int64, first bool) []byte
+	appendItemHead(out []byte, t *template, first bool) []byte
+	appendItem(out []byte, t *template, object int, version uint64, sent int64) []byte
 	appendListTail(out []byte) []byte
 	// eventSize is what appendEvent appends.
 	eventSize(kind string, t *template) int
@@ -65,10 +66,14 @@ func (jsonEncoding) appendListHead(out []byte, meta metav1.ListMeta, _ int) []by
 
 func (jsonEncoding) itemSize(*template) int { return 0 } // nobody needs to know
 
-func (jsonEncoding) appendItem(out []byte, t *template, object int, version uint64, sent int64, first bool) []byte {
-	if !first {
-		out = append(out, ',')
+func (jsonEncoding) appendItemHead(out []byte, _ *template, first bool) []byte {
+	if first {
+		return out
 	}
+	return append(out, ',')
+}
+
+func (jsonEncoding) appendItem(out []byte, t *template, object int, version uint64, sent int64) []byte {
 	return t.json.appendTo(out, object, version, sent)
 }
 
@@ -121,8 +126,11 @@ func (protobufEncoding) itemSize(t *template) int {
 	return 1 + uvarintSize(size) + size
 }
 
-func (protobufEncoding) appendItem(out []byte, t *template, object int, version uint64, sent int64, _ bool) []byte {
-	out = binary.AppendUvarint(append(out, 2<<3|2), uint64(len(t.protobuf.bytes)))
+func (protobufEncoding) appendItemHead(out []byte, t *template, _ bool) []byte {
+	return binary.AppendUvarint(append(out, 2<<3|2), uint64(len(t.protobuf.bytes)))
+}
+
+func (protobufEncoding) appendItem(out []byte, t *template, object int, version uint64, sent int64) []byte {
 	return t.protobuf.appendTo(out, object, version, sent)
 }
 

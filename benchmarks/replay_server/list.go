@@ -8,9 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const writeSize = 1 << 18
-
-// list answers a LIST, or a page of one. The continue token is where to go on, and the list's version.
+// list answers a LIST, or a page of one. The continue token is where to go on, and the list's version. It writes item by
+// item, and what is between them apart, as kube-apiserver does since it streams lists (KEP-5116): a pod is two HTTP chunks.
 func (s *server) list(response http.ResponseWriter, request *http.Request, namespace string) {
 	query := request.URL.Query()
 	limit, _ := strconv.Atoi(query.Get("limit"))
@@ -43,18 +42,17 @@ func (s *server) list(response http.ResponseWriter, request *http.Request, names
 		meta.RemainingItemCount = &remaining
 	}
 	response.Header().Set("Content-Type", enc.listType())
-	out := enc.appendListHead(make([]byte, 0, writeSize+1<<16), meta, size)
+	out := enc.appendListHead(make([]byte, 0, 1<<16), meta, size)
 	for i, object := range objects {
 		c.mu.Lock()
 		itsVersion, itsSent := versions[object], sent[object]
 		c.mu.Unlock()
-		out = enc.appendItem(out, c.templateOf(object), object, itsVersion, itsSent, i == 0)
-		if len(out) >= writeSize {
-			if _, err := response.Write(out); err != nil {
-				return
-			}
-			out = out[:0]
+		t := c.templateOf(object)
+		_, _ = response.Write(enc.appendItemHead(out, t, i == 0)) // the next write tells whether it was
+		if _, err := response.Write(enc.appendItem(out[:0], t, object, itsVersion, itsSent)); err != nil {
+			return
 		}
+		out = out[:0]
 	}
 	_, _ = response.Write(enc.appendListTail(out)) // who has left needs no answer
 }
