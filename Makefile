@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants clean
+.PHONY: help run test test-all test-eager lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants clean
 
 help:            ## Say what there is.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,11 +33,14 @@ test: $(STAMP) lint   ## Lint, and run all tests, with the real kube-apiserver w
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 test-all:        ## Run the tests on every Python version found.
-	@for version in 3.11 3.12 3.13; do \
+	@for version in 3.11 3.12 3.13 3.14; do \
 	  if command -v python$$version >/dev/null; then \
 	    $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 	  else echo "no python$$version here: skipped"; fi; \
 	done
+
+test-eager: $(STAMP)  ## Run the tests with asyncio's eager tasks; Python 3.12 or newer.
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --eager-tasks
 
 lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
 	$(BIN)/ruff check .

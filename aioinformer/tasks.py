@@ -97,7 +97,8 @@ async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
     """
     task = asyncio.ensure_future(coroutine)
     try:
-        return await asyncio.shield(task)
+        await asyncio.wait((task,))  # whose cancellation is not the task's
+        return task.result()
     except asyncio.CancelledError:
         try:
             await asyncio.wait((task,), timeout=seconds)

@@ -18,8 +18,24 @@ settings.register_profile("tests", deadline=None)  # a busy machine is no failur
 settings.load_profile("tests")
 
 
-def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--eager-tasks", action="store_true", help="on asyncio, with tasks that begin at once (3.12)"
+    )
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    if config.getoption("eager_tasks"):
+        return {"eager": _eager_loop}
     return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
+
+
+def _eager_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.SelectorEventLoop()
+    loop.set_task_factory(getattr(asyncio, "eager_task_factory"))  # noqa: B009 -- 3.11 has none
+    return loop
 
 
 def pytest_collection_finish() -> None:

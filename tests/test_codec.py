@@ -239,7 +239,7 @@ class OwnModel(V1Pod):
         ("V1Pod", "an object type is a class"),
         ([], "an object type is a class"),
         (pod(), "an object type is a class"),
-        (KubeObject | None, "UnionType is no object type"),
+        (KubeObject | None, "Union(Type)? is no object type"),
         (NoMetadata, "NoMetadata needs a field metadata"),
         *((model, f"{model.__name__} needs a field metadata") for model in META_MODELS),
         (Nameless, "needs a field name"),

@@ -181,7 +181,7 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
         b'{"metadata": {"name": "\xff"}}',
         b'{"metadata": {"name": "a"}',
         b'\xef\xbb\xbf{"metadata": {"name": "a"}}',
-        b'{"metadata": {"name": "a"}, "x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"metadata": {"name": "a"}, "x":' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}",
     ],
     ids=range(13),
 )

@@ -92,14 +92,14 @@ async def test_an_index_that_fails_for_all_names_each_object_and_does_not_flood_
     objects = [pod(f"p{number}", number) for number in range(1, 51)]
     subject = informer(
         Scripted([page(*objects, version=100), page(objects[0], version=200)], [[6.0, GONE]]),
-        indexers={"broken": lambda obj: 1 // 0},
+        indexers={"broken": lambda obj: int("x")},
         queue=queue,
     )
     async with subject:
         await subject.wait_synced()
         assert (subject.state.failed, len(subject.store)) == (50, 50)
         failed = "scripted pods: processing failed: index 'broken' failed on default/p%d at %d: %r"
-        why = ZeroDivisionError("integer division or modulo by zero")
+        why = ValueError("invalid literal for int() with base 10: 'x'")
         *lines, last = caplog.messages
         assert lines == [failed % (number, number, why) for number in range(1, 21)]
         assert last == (

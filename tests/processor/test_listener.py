@@ -162,7 +162,7 @@ class TestBuffer:
             while listener.depth:
                 await asyncio.sleep(0)
                 rounds += 1
-        assert rounds >= 50
+        assert rounds >= 49  # the first may be told as the task begins
 
     async def test_state_says_what_it_is_doing(self) -> None:
         recorder = Recorder("add b")
