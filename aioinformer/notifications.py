@@ -16,6 +16,7 @@ class AddNotification(msgspec.Struct, frozen=True, gc=False):
     new: Any
     is_in_initial_list: bool = False
     is_sync = False
+    kind = "add"
 
     @property
     def obj(self) -> Any:
@@ -33,6 +34,7 @@ class UpdateNotification(msgspec.Struct, frozen=True, gc=False):
     old: Any
     new: Any
     is_in_initial_list = False
+    kind = "update"
 
     @property
     def is_sync(self) -> bool:
@@ -55,6 +57,7 @@ class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
     old: Any
     is_in_initial_list = False
     is_sync = False
+    kind = "delete"
 
     @property
     def obj(self) -> Any:

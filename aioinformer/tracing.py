@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from itertools import pairwise
 from time import monotonic_ns
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
@@ -21,9 +21,9 @@ from .checks import require_count
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
-from .handlers import ResourceEventHandler, callable_name, require_handler, require_plain
+from .handlers import ResourceEventHandler, callable_name, require_plain
 from .keys import key_and_version
-from .notifications import Notification
+from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
 from .processor import Processor, ProcessorListener
 from .protocols import ListerWatcher, Queue, WatchStream
 from .tasks import settle
@@ -35,11 +35,14 @@ R = TypeVar("R")
 STAGES = ("decoded", "queued", "popped", "stored", "delivered", "started", "finished")
 """What an event has gone through, each stage called by the stamp at its end."""
 
-_RECEIVED, _DECODED, _QUEUED, _POPPED, _STORED, _DELIVERED, _WAITING = range(7)
+_QUEUED, _POPPED, _STORED, _DELIVERED = range(2, 6)
 
 _EVENTS = frozenset((DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED))
 
 _Key = tuple[str, str]
+
+_Stamps = list[int]
+"""Of one event, up to _DELIVERED; 0 for those to come."""
 
 
 class Trace(msgspec.Struct, frozen=True, gc=False):
@@ -90,14 +93,15 @@ class Tracer:
     ``SharedInformerFactory(on_trace=)`` and ``Manager(on_trace=)`` make one for each of their informers.
 
     Objects of a list, resyncs and tombstones are no events, and have no trace. Nor have events that a handler's
-    backlog drops or merges.
+    backlog drops or merges. Events of an object whose type has no version are told apart by its key alone: of those
+    that are in the queue together one has a trace.
 
     Args:
         on_trace: Called with each Trace, in the informer's loop; plain and quick. What it raises is logged.
         limit: Events that may be on their way; of more the oldest are forgotten.
 
     Attributes:
-        forgotten: How many were.
+        forgotten: How many were, and how many for others that could not be told apart from them.
         failed: Calls of the hook that raised.
 
     Raises:
@@ -109,13 +113,13 @@ class Tracer:
         require_count("limit", limit)
         self._on_trace = on_trace
         self._limit = limit
-        self._under_way: dict[_Key, list[int]] = {}
+        self._under_way: OrderedDict[_Key, _Stamps] = OrderedDict()
         self._informer: str | None = None
         self.forgotten = 0
         self.failed = 0
 
     def __len__(self) -> int:
-        """How many events are on their way."""
+        """How many events are on their way to the backlogs of the handlers."""
         return len(self._under_way)
 
     def attach(self, config: Config) -> None:
@@ -143,22 +147,15 @@ class Tracer:
         self._informer = informer
         return _TracedProcessor(self)
 
-    def handler(self, handler: ResourceEventHandler[Any], name: str) -> ResourceEventHandler[Any]:
-        """A handler whose calls are stamped, with this name.
-
-        Raises:
-            ConfigError: It is no handler.
-        """
-        require_handler(handler)
-        return _TracedHandler(handler, name, self)
-
     def begin(self, deltas: Iterable[Delta], received: int) -> list[_Key]:
         """Events are decoded, and about to be queued."""
         now = monotonic_ns()
         begun = [key_and_version(delta.object) for delta in deltas if delta.type in _EVENTS]
-        self._under_way.update((key, [received, now, 0, 0, 0, 0, 0]) for key in begun)
+        for key in begun:
+            self.forgotten += self._under_way.pop(key, None) is not None
+            self._under_way[key] = [received, now, 0, 0, 0, 0]
         while len(self._under_way) > self._limit:
-            del self._under_way[next(iter(self._under_way))]
+            self._under_way.popitem(last=False)
             self.forgotten += 1
         return begun
 
@@ -168,26 +165,22 @@ class Tracer:
             if (stamps := self._under_way.get(key)) is not None:
                 stamps[stage] = stamps[stage] or now
 
-    def waits_for(self, key: _Key, handlers: int) -> None:
-        """So many handlers are to be told of an event."""
-        if (stamps := self._under_way.get(key)) is None:
-            return
-        stamps[_WAITING] = handlers
-        if not handlers:
-            del self._under_way[key]
+    def stored(self, notification: Notification, now: int) -> tuple[_Key, _Stamps] | None:
+        """A notification is about to be distributed: its event, if it is of one, which is on its way no more."""
+        key = key_and_version(notification.obj)
+        stamps = self._under_way.get(key)
+        if stamps is None or not stamps[_POPPED]:  # one that is still queued is another one
+            return None
+        del self._under_way[key]
+        stamps[_STORED] = now
+        return None if notification.is_sync else (key, stamps)
 
-    def finish(self, obj: Any, handler: str, started: int) -> None:
-        """A handler is through with an object."""
+    def finish(self, key: _Key, stamps: _Stamps, handler: str, started: int) -> None:
+        """A handler is through with an event."""
         now = monotonic_ns()
-        key = key_and_version(obj)
-        if (stamps := self._under_way.get(key)) is None:
-            return
-        stamps[_WAITING] -= 1
-        if not stamps[_WAITING]:
-            del self._under_way[key]
         name, version = key
         informer = self._informer or ""
-        received, decoded, queued, popped, stored, delivered, _ = stamps
+        received, decoded, queued, popped, stored, delivered = stamps
         trace = Trace(
             name, version, informer, handler, received, decoded, queued, popped, stored, delivered, started, now
         )  # fmt: skip
@@ -204,7 +197,7 @@ class Tracer:
         def traced(deltas: list[Delta], is_in_initial_list: bool) -> R:
             if not is_in_initial_list:
                 now = monotonic_ns()
-                keys = [key_and_version(delta.object) for delta in deltas]
+                keys = [key_and_version(delta.object) for delta in deltas if delta.type in _EVENTS]
                 self.stamp(_QUEUED, keys, now)  # what is processed at once is not through with being queued
                 self.stamp(_POPPED, keys, now)
             return process(deltas, is_in_initial_list)
@@ -266,6 +259,68 @@ class _TracedQueue:
             self._tracer.stamp(_QUEUED, begun, monotonic_ns())
 
 
+class _Way(NamedTuple):
+    """One event's way to one handler. A backlog that loses the notification loses this with it."""
+
+    tracer: Tracer
+    handler: str
+    key: _Key
+    stamps: _Stamps
+
+    def timed(self, deliver: Callable[[ResourceEventHandler[Any]], object], handler: Any) -> object:
+        started = monotonic_ns()
+        is_over = True
+        try:
+            result = deliver(handler)
+            if isawaitable(result):
+                is_over = False
+                return self._awaited(result, started)
+            return result
+        finally:
+            if is_over:
+                self._finish(started)
+
+    async def _awaited(self, result: Awaitable[object], started: int) -> object:
+        try:
+            return await result
+        finally:
+            self._finish(started)
+
+    def _finish(self, started: int) -> None:
+        self.tracer.finish(self.key, self.stamps, self.handler, started)
+
+
+class _TracedAdd(AddNotification, frozen=True, gc=False, kw_only=True):
+    way: _Way
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        return self.way.timed(super().deliver, handler)
+
+
+class _TracedUpdate(UpdateNotification, frozen=True, gc=False, kw_only=True):
+    way: _Way
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        return self.way.timed(super().deliver, handler)
+
+
+class _TracedDelete(DeleteNotification, frozen=True, gc=False, kw_only=True):
+    way: _Way
+
+    def deliver(self, handler: ResourceEventHandler[Any]) -> object:
+        return self.way.timed(super().deliver, handler)
+
+
+def _on(way: _Way, notification: Notification) -> Notification:
+    match notification:
+        case AddNotification():
+            return _TracedAdd(notification.new, notification.is_in_initial_list, way=way)
+        case UpdateNotification():
+            return _TracedUpdate(notification.old, notification.new, way=way)
+        case DeleteNotification():
+            return _TracedDelete(notification.old, way=way)
+
+
 class _TracedProcessor(Processor):
     def __init__(self, tracer: Tracer) -> None:
         super().__init__()
@@ -276,52 +331,21 @@ class _TracedProcessor(Processor):
         notifications: Sequence[Notification],
         listeners: Iterable[ProcessorListener[Any]] | None = None,
     ) -> None:
-        keys = [key_and_version(each.obj) for each in notifications if not each.is_in_initial_list]
-        self._tracer.stamp(_STORED, keys, monotonic_ns())
-        super().distribute_all(notifications, listeners)
-        self._tracer.stamp(_DELIVERED, keys, monotonic_ns())
-        for key in keys:
-            self._tracer.waits_for(key, len(self.listeners))
-
-
-class _TracedHandler(ResourceEventHandler[Any]):
-    def __init__(self, handler: ResourceEventHandler[Any], name: str, tracer: Tracer) -> None:
-        self._handler = handler
-        self._name = name
-        self._tracer = tracer
-
-    def __repr__(self) -> str:
-        return self._name
-
-    def on_add(self, obj: Any, is_in_initial_list: bool) -> Any:
-        if is_in_initial_list:
-            return self._handler.on_add(obj, is_in_initial_list)
-        return self._call(obj, lambda: self._handler.on_add(obj, is_in_initial_list))
-
-    def on_update(self, old: Any, new: Any) -> Any:
-        return self._call(new, lambda: self._handler.on_update(old, new))
-
-    def on_delete(self, obj: Any) -> Any:
-        return self._call(obj, lambda: self._handler.on_delete(obj))
-
-    def _call(self, obj: Any, call: Callable[[], Any]) -> Any:
-        started = monotonic_ns()
-        is_over = True
-        try:
-            result = call()
-            if isawaitable(result):
-                is_over = False
-                return self._await(result, obj, started)
-            return result
-        finally:
-            if is_over:
-                self._tracer.finish(obj, self._name, started)
-
-    async def _await(self, result: Awaitable[Any], obj: Any, started: int) -> Any:
-        try:
-            return await result
-        finally:
-            self._tracer.finish(obj, self._name, started)
+        now = monotonic_ns()
+        events = [self._tracer.stored(notification, now) for notification in notifications]
+        for listener in self.listeners if listeners is None else listeners:
+            told = [
+                notification
+                if event is None
+                else _on(_Way(self._tracer, listener.name, *event), notification)
+                for notification, event in zip(notifications, events, strict=True)
+            ]
+            super().distribute_all(told, [listener])
+        delivered = monotonic_ns()
+        for event in events:
+            if event is not None:
+                _, stamps = event
+                stamps[_DELIVERED] = delivered
 
 
 class StageTimes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from time import process_time
 from typing import Any
 
+import msgspec
 import pytest
 
 from aioinformer import (
@@ -17,6 +19,8 @@ from aioinformer import (
     Trace,
     Tracer,
 )
+from aioinformer.deltas import Delta, DeltaType
+from aioinformer.keys import ExplicitKey
 from aioinformer.processor import Processor
 from aioinformer.tracing import STAGES
 from tests.informer.handlers import Follower
@@ -88,14 +92,104 @@ async def test_a_handler_that_raises_has_finished_too() -> None:
 
 
 @virtual_time
-async def test_of_events_that_never_arrive_only_so_many_are_kept() -> None:
+async def test_of_events_that_are_held_up_only_so_many_are_kept() -> None:
     tracer = Tracer(lambda trace: None, limit=2)
     subject = traced(live(), tracer)
-    subject.add_event_handler(Follower(seconds=100.0))
+    subject.add_event_handler(Follower(seconds=100.0), backlog="block", backlog_limit=1)
     async with subject:
         await asyncio.sleep(5)
         assert len(tracer) == 2
         assert tracer.forgotten == 2
+
+
+def test_to_forget_the_oldest_takes_no_longer_where_many_have_gone() -> None:
+    tracer = Tracer(lambda trace: None, limit=50_000)
+    updates = [Delta(DeltaType.UPDATED, ExplicitKey(f"default/{number}")) for number in range(150_000)]
+    began = process_time()
+    for update in updates:
+        tracer.begin((update,), 0)
+    assert tracer.forgotten == 100_000
+    assert process_time() - began < 10.0, "a dict would look through what it has forgotten each time"
+
+
+@pytest.mark.parametrize(("backlog", "whole"), [("coalesce", []), ("drop_oldest", ["15"])])
+@virtual_time
+async def test_of_events_that_a_backlog_loses_nothing_is_kept(backlog: Any, whole: list[str]) -> None:
+    traces: list[Trace] = []
+    subject = traced(live(), tracer := Tracer(traces.append))
+    registration = subject.add_event_handler(Follower(seconds=100.0), backlog=backlog, backlog_limit=1)
+    async with subject:
+        await asyncio.sleep(1000)
+        state = registration.state
+        assert state.coalesced + state.dropped > 0
+        assert len(tracer) == 0
+    assert [trace.resource_version for trace in traces] == whole
+
+
+@virtual_time
+async def test_of_events_for_a_handler_that_was_removed_nothing_is_kept() -> None:
+    traces: list[Trace] = []
+    subject = traced(live(), tracer := Tracer(traces.append))
+    registration = subject.add_event_handler(Follower(seconds=100.0))
+    subject.add_event_handler(ResourceEventHandlerFuncs(), name="stays")
+    async with subject:
+        await asyncio.sleep(5)
+        subject.remove_event_handler(registration)
+        await asyncio.sleep(500)
+        assert len(tracer) == 0
+    assert {trace.handler for trace in traces} == {"stays"}
+
+
+@virtual_time
+async def test_resyncs_have_no_trace() -> None:
+    """Also of an object whose event is still on its way to another handler."""
+    traces: list[Trace] = []
+    server = Scripted([page(version=10)], [[added("a", 11), FOREVER]])
+    subject = traced(server, Tracer(traces.append), default_resync_period=1.0)
+    subject.add_event_handler(Follower(seconds=3.5), 0.0, name="slow")
+    subject.add_event_handler(quick := Follower(), name="quick")
+    async with subject:
+        await asyncio.sleep(10)
+    assert len(quick.calls) > 5
+    assert [trace.handler for trace in traces] == ["quick", "slow"]
+
+
+class Named(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class Unversioned(msgspec.Struct):
+    metadata: Named
+    spec: dict[str, int]
+
+
+async def a_while(*objects: Any) -> None:
+    await asyncio.sleep(1.0)
+
+
+@pytest.mark.parametrize("backlog", ["unbounded", "block"])
+@pytest.mark.parametrize("queue", ["delta", "real"])
+@virtual_time
+async def test_events_of_objects_without_version_are_not_mixed_up(queue: Any, backlog: Any) -> None:
+    traces: list[Trace] = []
+    changes: Any = [step for number in range(11, 31) for step in (modified("a", number, n=number), 0.4)]
+    server = Scripted([page(pod("a", 1), version=10)], [[*changes, FOREVER]])
+    tracer = Tracer(traces.append)
+    subject = SharedIndexInformer(server, Unversioned, random=NoJitter(), tracer=tracer, queue=queue)
+    slow: ResourceEventHandlerFuncs[Unversioned] = ResourceEventHandlerFuncs(on_update=a_while)
+    registration = subject.add_event_handler(slow, backlog=backlog, backlog_limit=1)
+    subject.add_event_handler(ResourceEventHandlerFuncs(), name="quick")
+    async with subject:
+        await asyncio.sleep(100)
+        assert registration.state.delivered == 21
+        assert len(tracer) == 0
+    assert len(traces) + 2 * tracer.forgotten == 40
+    assert tracer.forgotten == 0 or backlog == "block"
+    for trace in traces:
+        stamps = [trace.received, *(getattr(trace, stage) for stage in STAGES)]
+        assert stamps[0] > 0
+        assert stamps == sorted(stamps)
 
 
 @virtual_time

@@ -172,7 +172,7 @@ class SharedIndexInformer(Running, Generic[T]):
         require_text("name", name)
         name = apart(name or handler_name(handler), [each.name for each in self._processor.listeners])
         listener = ProcessorListener(
-            handler if self._tracer is None else self._tracer.handler(handler, name),
+            handler,
             upstream_synced=self.has_synced,
             name=name,
             backlog=backlog,

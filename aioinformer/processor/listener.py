@@ -312,5 +312,6 @@ class ProcessorListener(Generic[T]):
     def _note_failure(self, notification: Notification, error: BaseException) -> None:
         self._failed += 1
         key, version = key_and_version(notification.obj)
-        kind = type(notification).__name__.removesuffix("Notification").lower()
-        logger.error("%s failed on %s of %s at %s", self.name, kind, key, version, exc_info=error)
+        logger.error(
+            "%s failed on %s of %s at %s", self.name, notification.kind, key, version, exc_info=error
+        )
