@@ -206,7 +206,7 @@ class SharedInformerFactory(InOneLoop):
                 each.description = f"{self._name} {each.description}"
         options = self._options.copy()
         name = name_of(list_watches)
-        if (distinct := apart(name, [each.name for each in self.informers])) != name:
+        if (distinct := apart(name, {each.name for each in self.informers})) != name:
             options["name"] = distinct
         informer = SharedIndexInformer(
             list_watches,

@@ -40,6 +40,9 @@ T = TypeVar("T")
 
 EVERYWHERE = ""
 
+NAMED = 3
+"""Namespaces that an informer's name may tell one by one: each metric has it, also those of each namespace."""
+
 CANCEL_GRACE = 10.0
 """Seconds that a handler's call may take to end once it was cancelled, before the log names it; and again each time."""
 
@@ -170,7 +173,7 @@ class SharedIndexInformer(Running, Generic[T]):
             )
         self._require_own_loop_once_started()
         require_text("name", name)
-        name = apart(name or handler_name(handler), [each.name for each in self._processor.listeners])
+        name = apart(name or handler_name(handler), {each.name for each in self._processor.listeners})
         listener = ProcessorListener(
             handler,
             upstream_synced=self.has_synced,
@@ -520,7 +523,10 @@ class SharedIndexInformer(Running, Generic[T]):
 
 def name_of(list_watches: Mapping[str, ListerWatcher]) -> str:
     """What an informer is called that is given no name."""
-    return ", ".join(dict.fromkeys(map(_description, list_watches.values())))
+    first, *others = dict.fromkeys(map(_description, list_watches.values()))
+    if len(others) >= NAMED:
+        return f"{first} and {len(others)} other namespaces"
+    return ", ".join((first, *others))
 
 
 def _description(list_watch: ListerWatcher) -> str:

@@ -319,6 +319,20 @@ class TestLifecycle:
         ]
 
     @virtual_time
+    async def test_the_name_of_many_namespaces_is_short(self) -> None:
+        subject = factory(FakeTransport())
+        names = [f"team-{number}" for number in range(100)]
+        for chosen in (names, names[:4], names[:3]):
+            subject.for_resource("v1", "pods", namespaces=chosen)
+        subject.for_resource("v1", "pods", dict, namespaces=names[:4])
+        assert [each.name for each in subject.informers] == [
+            "pods in team-0 and 99 other namespaces",
+            "pods in team-0 and 3 other namespaces",
+            "pods in team-0, pods in team-1, pods in team-2",
+            "pods in team-0 and 3 other namespaces (2)",
+        ]
+
+    @virtual_time
     async def test_several_namespaces(self) -> None:
         transport = FakeTransport()
         subject = factory(transport)
