@@ -445,6 +445,7 @@ class SharedIndexInformer(Running, Generic[T]):
             reflectors=tuple(controller.state for controller in controllers),
             handlers=tuple(listener.state for listener in self._processor.listeners),
             leaving=self._processor.leaving,
+            stopped=self.is_stopped,
         )
 
     def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:

@@ -14,6 +14,7 @@ from ..processor import ListenerState
 from ..reflector import Phase, ReflectorState
 
 NOT_STARTED = "not started: enter it (async with), or await its run()"
+STOPPED_AT_ONCE = "stopped before it had begun to read"
 
 WORST_FIRST = (Phase.STOPPED, Phase.BACKING_OFF, Phase.NEW, Phase.LISTING, Phase.WATCHING)
 
@@ -31,6 +32,7 @@ class InformerState:
         reflectors: One for each collection read: one, or one for each namespace.
         handlers: One for each handler.
         leaving: Handlers that were removed in the middle of a call, which has not ended.
+        stopped: Whether it has ended.
     """
 
     name: str
@@ -41,6 +43,7 @@ class InformerState:
     reflectors: tuple[ReflectorState, ...]
     handlers: tuple[ListenerState, ...]
     leaving: int = 0
+    stopped: bool = False
 
     @property
     def worst(self) -> ReflectorState | None:
@@ -50,6 +53,8 @@ class InformerState:
     @property
     def phase(self) -> Phase:
         """What it is doing."""
+        if self.stopped:  # though its reflectors may never have begun
+            return Phase.STOPPED
         return Phase.NEW if self.worst is None else self.worst.phase
 
     @property
@@ -85,7 +90,8 @@ class InformerState:
 
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"
-        return f"{synced}, {self.objects} objects, {self.queue_depth} queued; {self.worst or NOT_STARTED}"
+        doing = self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
+        return f"{synced}, {self.objects} objects, {self.queue_depth} queued; {doing}"
 
 
 def apart(name: str, taken: Collection[str]) -> str:

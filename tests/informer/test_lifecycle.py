@@ -56,6 +56,20 @@ class TestLifecycle:
             async with subject:
                 pass
 
+    @pytest.mark.parametrize("steps", [0, 1, 2])
+    @virtual_time
+    async def test_left_before_it_has_begun_it_has_stopped(self, steps: int) -> None:
+        subject = informer(Scripted([page(version=1)]))
+        assert subject.state.phase == "new"
+        assert "not started" in str(subject.state)
+        async with subject:
+            for _ in range(steps):
+                await asyncio.sleep(0)
+        state = subject.state
+        assert state.stopped
+        assert state.phase == "stopped"
+        assert "not started" not in str(state)
+
     @virtual_time
     async def test_run_by_hand_it_cannot_be_entered(self) -> None:
         subject = informer(Scripted([page(version=1)]))
