@@ -11,6 +11,42 @@ from typing import NamedTuple
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
 """controller-runtime's bounds for durations in a queue and of work."""
 
+MEANINGS = {
+    "aioinformer_synced": "Whether everything of the first list has been processed.",
+    "aioinformer_objects": "Objects in the cache.",
+    "aioinformer_queue_depth": "Items between reading and the store.",
+    "aioinformer_failed_total": "Items whose processing has raised.",
+    "aioinformer_handlers_leaving": "Handlers removed in the middle of a call that has not ended.",
+    "aioinformer_idle_seconds": "Seconds since the last byte of a list or watch.",
+    "aioinformer_watching": "Whether a watch is open.",
+    "aioinformer_lists_total": "Lists begun.",
+    "aioinformer_watches_total": "Watches asked for.",
+    "aioinformer_events_total": "Watch events received, bookmarks among them.",
+    "aioinformer_rejected_total": "Objects, events and lines that were dropped.",
+    "aioinformer_handler_depth": "Notifications that wait for the handler, the one being handled among them.",
+    "aioinformer_handler_high_water": "The most notifications that ever waited for the handler.",
+    "aioinformer_handler_delivered_total": "Calls of the handler that have returned or raised.",
+    "aioinformer_handler_failed_total": "Calls of the handler that have raised.",
+    "aioinformer_handler_coalesced_total": "Notifications that newer ones of the same object made needless.",
+    "aioinformer_handler_dropped_total": "Notifications that were lost to newer ones of other objects.",
+    "controller_runtime_reconcile_total": "Reconciles that have ended, by result.",
+    "controller_runtime_reconcile_errors_total": "Reconciles that have failed.",
+    "controller_runtime_terminal_reconcile_errors_total": "Reconciles that have failed and are not tried again.",
+    "controller_runtime_reconcile_timeouts_total": "Reconciles that took too long.",
+    "controller_runtime_reconcile_time_seconds": "Seconds that reconciles took.",
+    "controller_runtime_active_workers": "Reconciles that are running.",
+    "controller_runtime_max_concurrent_reconciles": "Reconciles that may run at once.",
+    "workqueue_depth": "Items that are to be worked on.",
+    "workqueue_adds_total": "Items added.",
+    "workqueue_queue_duration_seconds": "Seconds for which items waited for a worker.",
+    "workqueue_work_duration_seconds": "Seconds for which items were worked on.",
+    "workqueue_unfinished_work_seconds": "Seconds for which what is worked on has been, added up.",
+    "workqueue_longest_running_processor_seconds": "Seconds for which the oldest item has been worked on.",
+    "workqueue_retries_total": "Items added with a delay.",
+    "leader_election_master_status": "Whether this is the leader.",
+}
+"""What numbers say, by their names."""
+
 
 class Sample(NamedTuple):
     """One number, as Prometheus has it.
@@ -34,7 +70,7 @@ class Histogram:
     """How often values were how large.
 
     Args:
-        bounds: Upper bounds, ascending; larger values count too.
+        bounds: Upper bounds of at most six digits, ascending; larger values count too.
     """
 
     __slots__ = ("_bounds", "counts", "sum")
@@ -57,9 +93,10 @@ class Histogram:
     def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
         """The numbers of a histogram of this name."""
         total = 0
-        for bound, count in zip((*self._bounds, "+Inf"), self.counts, strict=True):
+        bounds = (*(f"{bound:g}" for bound in self._bounds), "+Inf")  # as client_golang writes them
+        for bound, count in zip(bounds, self.counts, strict=True):
             total += count
-            yield Sample(name, "histogram", {**labels, "le": str(bound)}, total, "_bucket")
+            yield Sample(name, "histogram", {**labels, "le": bound}, total, "_bucket")
         yield Sample(name, "histogram", labels, self.sum, "_sum")
         yield Sample(name, "histogram", labels, total, "_count")
 
@@ -77,6 +114,8 @@ def exposition(samples: Iterable[Sample]) -> str:
         by_name.setdefault(sample.name, []).append(sample)
     lines = []
     for name, its in by_name.items():
+        if (meaning := MEANINGS.get(name)) is not None:
+            lines.append(f"# HELP {name} {meaning}")
         lines.append(f"# TYPE {name} {its[0].kind}")
         for sample in its:
             labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in sample.labels.items())

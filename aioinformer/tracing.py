@@ -11,6 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from itertools import pairwise
+from math import ceil
 from time import monotonic_ns
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
@@ -386,4 +387,5 @@ class StageTimes:
 
 def ranked(ordered: list[int], shares: tuple[float, ...]) -> tuple[float, ...]:
     """Percentiles of nanoseconds in seconds, by nearest rank."""
-    return tuple(ordered[min(len(ordered) - 1, int(share * len(ordered)))] / 1e9 for share in shares)
+    ranks = (ceil(round(share * len(ordered), 6)) for share in shares)  # 0.07 of 100 is a little more than 7
+    return tuple(ordered[min(max(rank, 1), len(ordered)) - 1] / 1e9 for rank in ranks)

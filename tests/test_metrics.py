@@ -13,6 +13,22 @@ def test_a_histogram_counts_what_is_below_each_bound() -> None:
     assert (histogram.count, histogram.sum) == (4, 6.0)
 
 
+def test_bounds_are_written_as_other_clients_write_them() -> None:
+    histogram = Histogram((1e-8, 0.005, 0.1, 1.0, 5, 10.0, 1000.0))
+    bounds = [
+        sample.labels["le"] for sample in histogram.samples("seconds", {}) if sample.suffix == "_bucket"
+    ]
+    assert bounds == ["1e-08", "0.005", "0.1", "1", "5", "10", "1000", "+Inf"]
+
+
+def test_what_is_known_of_a_number_is_said() -> None:
+    assert exposition([Sample("aioinformer_lists_total", "counter", {}, 2)]).splitlines() == [
+        "# HELP aioinformer_lists_total Lists begun.",
+        "# TYPE aioinformer_lists_total counter",
+        "aioinformer_lists_total 2",
+    ]
+
+
 def test_its_text_has_each_name_once_with_its_kind() -> None:
     histogram = Histogram((0.5,))
     histogram.observe(0.25)

@@ -22,7 +22,7 @@ from aioinformer import (
 from aioinformer.deltas import Delta, DeltaType
 from aioinformer.keys import ExplicitKey
 from aioinformer.processor import Processor
-from aioinformer.tracing import STAGES
+from aioinformer.tracing import STAGES, ranked
 from tests.informer.handlers import Follower
 from tests.reflector.running import NoJitter
 from tests.reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, modified, page, pod
@@ -253,9 +253,25 @@ def test_stage_times_are_percentiles_of_the_last_traces() -> None:
     found = times.percentiles(0.0, 0.5, 0.99)
     assert list(found) == [*STAGES, "total"]
     assert found["decoded"] == (1e-6, 1e-6, 1e-6)
-    assert found["finished"] == (100e-6, 150e-6, 199e-6)
-    assert found["total"] == (106e-6, 156e-6, 205e-6)
+    assert found["finished"] == (100e-6, 149e-6, 198e-6)
+    assert found["total"] == (106e-6, 155e-6, 204e-6)
     assert sum(times.means().values()) == pytest.approx(155.5e-6)
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "rank"),
+    [
+        (100, 0.5, 50),
+        (100, 0.07, 7),
+        (100, 0.99, 99),
+        (100, 0.991, 100),
+        (100, 1.0, 100),
+        (100, 0.0, 1),
+        (2, 0.5, 1),
+    ],
+)
+def test_percentiles_are_by_nearest_rank(count: int, share: float, rank: int) -> None:
+    assert ranked([number * 10**9 for number in range(1, count + 1)], (share,)) == (rank,)
 
 
 @virtual_time

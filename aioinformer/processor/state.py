@@ -41,7 +41,11 @@ class ListenerState:
         """The numbers, for Prometheus."""
         labels = {"handler": self.name}
         yield Sample("aioinformer_handler_depth", "gauge", labels, self.depth)
+        yield Sample("aioinformer_handler_high_water", "gauge", labels, self.high_water)
+        yield Sample("aioinformer_handler_delivered_total", "counter", labels, self.delivered)
         yield Sample("aioinformer_handler_failed_total", "counter", labels, self.failed)
+        yield Sample("aioinformer_handler_coalesced_total", "counter", labels, self.coalesced)
+        yield Sample("aioinformer_handler_dropped_total", "counter", labels, self.dropped)
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.depth} waiting (at most {self.high_water}), {self.delivered} delivered"

@@ -30,6 +30,15 @@ async def test_c55_the_store_and_other_handlers_go_on(backlog: Backlog) -> None:
         depth = {"unbounded": 100, "coalesce": 2, "drop_oldest": 11}[backlog]
         assert (state.depth, state.backlog) == (depth, backlog)
         assert state.coalesced + state.dropped == 100 - depth
+        numbers = {(sample.name, sample.kind): sample.value for sample in state.samples()}
+        assert numbers == {
+            ("aioinformer_handler_depth", "gauge"): state.depth,
+            ("aioinformer_handler_high_water", "gauge"): state.high_water,
+            ("aioinformer_handler_delivered_total", "counter"): state.delivered,
+            ("aioinformer_handler_failed_total", "counter"): state.failed,
+            ("aioinformer_handler_coalesced_total", "counter"): state.coalesced,
+            ("aioinformer_handler_dropped_total", "counter"): state.dropped,
+        }
 
 
 @virtual_time

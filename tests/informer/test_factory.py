@@ -252,6 +252,7 @@ class TestLifecycle:
         told = exposition(samples).splitlines()
         assert len(set(told)) == len(told)
         assert [line for line in told if "aioinformer_objects" in line] == [
+            "# HELP aioinformer_objects Objects in the cache.",
             "# TYPE aioinformer_objects gauge",
             'aioinformer_objects{cluster="east",informer="pods"} 1',
             'aioinformer_objects{cluster="west",informer="pods"} 1',

@@ -354,6 +354,8 @@ class TestState:
             ):
                 assert line in metrics
             assert all(line.count("# TYPE") == 0 or metrics.count(line) == 1 for line in metrics)
+            typed = [line.split()[2] for line in metrics if line.startswith("# TYPE")]
+            assert typed == [line.split()[2] for line in metrics if line.startswith("# HELP")]
 
     @staticmethod
     @simulated

@@ -81,7 +81,7 @@ async def test_they_have_upstreams_names() -> None:
     assert samples[("workqueue_queue_duration_seconds_count", None)] == 1
     assert samples[("workqueue_queue_duration_seconds_sum", None)] == 0.5
     assert samples[("workqueue_queue_duration_seconds_bucket", "0.1")] == 0
-    assert samples[("workqueue_queue_duration_seconds_bucket", "1.0")] == 1
+    assert samples[("workqueue_queue_duration_seconds_bucket", "1")] == 1
     assert samples[("workqueue_queue_duration_seconds_bucket", "+Inf")] == 1
     assert samples[("workqueue_work_duration_seconds_count", None)] == 1
     bounds = [
