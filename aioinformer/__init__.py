@@ -213,6 +213,7 @@ __all__ += [
     "UntilError",
     "UntilTimeout",
     "VersionTimeout",
+    "VeryShortWatchError",
     "WatchClosedError",
     "WorkQueueError",
     "WrongEventLoopError",

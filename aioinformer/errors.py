@@ -12,6 +12,7 @@ AioInformerError
 ├── TransportError              no usable answer: refused, reset, cut, timed out
 │   ├── IdleTimeoutError        a connection that stayed open and silent for too long
 │   └── DamagedError            what arrived is not what was sent
+├── VeryShortWatchError         a watch that was over as soon as it was open, without an event
 ├── ConfigError                 kubeconfig, in-cluster files or arguments that cannot work
 │   └── ClientClosedError       a request through a client that was closed
 ├── SelectorError               a label selector that cannot be parsed
@@ -93,6 +94,7 @@ __all__ = [
     "UntilError",
     "UntilTimeout",
     "VersionTimeout",
+    "VeryShortWatchError",
     "WatchClosedError",
     "WorkQueueError",
     "WrongEventLoopError",
@@ -280,6 +282,10 @@ class IdleTimeoutError(TransportError):
 
 class DamagedError(TransportError):
     """What arrived on a connection is not what was sent: TLS has found bytes that were changed on their way."""
+
+
+class VeryShortWatchError(AioInformerError):
+    """A watch was over as soon as it was open, without an event or an error."""
 
 
 class ConfigError(AioInformerError):

@@ -420,6 +420,8 @@ class Reflector(Running, Generic[T]):
                 heed_cancellation()
                 if self._intake.missed and self._owes_list():
                     break
+            else:
+                return watch.ended_at_once(_now())
         except Exception as error:
             return error
         finally:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ..api import ListOptions, WatchEvent
-from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
+from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, VeryShortWatchError
 from ..failures import network_error, network_errors
 from ..protocols import ListerWatcher, WatchStream
 from ..tasks import settle, within
@@ -125,6 +125,15 @@ class OpenWatch:
                 raise found from error
             raise
         return batch if isinstance(batch, list) else [batch]
+
+    def ended_at_once(self, now: float) -> VeryShortWatchError | None:
+        """What to say of its clean end at this loop time; None if it is an ordinary one."""
+        lived = now - self.started
+        if self.events or lived >= VERY_SHORT:
+            return None
+        return VeryShortWatchError(
+            f"the watch was closed after {lived:.2f} s without an event, as by a proxy that lets no watch through"
+        )
 
     def bookmark_came(self, now: float) -> None:
         """A bookmark was taken at this loop time."""

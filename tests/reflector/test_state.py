@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.errors import TransportError
+from aioinformer.errors import TransportError, VeryShortWatchError
 from aioinformer.reflector import Phase, Reflector, ReflectorState
 
 from ..steps import running, until
@@ -106,6 +106,23 @@ class TestErrorHandlerAndLog:
         levels = [record.levelno for record in caplog.records if "refused" in record.getMessage()]
         assert levels[0] == logging.WARNING
         assert set(levels[1:]) == {logging.DEBUG}
+
+    @virtual_time
+    async def test_watches_that_end_at_once_are_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        """TestReflectorWatchHandler's very short watch: as of a proxy that does not let watches through."""
+        server = Scripted([page(version=number) for number in range(1, 8)], [[0.2]] * 6)
+        subject = reflector(server)
+        async with running(subject.run()):
+            await asyncio.sleep(20)
+            assert len(server.watches) > 3
+            state = subject.state
+            assert state.phase is Phase.BACKING_OFF
+            assert isinstance(state.last_error, VeryShortWatchError)
+            assert "closed after 0.20 s without an event" in str(state)
+            await asyncio.sleep(100)
+            assert (subject.state.phase, subject.state.last_error) == (Phase.WATCHING, None)
+        (warning,) = [each for each in caplog.records if each.levelno >= logging.WARNING]
+        assert warning.getMessage().startswith("scripted pods at 1: the watch was closed after 0.20 s")
 
     @virtual_time
     async def test_the_next_outage_is_one_more(self, caplog: pytest.LogCaptureFixture) -> None:
