@@ -97,22 +97,28 @@ class Journal:
         """A watch is asked for."""
         self._watches += 1
 
-    def received(self, events: int = 0) -> None:
-        """Something came from the server, so many events among it."""
-        self._last_activity = asyncio.get_running_loop().time()
+    def received(self, events: int = 0, *, is_news: bool = True) -> None:
+        """Something came from the server, so many events among it; an error alone is no news."""
+        if is_news:
+            self._last_activity = asyncio.get_running_loop().time()
         self._events += events
 
     def watching(self, well_from: float) -> None:
-        """A watch is open; things are well again if it still is at this loop time."""
+        """A watch is open; things are well again if it still is at this loop time, and then its answer counts, too: one
+        whose first event is an error has brought nothing."""
         self.enter(Phase.WATCHING)
-        if self._logged:
-            self._recovery = asyncio.get_running_loop().call_at(well_from, self.well)
+        loop = asyncio.get_running_loop()
+        self._recovery = loop.call_at(well_from, self._proved, loop.time())
 
     def watch_ended(self) -> None:
         """That watch is open no more."""
         if self._recovery is not None:
             self._recovery.cancel()
             self._recovery = None
+
+    def _proved(self, answered: float) -> None:
+        self._last_activity = max(self._last_activity or answered, answered)
+        self.well()
 
     def well(self) -> None:
         """Things are well again."""

@@ -404,7 +404,6 @@ class Reflector(Running, Generic[T]):
             timeout_seconds=watch_timeout(self._min_watch_timeout, self._random),
         )
         watch = await open_watch(self._source, options, self._answer_timeout, self._pulse)
-        self._journal.received()
         self._retry.watching()
         return watch
 
@@ -414,7 +413,6 @@ class Reflector(Running, Generic[T]):
         try:
             heed_cancellation()
             while (batch := await watch.next_batch()) is not None:
-                self._journal.received(len(batch))
                 await self._apply(batch, watch)
                 await asyncio.sleep(0)  # whom this concerns comes first; what follows can wait
                 heed_cancellation()
@@ -461,6 +459,7 @@ class Reflector(Running, Generic[T]):
     async def _apply(self, batch: list[WatchEvent], watch: OpenWatch) -> None:
         """Give a batch's changes to the store, then move the version on. Raises the batch's ERROR, if any."""
         changes = self._intake.changes_of(batch, watch.from_any)
+        self._journal.received(len(batch), is_news=changes.failure is None or changes.taken > 0)
         watch.events += changes.taken
         watch.from_any = changes.from_any
         if changes.bookmarked:

@@ -308,3 +308,30 @@ async def test_pages_that_were_given_up_are_not_listed() -> None:
     subject = reflector(server, page_size=1)
     await run_for(subject, 5)
     assert subject.state.listed == 2
+
+
+class TestIdleSeconds:
+    @pytest.mark.parametrize("streams", [False, True], ids=["lists", "streams"])
+    @virtual_time
+    async def test_a_watch_that_brings_an_error_alone_is_no_news(self, streams: bool) -> None:
+        """As where a conversion webhook is broken: lists are refused, and watches begin well."""
+        broken = error_event(*((500, "InternalError") if streams else (429, "TooManyRequests")))
+        first: list[Step] = [added("a", 1), closing_bookmark(1), 1.0, broken] if streams else [1.0, broken]
+        lists: list[ListAnswer] = [] if streams else [page(version=1)]
+        server = Scripted(
+            [*lists, *[OSError("no")] * 99], [first, *[[broken]] * 99], watch_list_semantics=streams
+        )
+        subject = reflector(server)
+        async with running(subject.run()):
+            await asyncio.sleep(100)
+            assert len(server.watches) > 3
+            assert subject.state.idle_seconds == pytest.approx(100, abs=1)
+
+    @virtual_time
+    async def test_of_a_quiet_watch_the_answer_counts_once_it_has_lived(self) -> None:
+        server = Scripted([page(version=1)], [[300.0], [300.0], [2.0, added("a", 2), FOREVER]])
+        subject = reflector(server)
+        async with running(subject.run()):
+            for seconds, idle in ((304, 304), (2, 6), (293, 299), (2, 301), (2, 1)):
+                await asyncio.sleep(seconds)
+                assert subject.state.idle_seconds == pytest.approx(idle)
