@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from time import process_time
 from typing import Any
 
 import msgspec
@@ -19,8 +18,6 @@ from aioinformer import (
     Trace,
     Tracer,
 )
-from aioinformer.deltas import Delta, DeltaType
-from aioinformer.keys import ExplicitKey
 from aioinformer.processor import Processor
 from aioinformer.tracing import STAGES, ranked
 from tests.informer.handlers import Follower
@@ -100,16 +97,6 @@ async def test_of_events_that_are_held_up_only_so_many_are_kept() -> None:
         await asyncio.sleep(5)
         assert len(tracer) == 2
         assert tracer.forgotten == 2
-
-
-def test_to_forget_the_oldest_takes_no_longer_where_many_have_gone() -> None:
-    tracer = Tracer(lambda trace: None, limit=50_000)
-    updates = [Delta(DeltaType.UPDATED, ExplicitKey(f"default/{number}")) for number in range(150_000)]
-    began = process_time()
-    for update in updates:
-        tracer.begin((update,), 0)
-    assert tracer.forgotten == 100_000
-    assert process_time() - began < 10.0, "a dict would look through what it has forgotten each time"
 
 
 @pytest.mark.parametrize(("backlog", "whole"), [("coalesce", []), ("drop_oldest", ["15"])])
