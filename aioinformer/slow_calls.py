@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Generator
 from inspect import isawaitable
 from time import perf_counter
 from typing import Any
-
-from .tasks import Stepped
 
 SLOW_CALL = 0.1
 """Seconds of a call over which it is slow, and its caller logged if it held the event loop for as long."""
@@ -16,28 +14,42 @@ WARN_EVERY = 10.0
 """Seconds between warnings about one caller."""
 
 
-class StepTimer(Stepped[Any]):
-    """Awaits something and times each of its steps.
+class StepTimer:
+    """Awaits something and times each of its steps: what runs between two waits.
 
     Args:
-        awaitable: What is awaited in its place.
+        awaitable: What is awaited in its place; whatever can be.
 
     Attributes:
         longest: Seconds of the longest step.
     """
 
-    __slots__ = ("longest",)
+    __slots__ = ("_awaitable", "longest")
 
     def __init__(self, awaitable: Awaitable[Any]) -> None:
-        super().__init__(awaitable)
         self.longest = 0.0
+        self._awaitable = awaitable
 
-    def _step(self, steps: Coroutine[Any, Any, Any], error: BaseException | None) -> Any:
-        started = perf_counter()
-        try:
-            return super()._step(steps, error)
-        finally:
-            self.longest = max(self.longest, perf_counter() - started)
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps = _awaiting(self._awaitable)
+        error: BaseException | None = None
+        while True:
+            started = perf_counter()
+            try:
+                waiting_for = steps.send(None) if error is None else steps.throw(error)
+            except StopIteration as end:
+                return end.value
+            finally:
+                self.longest = max(self.longest, perf_counter() - started)
+            try:
+                yield waiting_for
+                error = None
+            except BaseException as raised:  # a cancellation, which is the awaitable's to see
+                error = raised
+
+
+async def _awaiting(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
 
 
 class SlowCalls:

@@ -6,10 +6,10 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from .errors import AlreadyStartedError, StoppedError, WrongEventLoopError, said, traceback_of
 
@@ -151,87 +151,6 @@ def heed_cancellation() -> None:
 async def settle(result: object) -> object:
     """What a plain-or-async callable returned, or what comes of awaiting that if it was async."""
     return await result if inspect.isawaitable(result) else result
-
-
-class Stepped(Generic[T]):
-    """Awaits something in the task that there is, step by step: what runs between two waits.
-
-    Args:
-        awaitable: What is awaited in its place; whatever can be.
-    """
-
-    __slots__ = ("_awaitable",)
-
-    def __init__(self, awaitable: Awaitable[T]) -> None:
-        self._awaitable = awaitable
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        steps = _awaiting(self._awaitable)
-        error: BaseException | None = None
-        while True:
-            try:
-                waiting_for = self._step(steps, error)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-            try:
-                yield waiting_for
-                error = None
-            except BaseException as raised:  # a cancellation, which is the awaitable's to see
-                error = raised
-
-    def _step(self, steps: Coroutine[Any, Any, T], error: BaseException | None) -> Any:
-        """Take the next step, of what was raised where it waited; what it waits for then."""
-        return steps.send(None) if error is None else steps.throw(error)
-
-
-async def _awaiting(awaitable: Awaitable[T]) -> T:
-    return await awaitable
-
-
-class EndsWithin(Stepped[T]):
-    """Awaits something that is closed where it is if it goes on for long after the task was cancelled.
-
-    Args:
-        grace: Seconds that it has then.
-        awaitable: What is awaited in its place.
-        on_left: Called when it is closed; CancelledError comes of it then.
-    """
-
-    __slots__ = ("_grace", "_is_over", "_on_left", "_timer")
-
-    def __init__(self, grace: float, awaitable: Awaitable[T], on_left: Callable[[], None]) -> None:
-        super().__init__(awaitable)
-        self._grace = grace
-        self._on_left = on_left
-        self._timer: asyncio.TimerHandle | None = None
-        self._is_over = False
-
-    def _step(self, steps: Coroutine[Any, Any, T], error: BaseException | None) -> Any:
-        if error is not None and self._is_over and is_cancelled():
-            self._on_left()
-            steps.close()
-            raise error
-        try:
-            waiting_for = super()._step(steps, error)
-        except BaseException:  # its end, whatever it is
-            self._stop_timer()
-            raise
-        if not is_cancelled():  # that was a timeout of its own
-            self._stop_timer()
-        elif self._timer is None:
-            task = asyncio.current_task()
-            assert task is not None
-            self._timer = asyncio.get_running_loop().call_later(self._grace, self._end, task)
-        return waiting_for
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._is_over = None, False
-
-    def _end(self, task: asyncio.Task[Any]) -> None:
-        self._is_over = True
-        task.cancel()
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

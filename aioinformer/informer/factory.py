@@ -119,6 +119,11 @@ class SharedInformerFactory(InOneLoop):
         """The informers asked for so far."""
         return list(self._informers.values())
 
+    @property
+    def running(self) -> list[SharedIndexInformer[Any]]:
+        """Those that the factory has started; not one that somebody runs by hand."""
+        return [informer for informer in self.informers if informer in self._tasks]
+
     @overload
     def for_resource(
         self,
@@ -280,8 +285,7 @@ class SharedInformerFactory(InOneLoop):
                 "%r was never started, so nothing waits for %s: enter it (async with), or call start()",
                 self, ", ".join(new),
             )  # fmt: skip
-        started = [each for each in self.informers if each in self._tasks]
-        return await wait_for_cache_sync(*started, timeout=timeout, fail_fast=fail_fast)
+        return await wait_for_cache_sync(*self.running, timeout=timeout, fail_fast=fail_fast)
 
     async def remove(self, informer: SharedIndexInformer[Any]) -> None:
         """Stop an informer, wait for its end and forget it (controller-runtime ``RemoveInformer``): one of a collection
@@ -343,27 +347,42 @@ class SharedInformerFactory(InOneLoop):
         Raises:
             BaseException: An informer had failed, with this; of several, a BaseExceptionGroup.
         """
+        await self._end(None)
+
+    async def _end(self, grace: float | None) -> None:
         for informer in self._tasks:
             informer.require_outside_handlers()
         if self._started:
             self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
         self._shut_down = True
         self._ended.set()
-        tasks = list(self._tasks.values())
+        tasks = self._tasks.copy()
         try:
-            await finish(*tasks)
+            await finish(*tasks.values(), grace=grace)
         finally:  # cancelled meanwhile, too, or nobody would hear of it
-            raise_failures("informers failed", *tasks)
+            if left := [informer.name for informer, task in tasks.items() if not task.done()]:
+                logger.error("%r: left behind, since they do not end: %s", self, ", ".join(left))
+            raise_failures("informers failed", *tasks.values())
 
-    async def run(self) -> None:
+    async def run(self, *, grace: float | None = None) -> None:
         """Start the informers, and stop them when cancelled or when one has failed; or until they are ``shutdown``.
+
+        Args:
+            grace: Seconds that they have to end. Then those whose handlers ignore being cancelled are left behind,
+                with an ERROR; None for never.
 
         Raises:
             AlreadyStartedError: It runs already, or was shut down.
+            ConfigError: ``grace`` is no duration.
             BaseException: As ``shutdown``.
         """
-        async with self:
+        if grace is not None:
+            require_seconds("grace", grace)
+        await self.__aenter__()
+        try:
             await self._ended.wait()
+        finally:
+            await self._end(grace)
 
     async def __aenter__(self) -> Self:
         if self._shut_down:

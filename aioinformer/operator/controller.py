@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 from ..checks import require_count, require_list, require_seconds, require_text
@@ -116,7 +115,7 @@ class Controller(Generic[T]):
             trigger.bind(self._queue, own)
         self._sources = [SourceTrigger(source) for source in require_list(f"{name}: sources", sources)]
         self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout)
-        self._is_feeding = False
+        self._is_fed = False
         self._feeding: list[asyncio.Task[None]] = []
 
     def __repr__(self) -> str:
@@ -129,7 +128,7 @@ class Controller(Generic[T]):
 
     @property
     def registrations(self) -> list[Registration]:
-        """Those with the informers, while inside ``feeding``."""
+        """Those with the informers, while it is fed."""
         return [each.registration for each in self._triggers if each.registration is not None]
 
     @property
@@ -172,42 +171,49 @@ class Controller(Generic[T]):
 
     # -- what the manager does with it ---------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def feeding(self) -> AsyncIterator[None]:
-        """While inside, changes and sources fill the queue.
+    def require_not_fed(self) -> None:
+        """Find out that changes and sources fill the queue already, or have before.
 
         Raises:
-            AlreadyStartedError: They do already, or have before.
+            AlreadyStartedError: They do.
         """
-        if self._is_feeding or self._queue.is_shutting_down:
+        if self._is_fed or self._queue.is_shutting_down:
             raise AlreadyStartedError(f"{self!r} was started before")
-        self._is_feeding = True
+
+    def feed(self) -> None:
+        """Have changes and sources fill the queue; also if this fails, ``end_feeding`` is to be called."""
+        self._is_fed = True
+        for trigger in self._triggers:
+            trigger.start()
+        for source in self._sources:
+            task = asyncio.create_task(source.run(self._queue), name=source.name)
+            task.add_done_callback(self._note_end)
+            self._feeding.append(task)
+
+    async def end_feeding(self, ending: Collection[SharedIndexInformer[Any]] = ()) -> None:
+        """Take no more from changes and sources. Of these, what goes on ten seconds later is left behind.
+
+        Args:
+            ending: Informers that end meanwhile, and cancel the calls of their handlers themselves.
+        """
+        self._queue.shut_down()
+        self._workers.runs.close()
+        for task in self._feeding:
+            task.cancel()
+        listening = [(each.name, each.registration) for each in self._triggers]
+        stopping = [
+            asyncio.create_task(each.stop(cancel=each.informer not in ending), name=each.name)
+            for each in self._triggers
+        ]
         try:
-            for trigger in self._triggers:
-                trigger.start()
-            for source in self._sources:
-                task = asyncio.create_task(source.run(self._queue), name=source.name)
-                task.add_done_callback(self._note_end)
-                self._feeding.append(task)
-            yield
+            await wait_ended(*self._feeding, *stopping, grace=CANCEL_GRACE)
         finally:
-            self._queue.shut_down()
-            self._workers.runs.close()
-            for task in self._feeding:
-                task.cancel()
-            stopping = [asyncio.create_task(trigger.stop(), name=trigger.name) for trigger in self._triggers]
-            try:
-                await wait_ended(*self._feeding, grace=CANCEL_GRACE)
-            finally:
-                try:
-                    await wait_ended(
-                        *stopping, grace=CANCEL_GRACE + 1
-                    )  # a moment longer than map functions have
-                finally:
-                    if hanging := [
-                        task.get_name() for task in (*self._feeding, *stopping) if not task.done()
-                    ]:
-                        logger.error("%r: left behind, since they do not end: %s", self, ", ".join(hanging))
+            left = [task.get_name() for task in self._feeding if not task.done()]
+            for name, registration in listening:
+                if registration is not None and (key := registration.state.handling) is not None:
+                    left.append(f"{name} at {key}")
+            if left:
+                logger.error("%r: left behind, since they do not end: %s", self, ", ".join(left))
 
     async def work(self, may_work: Callable[[], bool] | None = None) -> None:
         """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.

@@ -25,12 +25,13 @@ from ..objects import KubeObject
 from ..reflector import Phase, ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
-from ..tasks import START_PATIENCE, Running, finish, first_of, raise_failures
+from ..tasks import START_PATIENCE, Running, finish, first_of, raise_failures, wait_ended
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same
 from .probes import unfed, worn_out
 from .protocols import LeaderElection, require_election
+from .runs import CANCEL_GRACE
 from .state import ManagerState
 
 logger = logging.getLogger(__name__)
@@ -242,8 +243,9 @@ class Manager(Running):
         """Run until cancelled.
 
         Cancellation: running reconciles may end within ``grace_period``; cancelled once more, they are cancelled at
-        once. What was begun has ended when this returns, but for reconciles, sources and map functions that go on ten
-        seconds after they were cancelled.
+        once. What was begun has ended when this returns, but for what ignores that it was cancelled: reconciles are
+        left behind ten seconds later; and then, together, sources, map functions, and the informers made here whose
+        handlers go on.
 
         Raises:
             AlreadyStartedError: It was started before.
@@ -252,10 +254,9 @@ class Manager(Running):
         """
         self.note_begin()
         try:
-            async with AsyncExitStack() as stack:
-                for controller in self._controllers:
-                    await stack.enter_async_context(controller.feeding())
-                await self._read_and_lead()
+            for controller in self._controllers:
+                controller.require_not_fed()
+            await self._read_and_lead()
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -303,16 +304,28 @@ class Manager(Running):
                 task.uncancel()
 
     async def _read_and_lead(self) -> None:
-        reading = asyncio.create_task(self._factory.run(), name=f"{self!r} reading")
-        leading = asyncio.create_task(self._lead(), name=f"{self!r} leading")
+        reading = asyncio.create_task(self._factory.run(grace=CANCEL_GRACE), name=f"{self!r} reading")
+        tasks = [reading]
         async with AsyncExitStack() as ending:  # from the last one to the first, whatever becomes of each
-            ending.callback(raise_failures, f"{self!r} has failed", reading, leading)
-            ending.push_async_callback(finish, reading)
+            ending.callback(lambda: raise_failures(f"{self!r} has failed", *tasks))
+            ending.push_async_callback(self._end_reading, reading)
+            for controller in self._controllers:
+                controller.feed()
+            leading = asyncio.create_task(self._lead(), name=f"{self!r} leading")
+            tasks.append(leading)
             ending.push_async_callback(finish, leading)
             ending.push_async_callback(self._stop_controllers)
-            ended, _ = await asyncio.wait({reading, leading}, return_when=asyncio.FIRST_COMPLETED)
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
                 task.result()
+
+    async def _end_reading(self, reading: asyncio.Task[None]) -> None:
+        """End the informers, and what feeds the controllers: at once, so that all have the same ten seconds."""
+        ending = self._factory.running
+        reading.cancel()
+        await wait_ended(
+            reading, *(asyncio.create_task(each.end_feeding(ending)) for each in self._controllers)
+        )
 
     async def _lead(self) -> None:
         """Work whenever it is this manager's turn. Sources, which may die, also run while it waits."""

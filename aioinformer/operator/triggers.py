@@ -17,13 +17,12 @@ from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_
 from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
 from ..objects import OwnerReference
-from ..tasks import EndsWithin, heed_cancellation, is_own_cancellation
+from ..tasks import heed_cancellation, is_own_cancellation
 from ..workqueue import WorkQueue
 from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate
 from .protocols import WrittenResource
 from .requests import Request
-from .runs import CANCEL_GRACE
 
 logger = logging.getLogger(__name__)
 
@@ -160,11 +159,15 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
         """Begin to listen."""
         self.registration = self.informer.add_event_handler(self)
 
-    async def stop(self) -> None:
-        """Listen no more; a call that is running is cancelled."""
+    async def stop(self, *, cancel: bool) -> None:
+        """Listen no more, and wait until the call that is running has ended.
+
+        Args:
+            cancel: Whether that is cancelled here. Of an informer that ends as well it would be so twice.
+        """
         registration, self.registration = self.registration, None
         if registration is not None:
-            await self.informer.shut_down_event_handler(registration, cancel=True)
+            await self.informer.shut_down_event_handler(registration, cancel=cancel)
 
     @property
     def is_running(self) -> bool:
@@ -352,7 +355,7 @@ class Watch(InformerTrigger):
             for obj, mapping in waiting:
                 heed_cancellation()  # the one before has gone on
                 try:
-                    self._add_all(await self._ending(obj, mapping), priority)
+                    self._add_all(await mapping, priority)
                 except (Exception, asyncio.CancelledError) as error:
                     if is_own_cancellation(error):
                         raise
@@ -364,12 +367,6 @@ class Watch(InformerTrigger):
                     and inspect.getcoroutinestate(mapping) == inspect.CORO_CREATED
                 ):
                     mapping.close()  # one that has not begun would complain of it
-
-    def _ending(self, obj: Any, mapping: Awaitable[Requests]) -> Awaitable[Requests]:
-        """A call that ends: informers wait for their handlers for as long as these take."""
-        key, _ = key_and_version(obj)
-        said = ("%s: left behind at %s, since it ignores being cancelled", self.name, key)
-        return EndsWithin(CANCEL_GRACE, mapping, lambda: logger.error(*said))
 
     def _add_all(self, requests: Requests, priority: int) -> None:
         for request in _each(requests):

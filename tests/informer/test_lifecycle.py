@@ -37,6 +37,7 @@ from ..reflector.scripted import (
 from ..virtual_time import cancel_after, run, settled, virtual_time
 from .handlers import Follower
 from .subject import informer
+from .test_factory import FakeTransport, factory
 
 
 class TestLifecycle:
@@ -216,6 +217,34 @@ class TestLifecycle:
         )
         let_go.set()
         await leaving
+
+    @virtual_time
+    async def test_a_factory_leaves_them_behind_after_the_grace_that_it_is_given(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        let_go = asyncio.Event()
+
+        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+            while not let_go.is_set():
+                with suppress(asyncio.CancelledError):
+                    await let_go.wait()
+
+        subject = factory(FakeTransport())
+        with pytest.raises(ConfigError, match="grace must be"):
+            await subject.run(grace=-1)
+        pods, secrets = (subject.for_resource("v1", each, namespace="red") for each in ("pods", "secrets"))
+        pods.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+        running = asyncio.create_task(subject.run(grace=5))
+        await asyncio.sleep(1)
+        running.cancel()
+        await asyncio.sleep(4)
+        assert secrets.is_stopped
+        assert not running.done()
+        await asyncio.wait({running}, timeout=1.5)
+        assert running.cancelled()
+        assert caplog.messages == [f"{subject!r}: left behind, since they do not end: pods in red"]
+        let_go.set()
+        await settled()
 
     @virtual_time
     async def test_synced_stays_true_and_unsynced_stays_false(self) -> None:

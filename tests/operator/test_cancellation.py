@@ -14,7 +14,7 @@ from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
 from aioinformer.testing import Simulation, simulate
 
-from .worlds import create
+from .worlds import create, feeding
 
 MOST = 400
 """Steps after which everything has begun, worked and is waiting."""
@@ -109,7 +109,7 @@ def test_work_can_be_cancelled_and_begun_again() -> None:
         maps = manager.for_resource("v1", "configmaps")
         controller = Controller("tests", reconcile, maps, concurrency=2)
         keys = {f"default/{name}" for name in "abcd"}
-        async with maps, controller.feeding():
+        async with maps, feeding(controller):
             for key in keys:
                 controller.queue.add(key)
             working = asyncio.create_task(controller.work())

@@ -24,7 +24,7 @@ from aioinformer.operator import Reconciler as ReconcilerClass
 from aioinformer.testing import Simulation
 
 from ..virtual_time import settled
-from .worlds import Reconciler, Stubborn, change, create, operating, quiet, simulated
+from .worlds import Reconciler, Stubborn, change, create, feeding, operating, quiet, simulated
 
 SOME_WORK = 0.01
 """Seconds that a simulation takes for work, in pieces of 3 ms, where its seed says so."""
@@ -498,10 +498,10 @@ async def test_it_runs_in_one_manager_once(world: Simulation) -> None:
     async with operating(world, Reconciler()) as controller:
         await asyncio.sleep(1)
         with pytest.raises(AlreadyStartedError):
-            async with controller.feeding():
+            async with feeding(controller):
                 pass
     with pytest.raises(AlreadyStartedError):
-        async with controller.feeding():
+        async with feeding(controller):
             pass
 
 
@@ -524,7 +524,7 @@ async def test_on_real_loops_too() -> None:
         return None
 
     controller = Controller("tests", act, informer(), timeout=0.01, concurrency=2)
-    async with controller.feeding():
+    async with feeding(controller):
         for name in ("a", "hangs", "b"):
             controller.queue.add(f"default/{name}")
         working = asyncio.create_task(controller.work())

@@ -16,7 +16,7 @@ from aioinformer.testing import Simulation
 from aioinformer.workqueue import WorkQueue
 
 from ..virtual_time import virtual_time
-from .worlds import Reconciler, elector, operating, quiet, simulated
+from .worlds import Reconciler, elector, feeding, operating, quiet, simulated
 
 
 def source_of(controller: Controller[Any], number: int = 0) -> TriggerState:
@@ -169,7 +169,7 @@ async def test_of_one_that_has_not_begun_nothing_comes(world: Simulation) -> Non
     informer = Manager(world.client).for_resource("v1", "configmaps")
     controller = Controller("tests", Reconciler(), informer, sources=[source])
     assert not source_of(controller).running
-    async with controller.feeding():
+    async with feeding(controller):
         assert not source_of(controller).running
     assert not source_of(controller).running  # it was cancelled before its first step
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest
@@ -259,52 +261,153 @@ class TestWatch:
             assert mapped.ended == ["a"]
 
     @staticmethod
-    @simulated
-    async def test_one_that_ignores_its_cancellation_is_left_behind(world: Simulation) -> None:
-        mapped = Stubborn()
-        create(world, "a", "secrets")
-        async with SharedInformerFactory(world.client) as factory:
-            for shared in (False, True):
+    @pytest.mark.parametrize("is_shared", [True, False])
+    @pytest.mark.parametrize("awaits", ["it", "a task", "a group"])
+    def test_one_that_ignores_its_cancellation_is_left_behind(awaits: str, is_shared: bool) -> None:
+        """Nobody tells one that awaits a task which does that it was cancelled."""
+
+        @simulated
+        async def scenario(world: Simulation) -> None:
+            stubborn = Stubborn()
+
+            def map_func(obj: KubeObject) -> Awaitable[None]:
+                if awaits == "it":
+                    return stubborn(obj)
+                return asyncio.create_task(stubborn(obj)) if awaits == "a task" else both(obj)
+
+            async def both(obj: KubeObject) -> None:
+                await asyncio.gather(stubborn(obj), stubborn(obj))
+
+            create(world, "a", "secrets")
+            async with SharedInformerFactory(world.client) as factory:
                 manager = Manager(world.client)
-                secrets = (manager if shared else factory).for_resource("v1", "secrets")
+                secrets = (manager if is_shared else factory).for_resource("v1", "secrets")
                 maps = manager.for_resource("v1", "configmaps")
-                manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, mapped)]))
+                manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, map_func)]))
                 async with manager:
                     await asyncio.sleep(5)
                     began = world.now
-                assert world.now - began == pytest.approx(10, abs=0.1)
-        logged = [str(entry) for entry in world.history if "left behind" in str(entry)]
-        assert len(logged) == 2
-        assert " ERROR " in logged[0]
-        assert "left behind at default/a, since it ignores being cancelled" in logged[0]
-        mapped.gives_in = True
-        await asyncio.sleep(1)
+                took = world.now - began
+                stubborn.gives_in = True
+                await asyncio.sleep(1)
+            assert took == pytest.approx(10, abs=0.1)
+            mine, *others = sorted(
+                str(entry)
+                for entry in world.history
+                if "left behind, since they do not end: secrets" in str(entry)
+            )
+            assert " ERROR <Controller tests>: " in mine
+            assert mine.endswith("map_func at default/a")
+            assert [each.endswith(": secrets") for each in others] == [True] * is_shared
+
+        scenario()
+
+    @staticmethod
+    @pytest.mark.parametrize("whose", ["the manager's", "a factory's", "run by hand"])
+    def test_one_that_cleans_up_is_cancelled_once(whose: str) -> None:
+        @simulated
+        async def scenario(world: Simulation) -> None:
+            cleaned: list[str] = []
+
+            async def map_func(obj: KubeObject) -> None:
+                try:
+                    await asyncio.sleep(3600)
+                finally:
+                    await asyncio.sleep(9)
+                    cleaned.append(obj.name)
+
+            create(world, "a", "secrets")
+            async with SharedInformerFactory(world.client) as factory, AsyncExitStack() as stack:
+                manager = Manager(world.client)
+                secrets = (factory if whose == "a factory's" else manager).for_resource("v1", "secrets")
+                if whose == "run by hand":
+                    await stack.enter_async_context(secrets)
+                maps = manager.for_resource("v1", "configmaps")
+                manager.add(Controller("tests", Reconciler(), maps, watches=[Watch(secrets, map_func)]))
+                async with manager:
+                    await asyncio.sleep(5)
+            assert cleaned == ["a"]
+            assert not [entry for entry in world.history if " ERROR " in str(entry)]
+
+        scenario()
 
     @staticmethod
     @simulated
-    async def test_one_that_awaits_a_task_that_ignores_its_cancellation_is_left_behind(
-        world: Simulation,
-    ) -> None:
-        """Nobody tells it that it was cancelled."""
+    async def test_one_whose_own_timeout_it_ignores_for_long_goes_on(world: Simulation) -> None:
+        async def map_func(obj: KubeObject) -> Request[Any]:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    try:
+                        await asyncio.sleep(3600)
+                    finally:
+                        await asyncio.sleep(60)
+            return Request.of(obj)
+
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        manager.add(Controller("tests", reconciler, maps, watches=[Watch(secrets, map_func)]))
+        create(world, "a", "secrets")
+        async with manager:
+            await asyncio.sleep(70)
+            create(world, "b", "secrets")
+            await asyncio.sleep(70)
+        assert reconciler.keys == ["default/a", "default/b"]
+
+    @staticmethod
+    @simulated
+    async def test_all_that_does_not_end_has_the_same_ten_seconds(world: Simulation) -> None:
         stubborn = Stubborn()
 
-        def map_func(obj: KubeObject) -> asyncio.Task[None]:
-            return asyncio.create_task(stubborn(obj))
+        async def source() -> AsyncIterator[Request[Any]]:
+            await stubborn(Request("default", "a"))
+            yield Request("default", "a")
 
         create(world, "a", "secrets")
         async with SharedInformerFactory(world.client) as factory:
             manager = Manager(world.client)
             maps = manager.for_resource("v1", "configmaps")
-            watch = Watch(factory.for_resource("v1", "secrets"), map_func)
-            manager.add(Controller("tests", Reconciler(), maps, watches=[watch]))
+            for number in range(3):
+                secrets = (factory if number else manager).for_resource("v1", "secrets")
+                manager.add(
+                    Controller(
+                        f"tests{number}",
+                        Reconciler(),
+                        maps,
+                        watches=[Watch(secrets, stubborn)],
+                        sources=[source],
+                    )
+                )
             async with manager:
                 await asyncio.sleep(5)
                 began = world.now
-            assert world.now - began == pytest.approx(11, abs=0.1)
-            (logged,) = [str(entry) for entry in world.history if "left behind" in str(entry)]
-            assert "since they do not end: secrets, by " in logged
+            took = world.now - began
             stubborn.gives_in = True
             await asyncio.sleep(1)
+        assert took == pytest.approx(10, abs=0.1)
+        logged = [str(entry) for entry in world.history if "left behind" in str(entry)]
+        for number in range(3):
+            (each,) = [entry for entry in logged if f"<Controller tests{number}>" in entry]
+            assert "source, secrets, by " in each
+
+    @staticmethod
+    @simulated
+    async def test_one_that_is_left_behind_hides_no_failure_of_another_informer(world: Simulation) -> None:
+        stubborn = Stubborn()
+
+        async def change_it(obj: dict[str, Any]) -> None:
+            obj["changed"] = True
+
+        create(world, "a")
+        create(world, "a", "secrets")
+        manager = Manager(world.client, detect_mutations=True)
+        maps, secrets = manager.for_resource("v1", "configmaps", dict), manager.for_resource("v1", "secrets")
+        watches = [Watch(maps, change_it), Watch(secrets, stubborn)]
+        manager.add(Controller("tests", Reconciler(), manager.for_resource("v1", "pods"), watches=watches))
+        with pytest.raises(CacheMutatedError):
+            await manager.run()
+        stubborn.gives_in = True
+        await asyncio.sleep(1)
 
     @staticmethod
     @simulated

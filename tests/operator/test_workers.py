@@ -23,7 +23,7 @@ from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
 
 from ..steps import running, until
-from .worlds import Reconciler, Stubborn, change, create, ending_with, operating, quiet, simulated
+from .worlds import Reconciler, Stubborn, change, create, ending_with, feeding, operating, quiet, simulated
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ async def test_whoever_works_ends_when_a_reconcile_is_left_behind(world: Simulat
     reconcile = Stubborn()
     maps = Manager(world.client).for_resource("v1", "configmaps")
     controller = Controller("tests", reconcile, maps)
-    async with maps, controller.feeding():
+    async with maps, feeding(controller):
         create(world, "a")
         working = asyncio.create_task(controller.work())
         await world.eventually(lambda: controller.state.running)

@@ -135,6 +135,17 @@ async def operating(
         yield controller
 
 
+@asynccontextmanager
+async def feeding(controller: Controller[Any]) -> AsyncIterator[None]:
+    """While inside, changes and sources fill a controller's queue, without a manager."""
+    controller.require_not_fed()
+    controller.feed()
+    try:
+        yield
+    finally:
+        await controller.end_feeding()
+
+
 async def quiet(controller: Controller[Any], seconds: float = 1.0) -> None:
     """Let everything that can happen in some seconds happen."""
     await asyncio.sleep(seconds)
