@@ -87,8 +87,9 @@ class Gone(Goal):
     Args:
         key: The object's.
         uids: What tells it from others of its name, and those that went before it; ``""`` where that is not known.
-        after: A version from which on it was there, or gone.
+        after: A version from which on it was there, or gone; it may never come, and be given up.
         restores: As of any goal.
+        written: The same, but one that was written here, and so will come.
     """
 
     def __init__(
@@ -97,20 +98,24 @@ class Gone(Goal):
         uids: tuple[str, ...],
         after: Goal | None = None,
         restores: Mapping[str, int] | None = None,
+        written: Goal | None = None,
     ) -> None:
         super().__init__("", key, split_meta_namespace_key(key)[0], restores)
         self.uids = uids
         self.after = after
-        self.number = NONE if after is None else after.number
+        self.written = written
+        self.number = max((each.number for each in (after, written) if each is not None), default=NONE)
 
     def behind(self, goal: Goal) -> Gone:
-        """The same, once another goal was reached as well."""
-        before, after = (goal.uids, goal.after) if isinstance(goal, Gone) else ((), goal)
-        uids = tuple(dict.fromkeys((*before, *self.uids)))
-        return Gone(self.key or "", uids[-MOST_NAMESAKES:], after, self.restores)
+        """The same, once another goal was reached as well: of a deletion, or of what was written here."""
+        before = goal if isinstance(goal, Gone) else Gone(self.key or "", (), written=goal)
+        uids = tuple(dict.fromkeys((*before.uids, *self.uids)))[-MOST_NAMESAKES:]
+        after, written = _later(before.after, self.after), _later(before.written, self.written)
+        return Gone(self.key or "", uids, after, self.restores, written)
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
-        is_past = self.after is None or self.after.is_reached(store, controllers)
+        versions = [each for each in (self.after, self.written) if each is not None]
+        is_past = all(each.is_reached(store, controllers) for each in versions)
         return is_past and super()._is_reached_now(store, controllers)
 
     def _is_shown(self, store: Store[Any]) -> bool:
@@ -119,6 +124,12 @@ class Gone(Goal):
 
     def _is_read(self, controller: Controller) -> bool:
         return False  # a restore may bring it back, and nothing else is known of it
+
+
+def _later(one: Goal | None, other: Goal | None) -> Goal | None:
+    """The one of two versions that includes the other; what was given up includes none."""
+    left = [each for each in (one, other) if each is not None and not each._is_reached]
+    return max(left, key=lambda goal: goal.number, default=None)
 
 
 class VersionWaits:

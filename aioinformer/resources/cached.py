@@ -142,17 +142,17 @@ class CachedResource(Writes[T]):
         goal = waits.goal_of(obj)
         known = self._known(goal)
         # Answers may come in another order than that in which the server gave them.
-        if known is not None and known.number > version:
+        if isinstance(known, Gone) and (uid_of(obj) in known.uids or known.number > version):
+            goal = known.behind(goal)
+        elif known is not None and known.number > version:
             return
-        if isinstance(known, Gone) and uid_of(obj) in known.uids:
-            goal = Gone(known.key or "", known.uids, goal, goal.restores)
         self._note(goal)
 
     def _note_removed(self, key: str, uid: str, version: str) -> None:
         if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):
             gone = self.informer.version_waits.gone(key, uid, version)
             known = self._known(gone)
-            self._note(gone if known is None or known.number < gone.number else gone.behind(known))
+            self._note(gone if known is None else gone.behind(known))
 
     def _known(self, goal: Goal) -> Goal | None:
         """What is waited for already, of the same key, unless a restore came between."""

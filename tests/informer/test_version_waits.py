@@ -48,4 +48,4 @@ def test_deletions_of_a_name_are_one_goal_whose_length_is_bounded() -> None:
         goal = Gone("ns/a", (str(number),)).behind(goal)
     assert isinstance(goal, Gone)
     assert goal.uids == tuple(str(number) for number in range(MOST_NAMESAKES, 2 * MOST_NAMESAKES))
-    assert (goal.number, goal.after and goal.after.version) == (7, "7")
+    assert (goal.number, goal.written and goal.written.version) == (7, "7")

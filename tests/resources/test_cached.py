@@ -169,6 +169,52 @@ async def test_a_version_from_before_a_restore_is_not_waited_for_long(
         assert not maps._written
 
 
+@pytest.mark.parametrize("patience", [0.0, 0.05])
+async def test_what_is_made_here_after_a_restore_is_waited_for(
+    patience: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a version is known that was higher, whether that was given up before or is afterwards."""
+    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", patience)
+    async with world() as (server, maps):
+        made = (await maps.create(configmap())).to_dict()
+        await maps.get(KEY)
+        made["metadata"]["resourceVersion"] = "5000"
+        await maps.delete(made)
+        frozen = server.faults.freeze(verb="watch")
+        again = await maps.create(configmap())
+        read = asyncio.create_task(maps.get(KEY))
+        await blocked(read)
+        frozen.remove()
+        assert await read == again
+        assert not maps._written
+
+
+async def test_what_was_written_here_is_waited_for_longer_than_what_others_made_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.0)
+    async with world() as (server, maps):
+        frozen = server.faults.freeze(verb="watch")
+        await maps.create(configmap())
+        server.patch("v1", "configmaps", "a", {"data": {"k": "1"}})
+        await gone(maps, "object")
+        await no_more_after(frozen, maps)
+
+
+async def test_deletions_are_waited_for_when_their_versions_are_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.0)
+    async with world() as (server, maps):
+        first = await maps.create(configmap())
+        await maps.get(KEY)
+        frozen = server.faults.freeze(verb="watch")
+        await maps.delete(first)
+        made_by_others(server, "object")
+        await gone(maps, "object")
+        await no_more_after(frozen, maps)
+
+
 @pytest.mark.parametrize("how", ["key", "object", "finalizer"])
 async def test_a_deletion_is_waited_for_also_when_others_of_its_name_are_deleted(how: str) -> None:
     async with world() as (server, maps):
