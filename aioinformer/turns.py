@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable, Iterator, MutableSequence, ValuesView
 from time import perf_counter
 from typing import TypeVar
@@ -10,11 +11,26 @@ from typing import TypeVar
 T = TypeVar("T")
 
 TURN = 0.0005
-"""Seconds that one piece of work may hold the event loop before it lets others run."""
+"""Seconds for which work may hold the event loop before others run; what is under way at once shares them."""
+
+SHARES = 10
+"""Shares that there are at most: a pause costs time, too."""
+
+
+class _Loop(threading.local):
+    """The event loop of this thread."""
+
+    def __init__(self) -> None:
+        self.pausing: set[Turn] = set()
+
+
+_loop = _Loop()
 
 
 class Turn:
     """One stretch of work on the event loop.
+
+    While one runs, all others that are under way are in their pauses: so their number says how many share TURN.
 
     Args:
         over: Whether it is over at once.
@@ -26,7 +42,7 @@ class Turn:
     __slots__ = ("end",)
 
     def __init__(self, *, over: bool = False) -> None:
-        self.end = 0.0 if over else perf_counter() + TURN
+        self.end = 0.0 if over else perf_counter() + _share(len(_loop.pausing) + 1)
         """When it is over, by ``perf_counter``."""
 
     def is_over(self) -> bool:
@@ -35,8 +51,17 @@ class Turn:
 
     async def pause(self) -> None:
         """Let others run, and begin the next turn."""
-        await asyncio.sleep(0)
-        self.end = perf_counter() + TURN
+        pausing = _loop.pausing
+        pausing.add(self)
+        try:
+            await asyncio.sleep(0)
+            self.end = perf_counter() + _share(len(pausing))
+        finally:
+            pausing.discard(self)
+
+
+def _share(at_work: int) -> float:
+    return TURN / min(at_work, SHARES)
 
 
 async def in_turns(steps: Iterator[None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from time import perf_counter
 
@@ -11,7 +12,7 @@ import pytest
 from aioinformer import AlreadyStartedError, ClientClosedError, StoppedError, WrongEventLoopError
 from aioinformer.errors import said
 from aioinformer.tasks import Running, finish, first_of, raise_failures, settle, with_grace, within
-from aioinformer.turns import Turn, in_turns
+from aioinformer.turns import SHARES, TURN, Turn, in_turns
 
 from .steps import cancel_after, turns, until
 
@@ -447,6 +448,11 @@ class TestRunning:
 
 
 class TestTurns:
+    @pytest.fixture
+    def no_time_passes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A turn's end is how long it is."""
+        monkeypatch.setattr("aioinformer.turns.perf_counter", lambda: 0.0)
+
     async def test_long_work_lets_others_run(self) -> None:
         """Design 2: no step holds the loop for long."""
         rounds = 0
@@ -479,6 +485,51 @@ class TestTurns:
         assert turn.is_over()
         await turn.pause()
         assert not turn.is_over()
+
+    @pytest.mark.usefixtures("no_time_passes")
+    async def test_what_is_under_way_at_once_shares_a_turn(self) -> None:
+        """Design 2: however much is under way, no round of the loop takes long."""
+        lengths: list[float] = []
+
+        async def work() -> None:
+            turn = Turn()
+            for _ in range(2):
+                await turn.pause()
+                lengths.append(turn.end)
+
+        works = asyncio.gather(*(work() for _ in range(4)))
+        await turns(1)
+        assert Turn().end == TURN / 5
+        await works
+        assert lengths[:4] == [TURN / 4] * 4
+        assert Turn().end == TURN
+
+    @pytest.mark.usefixtures("no_time_passes")
+    async def test_the_least_share_is_worth_its_pause(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2 * SHARES):
+                group.create_task(Turn().pause())
+            await turns(1)
+            assert Turn().end == TURN / SHARES
+
+    @pytest.mark.usefixtures("no_time_passes")
+    async def test_what_is_cancelled_in_a_pause_has_no_share(self) -> None:
+        await cancel_after(1, Turn().pause())
+        assert Turn().end == TURN
+
+    @pytest.mark.usefixtures("no_time_passes")
+    async def test_event_loops_of_other_threads_have_turns_of_their_own(self) -> None:
+        async def length() -> float:
+            return Turn().end
+
+        lengths: list[float] = []
+        thread = threading.Thread(target=lambda: lengths.append(asyncio.run(length())))
+        pausing = asyncio.create_task(Turn().pause())
+        await turns(1)
+        thread.start()
+        thread.join()
+        assert lengths == [TURN]
+        await pausing
 
     async def test_cancelled_it_stops_in_the_middle(self) -> None:
         taken = 0
