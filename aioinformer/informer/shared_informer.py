@@ -550,7 +550,7 @@ class _Namespace:
         self._namespace = namespace
 
     def list_keys(self) -> Sequence[str]:
-        return self._indexer.index_keys(NAMESPACE_INDEX, self._namespace)
+        return list(self._indexer.index_named(NAMESPACE_INDEX).keys(self._namespace))
 
     def get_by_key(self, key: str) -> Any:
         return self._indexer.get_by_key(key)

@@ -170,6 +170,21 @@ class TestNamespaces:
         assert any(call.startswith("add b") for call in follower.calls[first_gone:])
 
     @virtual_time
+    async def test_what_is_gone_is_told_in_the_order_of_its_coming(self) -> None:
+        """As of one namespace alone: to sort all keys would hold the event loop."""
+        red = [pod(name, 1, "red") for name in "cab"]
+        servers = {
+            "red": Scripted([page(*red, version=90), page(version=95)], [[GONE]]),
+            "blue": Scripted([page(version=99)]),
+        }
+        subject = SharedIndexInformer(servers, KubeObject, random=NoJitter())
+        follower = Follower()
+        subject.add_event_handler(follower)
+        async with subject:
+            await asyncio.sleep(60)
+        assert follower.calls[3:] == ["tombstone c 1", "tombstone a 1", "tombstone b 1"]
+
+    @virtual_time
     async def test_a_resync_of_one_is_told_once(self) -> None:
         servers = {name: Scripted([page(pod("a", 1, name), version=10)]) for name in ("red", "blue")}
         subject = SharedIndexInformer(servers, KubeObject, 10.0)
