@@ -140,7 +140,9 @@ class Indexer(Store[T]):
         return old
 
     def fresh(self) -> Indexer[T]:
-        return Indexer(self.key_of, self.indexers, pack=self._pack)
+        fresh = Indexer[T](self.key_of, pack=self._pack)
+        fresh._indexes = {name: index.fresh() for name, index in self._indexes.items()}
+        return fresh
 
     def take_over(
         self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
@@ -149,9 +151,9 @@ class Indexer(Store[T]):
         for name, index in self._indexes.items():
             indexed = fresh._indexes.get(name) if isinstance(fresh, Indexer) else None
             if indexed is None:  # it was added since
-                indexed = Index(name, index.func)
+                indexed = index.fresh()
                 indexed.fill(fresh._each(), rejected)
-            index.take_over(indexed, (key for key, _ in fresh._each()), instead_of)
+            index.take_over(indexed, instead_of)
         self._replacements += 1
         return rejected
 

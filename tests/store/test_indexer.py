@@ -435,6 +435,50 @@ class TestTheNamespaceIndex:
         assert indexer.by_index(NAMESPACE_INDEX, "y") == [b]
 
 
+def listed(*lists: dict[str, list[str]]) -> tuple[Indexer[Any], Indexer[Any]]:
+    """An indexer that has taken over one list of a namespace after the other, and the last fresh one."""
+    indexer: Indexer[Any] = Indexer(indexers={"colour": colours})
+    indexer.add(pod("other", "elsewhere", colours=["red", "blue"]))
+    for objects in lists:
+        fresh = indexer.fresh()
+        for name, values in objects.items():
+            fresh.put(f"ns/{name}", painted(name, *values), [])
+        gone = {key for key in indexer.list_keys() if key.startswith("ns/")} - set(fresh.list_keys())
+        indexer.take_over(fresh, "5", sorted(gone))
+    return indexer, fresh
+
+
+class TestAPartThatIsTakenOver:
+    @given(
+        st.lists(
+            st.dictionaries(
+                st.sampled_from("abcd"), st.lists(st.sampled_from(["red", "blue", "green"]), max_size=2)
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    def test_it_is_listed_as_if_it_had_come_one_by_one(self, lists: list[dict[str, list[str]]]) -> None:
+        indexer, _ = listed(*lists)
+        expected: Indexer[Any] = Indexer(indexers={"colour": colours})
+        for obj in indexer.list():
+            expected.add(obj)
+        values = expected.list_index_func_values("colour")
+        assert sorted(indexer.list_index_func_values("colour")) == sorted(values)
+        assert {value: keys(indexer, value) for value in values} == {
+            value: keys(expected, value) for value in values
+        }
+        for obj in indexer.list():
+            indexer.delete(obj)
+        assert indexer.list_index_func_values("colour") == []
+
+    def test_a_new_part_brings_its_keys_in_one_go(self) -> None:
+        indexer, fresh = listed({"a": ["green"], "b": ["red"]})
+        lists, fresh_lists = indexer.index_named("colour"), fresh.index_named("colour")
+        assert lists.keys("green") is fresh_lists.keys("green")
+        assert list(lists.keys("red")) == ["elsewhere/other", "ns/b"]
+
+
 def test_the_collector_sees_neither_the_objects_nor_where_they_are_listed() -> None:
     indexer: Indexer[KubeObject] = Indexer(
         meta_namespace_key_func, {NAMESPACE_INDEX: meta_namespace_index_func, "colour": colours}
