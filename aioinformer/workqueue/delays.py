@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
@@ -15,8 +15,14 @@ from ..turns import Turn
 
 T = TypeVar("T", bound=Hashable)
 
+Entry = tuple[float, int, T]
+"""When, a number, and the item; out of date unless it is the item's last."""
+
 TIDY = 64
 """Entries that may be out of date before they are tidied up."""
+
+TIDIED = 4
+"""Entries that each change goes through meanwhile: more than it can add, so that there is an end to it."""
 
 
 class Delays(Generic[T]):
@@ -29,7 +35,8 @@ class Delays(Generic[T]):
     def __init__(self, due: Callable[[T, int], None]) -> None:
         self._due = due
         self._pending: dict[T, tuple[float, int, int]] = {}  # when, number of its entry, priority
-        self._entries: list[tuple[float, int, T]] = []
+        self._entries: list[Entry[T]] = []
+        self._untidy: list[Entry[T]] = []  # those from before, of which the tidy ones go over to the others
         self._numbers = count()
         self._alarm = Alarm(self._fire)
 
@@ -58,25 +65,27 @@ class Delays(Generic[T]):
         number = next(self._numbers)
         self._pending[item] = (when, number, priority)
         heappush(self._entries, (when, number, item))
-        if len(self._entries) > TIDY + 2 * len(self._pending):
-            self._tidy()
+        self._tidy()
         self._alarm.ring_by(when)
 
     def cancel(self, item: T) -> bool:
         """Forget an item; whether it was there."""
-        return self._pending.pop(item, None) is not None
+        if self._pending.pop(item, None) is None:
+            return False
+        self._tidy()
+        return True
 
     def clear(self) -> None:
         """Forget all."""
         self._pending.clear()
         self._entries.clear()
+        self._untidy.clear()
         self._alarm.turn_off()
 
     def _fire(self, now: float) -> None:
-        entries = self._entries
         turn = Turn()
         try:
-            while entries and (not self._is_current(entries[0]) or entries[0][0] <= now):
+            while (entries := self._next()) and (not self._is_current(entries[0]) or entries[0][0] <= now):
                 if turn.is_over():
                     break
                 entry = heappop(entries)
@@ -84,14 +93,23 @@ class Delays(Generic[T]):
                     priority = self._pending.pop(entry[2])[2]
                     self._due(entry[2], priority)
         finally:
-            if entries:
+            if entries := self._next():
                 self._alarm.ring_by(entries[0][0])
 
-    def _is_current(self, entry: tuple[float, int, T]) -> bool:
+    def _next(self) -> list[Entry[T]]:
+        """The entries of which the first is the next."""
+        entries, untidy = self._entries, self._untidy
+        return untidy if untidy and (not entries or untidy[0] < entries[0]) else entries
+
+    def _is_current(self, entry: Entry[T]) -> bool:
         pending = self._pending.get(entry[2])
         return pending is not None and pending[1] == entry[1]
 
     def _tidy(self) -> None:
-        # In place: it may be firing.
-        self._entries[:] = [entry for entry in self._entries if self._is_current(entry)]
-        heapify(self._entries)
+        """Drop entries that are out of date: a few at each change, as all at once would hold the event loop."""
+        if not self._untidy and len(self._entries) > TIDY + 2 * len(self._pending):
+            self._entries, self._untidy = self._untidy, self._entries
+        for _ in range(min(TIDIED, len(self._untidy))):
+            entry = self._untidy.pop()  # without its last entry a heap is a heap
+            if self._is_current(entry):
+                heappush(self._entries, entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 import pytest
 
@@ -310,9 +311,63 @@ async def test_delays_that_were_overtaken_do_not_pile_up() -> None:
         queue.add_after("a", 1800)
         queue.cancel_delayed("a")
     queue.add_after("a", 3600)
-    assert len(queue._delays._entries) < 200
+    assert entries_of(queue) < 200
     await asyncio.sleep(4000)
     assert await taken(queue) == ["a"]
+
+
+@virtual_time
+async def test_delays_that_were_taken_back_do_not_pile_up() -> None:
+    queue = queue_of()
+    for number in range(10_000):
+        queue.add_after(str(number), 3600)
+    for number in range(10_000):
+        queue.cancel_delayed(str(number))
+    assert entries_of(queue) < 200
+
+
+def entries_of(queue: WorkQueue[str]) -> int:
+    return len(queue._delays._entries) + len(queue._delays._untidy)
+
+
+@virtual_time
+async def test_no_change_of_a_delay_goes_through_all_others() -> None:
+    """As what is requeued after a while changes at each reconcile."""
+    hashed = 0
+
+    class Item:
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return id(self)
+
+    queue: WorkQueue[Item] = WorkQueue()
+    items = [Item() for _ in range(1000)]
+    for _ in range(5):
+        for item in items:
+            before = hashed
+            queue.cancel_delayed(item)
+            queue.add_after(item, 600)
+            assert hashed - before < 20
+    await asyncio.sleep(601)
+    assert [await queue.get() for _ in items] == items
+
+
+@virtual_time
+async def test_whatever_was_changed_delayed_items_come_in_the_order_of_their_times() -> None:
+    queue, random = queue_of(), Random(1)
+    times: dict[str, float] = {}
+    for _ in range(20_000):
+        item, delay = str(random.randrange(300)), random.uniform(1, 100)
+        if random.random() < 0.5:
+            queue.cancel_delayed(item)
+            times.pop(item, None)
+        else:
+            queue.add_after(item, delay)
+            times[item] = min(delay, times.get(item, delay))
+    await asyncio.sleep(101)
+    await settled()
+    assert await taken(queue) == sorted(times, key=times.__getitem__)
 
 
 async def test_many_that_are_due_at_once_do_not_hold_the_loop() -> None:
