@@ -8,7 +8,7 @@ several priorities, which counts, and ``cancel_delayed``.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class WorkQueue(Generic[T]):
         self._processing: dict[T, int] = {}
         self._again: dict[T, int] = {}
         self._delays = Delays[T](self.add)
-        self._getters: deque[asyncio.Future[None]] = deque()
+        self._getters: OrderedDict[asyncio.Future[None], None] = OrderedDict()
         self._drained: list[asyncio.Future[None]] = []
         self._shutting_down = False
         self._draining = False
@@ -341,13 +341,12 @@ class WorkQueue(Generic[T]):
     async def _wait_for_news(self) -> None:
         """Wait until there may be something to hand out. Whoever was woken and is cancelled wakes the next."""
         future = asyncio.get_running_loop().create_future()
-        self._getters.append(future)
+        self._getters[future] = None
         try:
             await future
         except asyncio.CancelledError:
             if future.cancelled():
-                if future in self._getters:
-                    self._getters.remove(future)
+                self._getters.pop(future, None)
             elif self._queued:
                 self._wake_one()
             raise
@@ -355,7 +354,7 @@ class WorkQueue(Generic[T]):
     def _wake_one(self) -> None:
         getters = self._getters
         while getters:
-            future = getters.popleft()
+            future, _ = getters.popitem(last=False)
             if not future.done():
                 future.set_result(None)
                 return
