@@ -118,18 +118,22 @@ def resource_version_of(obj: Any) -> str:
 
 def same_version(old: Any, new: Any) -> bool:
     """Whether two states of an object have the same resourceVersion, or are the same one. Of Structs without such a
-    field: whether they are equal."""
+    field: whether they are equal. States whose comparison raises are different: nested too deeply, or as their own
+    ``__eq__`` will have it. It raises nothing itself, so that one object keeps no other from being told of."""
     if old is new:
         return True
     if type(old) is KubeObject and type(new) is KubeObject and (version := new._version):
         return (old._version or old.resource_version) == version
     kind = type(new)
-    if kind is type(old) and (read := _version_reader(kind)) is not None:  # type: ignore[arg-type]
-        if version := read(new):
-            return bool(read(old) == version)
-        return read is _no_version and bool(old == new)
-    version = resource_version_of(old)
-    return bool(version == resource_version_of(new) != "")
+    try:
+        if kind is type(old) and (read := _version_reader(kind)) is not None:  # type: ignore[arg-type]
+            if version := read(new):
+                return bool(read(old) == version)
+            return read is _no_version and bool(old == new)
+        version = resource_version_of(old)
+        return bool(version == resource_version_of(new) != "")
+    except Exception:
+        return False
 
 
 def key_and_version(obj: Any) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -107,6 +109,37 @@ def test_structs_without_a_version_are_the_same_if_they_are_equal() -> None:
     assert not same_version(Pod(Meta("a")), Pod(Meta("a"))), (
         "of a type that has versions, of which none is known"
     )
+
+
+class Amount(msgspec.Struct):
+    metadata: NameMeta
+    value: Any
+
+
+class Unreadable:
+    @property
+    def metadata(self) -> Any:
+        raise ValueError("metadata")
+
+
+def nested(leaf: int) -> Any:
+    value: Any = leaf
+    for _ in range(sys.getrecursionlimit()):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (Amount(NameMeta("a"), Decimal("sNaN")), Amount(NameMeta("a"), Decimal("sNaN"))),
+        (Amount(NameMeta("a"), nested(1)), Amount(NameMeta("a"), nested(2))),
+        (Unreadable(), Unreadable()),
+    ],
+    ids=["value", "depth", "model"],
+)
+def test_states_that_cannot_be_compared_are_not_the_same(old: Any, new: Any) -> None:
+    assert not same_version(old, new)
 
 
 def test_an_explicit_key_is_its_own_key() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import logging
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from ..difference import difference
 from ..errors import CacheMutatedError
 from ..keys import key_and_version
 from ..turns import Turn
+
+logger = logging.getLogger(__name__)
 
 
 class _Watched(NamedTuple):
@@ -44,8 +47,20 @@ class CacheMutationDetector:
         self._watched: deque[_Watched] = deque()
 
     def add_object(self, obj: Any) -> None:
-        """Watch an object from now on."""
-        self._watched.append(_Watched(asyncio.get_running_loop().time(), obj, copy.deepcopy(obj)))
+        """Watch an object from now on. One that cannot be copied, as it is nested too deeply, is logged instead."""
+        try:
+            original = copy.deepcopy(obj)
+        except Exception as error:
+            key, version = key_and_version(obj)
+            logger.warning(
+                "%s: %s at %s is not watched for changes in place, as it cannot be copied: %r",
+                self.name,
+                key,
+                version,
+                error,
+            )
+        else:
+            self._watched.append(_Watched(asyncio.get_running_loop().time(), obj, original))
 
     async def compare_objects(self) -> None:
         """Compare all objects watched, and forget those watched for long enough.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -131,6 +132,35 @@ async def test_resyncs_go_to_those_who_ask_for_them(queue: Any) -> None:
         await asyncio.sleep(25)
         assert told.calls == ["add a x", "update a x x", "update a x x"]
         assert never.calls == ["add a x"]
+
+
+class Amount(msgspec.Struct):
+    metadata: Meta
+    spec: dict[str, Decimal]
+
+
+@QUEUES
+@virtual_time
+async def test_one_that_cannot_be_compared_is_news_and_keeps_nothing_from_others(
+    queue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # each is told by itself, and the rest after it
+    others = [str(number) for number in range(5)]
+    changes = [modified("a", 11, value="sNaN"), *(added(name, 12, value="1") for name in others)]
+    server = Scripted([page(pod("a", 1, value="sNaN"), version=10)], [[changes, FOREVER]])
+    subject = SharedIndexInformer(server, Amount, queue=queue, random=NoJitter())
+    told: list[str] = []
+    subject.add_event_handler(
+        ResourceEventHandlerFuncs(
+            on_add=lambda obj, _: told.append(obj.metadata.name),
+            on_update=lambda _, new: told.append(f"{new.metadata.name} again"),
+        )
+    )
+    async with subject:
+        await asyncio.sleep(5)
+        assert sorted(told) == [*others, "a", "a again"]
+        assert len(subject.store) == 6
+        assert subject.state.failed == 0
 
 
 @virtual_time

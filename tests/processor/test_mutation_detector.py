@@ -6,6 +6,7 @@ import asyncio
 import copy
 import dataclasses
 import math
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -129,6 +130,31 @@ async def test_an_object_without_a_name_is_watched_too() -> None:
     detector.add_object(obj)
     obj["a"].append(2)
     with pytest.raises(CacheMutatedError, match=r"cached object \{'a': \[1\]\} was modified"):
+        await detector.compare_objects()
+
+
+class Uncopied(Cell):
+    def __deepcopy__(self, memo: object) -> Any:
+        raise ValueError(self.value)
+
+
+async def test_one_that_cannot_be_copied_is_named_and_the_others_are_watched(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    detector = CacheMutationDetector(name="pods")
+    deep, other = pod_dict("deep"), pod_dict("other")
+    for _ in range(sys.getrecursionlimit()):
+        deep["spec"] = {"a": deep.get("spec")}
+    for obj in (deep, {**pod_dict("odd"), "spec": Uncopied(1)}, other):
+        detector.add_object(obj)
+    reason = "is not watched for changes in place, as it cannot be copied"
+    deeply, oddly = (record.getMessage() for record in caplog.records)
+    assert deeply.startswith(f"pods: ns/deep at 1 {reason}: RecursionError(")
+    assert oddly == f"pods: ns/odd at 1 {reason}: ValueError(1)"
+    deep["x"] = 1
+    await detector.compare_objects()
+    other["x"] = 1
+    with pytest.raises(CacheMutatedError, match="cached object ns/other was modified"):
         await detector.compare_objects()
 
 
