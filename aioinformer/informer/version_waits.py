@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from operator import attrgetter
 from typing import Any
 
 from ..controller import Controller
@@ -132,8 +137,27 @@ def _later(one: Goal | None, other: Goal | None) -> Goal | None:
     return max(left, key=lambda goal: goal.number, default=None)
 
 
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """Who waits for a goal.
+
+    Attributes:
+        rank: The version that has to be read before it is looked at, NONE for one that always is; and when it came.
+    """
+
+    goal: Goal
+    future: asyncio.Future[None]
+    rank: tuple[int, int]
+
+
+_RANK = attrgetter("rank")
+
+
 class VersionWaits:
     """Who waits for which version. While nobody does, controllers are not watched and pay nothing.
+
+    Whoever waits is kept by the namespace, or with others who wait for all of them, in the order of the versions:
+    progress looks at those whose version it has reached, and at no other.
 
     Args:
         name: The informer's, for messages.
@@ -150,24 +174,26 @@ class VersionWaits:
         self._namespaces = namespaces
         self._state = state
         self._controllers: dict[str, Controller] = {}
-        self._waiting: dict[asyncio.Future[None], Goal] = {}
+        self._waiting: dict[str | None, list[_Waiter]] = {each: [] for each in (*namespaces, None)}
+        self._ranks = count()
         self._stopped = False
 
     def __len__(self) -> int:
         """How many wait."""
-        return len(self._waiting)
+        return sum(map(len, self._waiting.values()))
 
     def start(self, controllers: Mapping[str, Controller]) -> None:
         """The controllers are there, by their namespaces."""
         self._controllers = dict(controllers)
-        self._watch_while_waited()
+        self._watch_while_waited(self._controllers)
 
     def stop(self) -> None:
         """Nothing will come any more: whoever still waits has waited in vain."""
         self._stopped = True
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
+        for waiting in self._waiting.values():
+            for each in waiting:
+                if not each.future.done():
+                    each.future.set_result(None)
 
     def goal_of(self, written: Any) -> Goal:
         """What to wait for: for an object, or a resourceVersion.
@@ -178,7 +204,7 @@ class VersionWaits:
         """
         if isinstance(written, str):
             require_version("what to wait for", written)
-            return Goal(written, restores=self._restores())
+            return Goal(written, restores=self._restores(None))
         key = self._store.key_of(written)
         version = resource_version_of(written)
         require_version(f"metadata.resourceVersion of {key}", version)
@@ -187,20 +213,22 @@ class VersionWaits:
             raise ConfigError(
                 f"{self._name} reads the namespaces {', '.join(self._namespaces)}; {key} is in none of them"
             )
-        return Goal(version, key, namespace, self._restores())
+        return Goal(version, key, namespace, self._restores(namespace))
 
     def gone(self, key: str, uid: str, version: str) -> Gone:
         """To wait for the deletion of an object; its uid, and a version of it, ``""`` where they are not known."""
-        restores, after = self._restores(), None
+        namespace = split_meta_namespace_key(key)[0]
+        restores, after = self._restores(namespace), None
         if number_of(version) > 0:
-            after = Goal(version, key, split_meta_namespace_key(key)[0], restores)
+            after = Goal(version, key, namespace, restores)
             # The informer may not pick it, and a server that was restored may never get there.
             asyncio.get_running_loop().call_later(DELETION_PATIENCE, self._give_up, after)
         return Gone(key, (uid,), after, restores)
 
     def _give_up(self, goal: Goal) -> None:
         goal.give_up()
-        self.wake()
+        always = self._up_to(NONE, self._waiting[self._line_of(goal)])
+        self._look_at(each for each in always if isinstance(each.goal, Gone) and each.goal.after is goal)
 
     def reads(self, namespace: str) -> bool:
         """Whether objects of a namespace are read here."""
@@ -208,18 +236,36 @@ class VersionWaits:
 
     def is_reached(self, goal: Goal) -> bool:
         """Whether a goal was reached."""
-        return goal.is_reached(self._store, self._concerned(goal))
+        return goal.is_reached(self._store, self._concerned(goal.namespace))
 
     def wake(self) -> None:
-        """Something was read or stored: whoever waited for it goes on."""
-        versions = [number_of(each.last_sync_resource_version) for each in self._controllers.values()]
-        read = max(versions, default=NONE)
-        restores = self._restores()
-        for future, goal in self._waiting.items():
-            # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
-            may_be = isinstance(goal, Gone) or goal.number <= read or goal.restores != restores
-            if may_be and not future.done() and self.is_reached(goal):
-                future.set_result(None)
+        """Something was stored, of whichever namespace: whoever waited for it goes on."""
+        for line in self._waiting:
+            self._wake(line)
+
+    def _on_progress(self, namespace: str) -> None:
+        self._wake(namespace)
+        self._wake(None)
+
+    def _wake(self, line: str | None) -> None:
+        waiting = self._waiting[line]
+        if not waiting:
+            return
+        if waiting[-1].rank[0] > NONE and self._is_restored(waiting[-1].goal):
+            for each in waiting:  # where versions went back, none may come
+                each.rank = (NONE, each.rank[1])
+            waiting.sort(key=_RANK)
+        # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
+        versions = [each.last_sync_resource_version for each in self._concerned(line).values()]
+        self._look_at(self._up_to(min(map(number_of, versions), default=NONE), waiting))
+
+    def _up_to(self, read: int, waiting: list[_Waiter]) -> list[_Waiter]:
+        return waiting[: bisect_left(waiting, (read + 1, 0), key=_RANK)]
+
+    def _look_at(self, waiting: Iterable[_Waiter]) -> None:
+        for each in waiting:
+            if not each.future.done() and self.is_reached(each.goal):
+                each.future.set_result(None)
 
     async def wait(self, goal: Goal, timeout: float | None) -> None:
         """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``."""
@@ -236,31 +282,47 @@ class VersionWaits:
     async def _wait(self, goal: Goal) -> None:
         if self._stopped:
             return
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[future] = goal
-        self._watch_while_waited()
+        line = self._line_of(goal)
+        waiting = self._waiting[line]
+        always = isinstance(goal, Gone) or self._is_restored(goal)
+        rank = (NONE if always else goal.number, next(self._ranks))
+        waiter = _Waiter(goal, asyncio.get_running_loop().create_future(), rank)
+        insort(waiting, waiter, key=_RANK)
+        if len(waiting) == 1:
+            self._watch_while_waited(self._concerned(line))
         try:
-            await future
+            await waiter.future
         finally:
-            del self._waiting[future]
-            self._watch_while_waited()
+            del waiting[bisect_left(waiting, waiter.rank, key=_RANK)]
+            if not waiting:
+                self._watch_while_waited(self._concerned(line))
 
-    def _watch_while_waited(self) -> None:
-        for controller in self._controllers.values():
-            controller.watch_progress(self.wake if self._waiting else None)
+    def _watch_while_waited(self, namespaces: Iterable[str]) -> None:
+        for each in namespaces:
+            waited = self._waiting[each] or self._waiting[None]
+            self._controllers[each].watch_progress(partial(self._on_progress, each) if waited else None)
 
-    def _restores(self) -> dict[str, int]:
-        return {namespace: each.restores for namespace, each in self._controllers.items() if each.restores}
+    def _line_of(self, goal: Goal) -> str | None:
+        """Among whom it is waited for: those of its namespace, if that is read by itself."""
+        return goal.namespace if goal.namespace in self._waiting else None
 
-    def _concerned(self, goal: Goal) -> Mapping[str, Controller]:
-        """The controllers that have to get there."""
-        if goal.namespace is None or "" in self._controllers or not self._controllers:
+    def _restores(self, namespace: str | None) -> dict[str, int]:
+        concerned = self._concerned(namespace).items()
+        return {each: controller.restores for each, controller in concerned if controller.restores}
+
+    def _is_restored(self, goal: Goal) -> bool:
+        """Whether versions went back since, where it is concerned."""
+        return goal.restores != self._restores(goal.namespace)
+
+    def _concerned(self, namespace: str | None) -> Mapping[str, Controller]:
+        """The controllers that have to get there, of a namespace or for all of them."""
+        if namespace is None or namespace not in self._controllers:
             return self._controllers
-        return {goal.namespace: self._controllers[goal.namespace]}
+        return {namespace: self._controllers[namespace]}
 
     def _reached(self, goal: Goal) -> str:
         """The lowest version that was read, for messages."""
-        versions = [each.last_sync_resource_version for each in self._concerned(goal).values()]
+        versions = [each.last_sync_resource_version for each in self._concerned(goal.namespace).values()]
         return min(versions, key=number_of, default="") or "no version"
 
     def _timeout(self, goal: Goal, timeout: float | None) -> VersionTimeout:

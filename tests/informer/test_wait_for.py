@@ -23,6 +23,7 @@ from aioinformer import (
     VersionTimeout,
 )
 from aioinformer.codec import codec_for
+from aioinformer.informer.version_waits import DELETION_PATIENCE
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -90,7 +91,7 @@ class TestARestore:
             await subject.wait_for(written("a", 11))
             started = now()
             waiting = [
-                asyncio.create_task(subject.wait_for(what, timeout=60)) for what in (written("a", 13), "13")
+                asyncio.create_task(subject.wait_for(what, timeout=60)) for what in (written("a", 14), "13")
             ]
             found, nothing = await asyncio.gather(*waiting)
             assert found is not None
@@ -115,6 +116,24 @@ class TestARestore:
             assert not maps._written
 
     @virtual_time
+    async def test_of_two_who_begin_to_wait_then_one_waits_for_what_is_undone(self) -> None:
+        subject = self.restored()
+        subject.add_event_handler(Follower(seconds=9.0), backlog="block", backlog_limit=1)
+        async with subject:
+            await subject.wait_for("10")
+            before = subject.version_waits.goal_of("13")
+            while subject.last_sync_resource_version != "5":  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(1)
+            started = now()
+            undone = asyncio.create_task(subject.version_waits.wait(before, timeout=1000))
+            later = asyncio.create_task(subject.wait_for("14"))
+            await settled()
+            assert len(subject.version_waits) == 2, "the handler holds the list up"
+            await undone
+            assert now() - started < 60
+            later.cancel()
+
+    @virtual_time
     async def test_what_is_written_after_it_is_waited_for(self) -> None:
         subject = self.restored()
         async with subject, Client.from_url("http://localhost:1") as client:
@@ -126,6 +145,28 @@ class TestARestore:
             assert subject.last_sync_resource_version == "5"
             maps._note_written(decode(pod("a", 6)))
             assert (await maps.get("default/a")).resource_version == "6"
+
+
+class TestADeletion:
+    """Of a version that was not written here, and may never come."""
+
+    async def seen_after(self, key: str, *watch: Step) -> float:
+        subject = running(*watch)
+        async with subject, Client.from_url("http://localhost:1") as client:
+            maps = CachedResource(Resource(client, "v1", "pods"), subject)
+            await subject.wait_synced()
+            started = now()
+            maps._note_removed(key, "uid-a", "99")
+            await maps.list()
+            return now() - started
+
+    @virtual_time
+    async def test_of_what_is_not_there_is_believed_after_a_while_though_nothing_comes(self) -> None:
+        assert await self.seen_after("default/b") == pytest.approx(DELETION_PATIENCE)
+
+    @virtual_time
+    async def test_of_what_is_there_is_seen_at_a_lower_version(self) -> None:
+        assert await self.seen_after("default/a", 5.0, deleted("a", 12)) == pytest.approx(5)
 
 
 class TestAnObject:
@@ -414,6 +455,54 @@ class TestCost:
         async with subject:
             await asyncio.gather(*(subject.wait_for(str(11 + n)) for n in range(100)))
             assert len(subject._version_waits) == 0
+
+    @virtual_time
+    async def test_progress_looks_at_nobody_whose_version_is_still_to_come(self) -> None:
+        async with running() as subject:
+            await subject.wait_synced()
+
+            async def cost(waiters: int) -> float:
+                waiting = [asyncio.create_task(subject.wait_for(str(100 + n))) for n in range(waiters)]
+                await settled()
+                assert len(subject._version_waits) == waiters
+                began = time.thread_time()
+                for _ in range(2000):
+                    subject._version_waits.wake()
+                took = time.thread_time() - began
+                for task in waiting:
+                    task.cancel()
+                await asyncio.gather(*waiting, return_exceptions=True)
+                return took
+
+            few = await cost(10)
+            assert await cost(5000) < 20 * few
+
+    @virtual_time
+    async def test_controllers_are_watched_while_their_namespace_is_waited_for(self) -> None:
+        namespaces = ("red", "blue")
+        servers = {each: Scripted([page(version=10)], [[9.0, bookmark(11), FOREVER]]) for each in namespaces}
+        subject = SharedIndexInformer(servers, KubeObject, random=NoJitter())
+
+        def watched() -> list[str]:
+            controllers = zip(namespaces, subject._controllers, strict=True)
+            return [each for each, controller in controllers if controller._on_progress is not None]
+
+        early = asyncio.create_task(subject.wait_for(written("a", 5, "red")))
+        await settled()
+        async with subject:
+            await early
+            assert watched() == []
+            blue = asyncio.create_task(subject.wait_for(written("a", 11, "blue")))
+            await settled()
+            assert watched() == ["blue"]
+            both = asyncio.create_task(subject.wait_for("11"))
+            await settled()
+            assert watched() == ["red", "blue"]
+            both.cancel()
+            await settled()
+            assert watched() == ["blue"]
+            await blue
+            assert watched() == []
 
     @virtual_time
     async def test_a_wait_does_not_poll(self) -> None:
