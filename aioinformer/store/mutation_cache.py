@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -62,8 +63,8 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         self._include_adds = include_adds
         self._size = size
         # What was used last comes last. Deletions are of anybody's objects: among the writes they would drive them out.
-        self._written: dict[str, _Written] = {}
-        self._deleted: dict[str, _Written] = {}
+        self._written: OrderedDict[str, _Written] = OrderedDict()
+        self._deleted: OrderedDict[str, _Written] = OrderedDict()
 
     def __len__(self) -> int:
         """How many writes are kept."""
@@ -152,7 +153,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         found = self._find(self._written, key), self._find(self._deleted, key)
         return max((each.version for each in found if each is not None), default=NONE)
 
-    def _find(self, kept: dict[str, _Written], key: str) -> _Written | None:
+    def _find(self, kept: OrderedDict[str, _Written], key: str) -> _Written | None:
         now = _now()
         known = kept.pop(key, None)
         if known is None or now >= known.expires:
@@ -160,11 +161,11 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         kept[key] = known
         return known
 
-    def _keep(self, kept: dict[str, _Written], key: str, obj: T | None, version: int) -> None:
+    def _keep(self, kept: OrderedDict[str, _Written], key: str, obj: T | None, version: int) -> None:
         kept.pop(key, None)
         kept[key] = _Written(obj, version, _now() + self._ttl, set())
         while len(kept) > self._size:
-            del kept[next(iter(kept))]
+            kept.popitem(last=False)
 
 
 def _now() -> float:
