@@ -1,15 +1,23 @@
-"""Which resource a name means: plural, singular, kind or short name, with or without its group."""
+"""Which resource a name means: plural, singular, short name or kind, with or without its group."""
 
 from __future__ import annotations
 
 import asyncio
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
-from ..errors import ApiError, ConfigError
+import msgspec
+
+from ..errors import AioInformerError, ConfigError, DecodeError
 from ..listwatch import Client
+from ..listwatch.transport import READ_TIMEOUT
+
+T = TypeVar("T")
 
 CORE = "/api/v1"
+
+GROUP_PATIENCE = 5.0
+"""Seconds for a group that nobody has named: its server may hang for ever."""
 
 
 class APIResource(NamedTuple):
@@ -18,6 +26,47 @@ class APIResource(NamedTuple):
     api_version: str
     plural: str
     namespaced: bool
+
+
+# null is what Go writes for an empty list
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    group_version: str = ""
+    version: str = ""
+
+
+class _Group(msgspec.Struct, rename="camel"):
+    name: str = ""
+    versions: list[_Version] | None = None
+    preferred_version: _Version | None = None
+
+    def paths(self) -> list[str]:
+        """Of its versions, the preferred one first."""
+        offered = [self.preferred_version, *(self.versions or ())]
+        return list(dict.fromkeys(f"/apis/{each.group_version}" for each in offered if each and each.version))
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group] | None = None
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    name: str = ""
+    singular_name: str | None = None
+    short_names: list[str] | None = None
+    kind: str | None = None
+    namespaced: bool | None = None
+    verbs: list[str] | None = None
+
+    def ranks(self) -> dict[str, int]:
+        """What it is called; of resources that are called the same, one with the lowest number is meant."""
+        full = dict.fromkeys((self.name, self.singular_name or self.name), 0)
+        return {(self.kind or "").lower(): 2, **dict.fromkeys(self.short_names or (), 1), **full}
+
+
+class _Resources(msgspec.Struct):
+    resources: list[_Resource] | None = None
 
 
 def check_name(name: str) -> None:
@@ -42,67 +91,78 @@ async def find_resource(client: Client, name: str) -> APIResource:
 
     Args:
         client: Whom to ask.
-        name: ``pods``, ``po``, ``deployments.apps``, ``deployments.v1.apps``, ``caves.example.com``.
+        name: ``pods``, ``po``, ``deployments.apps``, ``deployments.v1.apps``, ``leases.coordination``.
 
     Raises:
-        ConfigError: The server has no such resource; this names one that is spelt alike.
+        ConfigError: The server has no such resource that can be watched; this names one that is spelt alike.
         AioInformerError: It could not be asked.
     """
     word, _, group = name.lower().partition(".")
-    paths = await _group_versions(client, group)
-    lists = await asyncio.gather(*(_resources(client, path) for path in paths))
+    paths = _group_versions((await _ask(client, "/apis", _Groups)).groups or [], group)
+    is_one_group = len({path.rpartition("/")[0] for path in paths}) == 1
+    matches: list[tuple[int, bool, str, _Resource]] = []
     plurals: dict[str, str] = {}
-    failure = ""
-    for path, offered in zip(paths, lists, strict=True):
-        if isinstance(offered, ApiError):
-            if group or path == CORE:
-                raise offered
-            failure = failure or f" (unless it is where this failed: {offered})"
-            continue  # a group whose own server is down hides no other's
-        for each in offered:
-            plural: str = each["name"]
-            names = _names(each)
-            if word in names:
-                api_version = path.removeprefix("/apis/").removeprefix("/api/")
-                return APIResource(api_version, plural, bool(each.get("namespaced")))
-            plurals |= dict.fromkeys(names, plural)
+    failures: list[str] = []
+    for batch in (paths[:1], paths[1:]) if paths[:1] == [CORE] else (paths,):
+        for path, offered in zip(batch, await _offered(client, batch, is_one_group), strict=True):
+            if isinstance(offered, AioInformerError):
+                if is_one_group or path == CORE:
+                    raise offered
+                failures.append(str(offered))
+                continue  # a group whose own server is down hides no other's
+            for each in offered:
+                ranks = each.ranks()
+                is_watchable = "watch" in (each.verbs or ())
+                if word in ranks:
+                    matches.append((ranks[word], not is_watchable, path, each))
+                if is_watchable:
+                    plurals |= dict.fromkeys(ranks, each.name)
+        if any((rank, is_hidden) == (0, False) for rank, is_hidden, _, _ in matches):
+            break  # whatever other groups have comes after it
+    if matches:
+        _, is_hidden, path, found = min(matches, key=lambda match: match[:2])
+        if is_hidden:
+            raise ConfigError(f"the server {client.server} has {found.name!r}, but not to be watched")
+        return APIResource(
+            path.removeprefix("/apis/").removeprefix("/api/"), found.name, bool(found.namespaced)
+        )
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
     hint = "".join(f". Did you mean {each!r}?" for each in alike)
+    failure = f" (unless it is where this failed: {'; '.join(failures)})" if failures else ""
     raise ConfigError(f"the server {client.server} has no resource {name!r}{hint}{failure}")
 
 
-async def _group_versions(client: Client, group: str) -> list[str]:
+def _group_versions(groups: list[_Group], group: str) -> list[str]:
     """Paths of the API versions in which to look: the core's first; of each group the preferred one first."""
-    groups: list[dict[str, Any]] = (await client.get_json("/apis")).get("groups") or []
-    if not group:
-        return [CORE, *(path for each in groups for path in _versions(each))]
     version, _, rest = group.partition(".")
-    for each in groups:
-        if each["name"] == group:
-            return _versions(each)
-        if each["name"] == rest and version in {offered["version"] for offered in each["versions"]}:
-            return [f"/apis/{rest}/{version}"]
-    return [CORE] if group == "v1" else []
+    if version == "v1" and not rest:
+        return [CORE]
+    if (named := f"/apis/{rest}/{version}") in (path for each in groups for path in each.paths()):
+        return [named]
+    named_so = [each for each in groups if group and each.name == group]
+    asked = named_so or [each for each in groups if each.name.startswith(group)]
+    return [*(() if group else (CORE,)), *(path for each in asked for path in each.paths())]
 
 
-def _versions(group: dict[str, Any]) -> list[str]:
-    offered = [group["preferredVersion"], *group["versions"]]
-    return list(dict.fromkeys(f"/apis/{each['groupVersion']}" for each in offered))
+async def _offered(
+    client: Client, paths: list[str], is_one_group: bool
+) -> list[list[_Resource] | AioInformerError]:
+    """The resources of each version, or why they are not known."""
+
+    async def offered(path: str) -> list[_Resource] | AioInformerError:
+        timeout = READ_TIMEOUT if is_one_group or path == CORE else GROUP_PATIENCE
+        try:
+            resources = (await _ask(client, path, _Resources, timeout)).resources or []
+        except AioInformerError as error:
+            return error
+        return [each for each in resources if "/" not in each.name]
+
+    return await asyncio.gather(*map(offered, paths))
 
 
-async def _resources(client: Client, path: str) -> list[dict[str, Any]] | ApiError:
-    """The resources of one version that can be watched, or why they are not known."""
+async def _ask(client: Client, path: str, form: type[T], timeout: float = READ_TIMEOUT) -> T:
+    answer = await client.get_json(path, timeout=timeout)
     try:
-        offered: list[dict[str, Any]] = (await client.get_json(path)).get("resources") or []
-    except ApiError as error:
-        return error
-    return [each for each in offered if "/" not in each["name"] and "watch" in each.get("verbs", ())]
-
-
-def _names(resource: dict[str, Any]) -> set[str]:
-    return {
-        resource["name"],
-        resource.get("singularName") or resource["name"],
-        str(resource.get("kind", "")).lower(),
-        *(resource.get("shortNames") or ()),
-    }
+        return msgspec.convert(answer, form)
+    except msgspec.ValidationError as error:
+        raise DecodeError(f"get {path}: the answer is no discovery document: {error}") from error

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
+import msgspec
 import pytest
 
-from aioinformer import ApiError, Client, ConfigError
+from aioinformer import ApiError, Client, ConfigError, DecodeError, TransportError
+from aioinformer.cli import discovery
 from aioinformer.cli.discovery import find_resource
 from aioinformer.testing import APIServer, ResourceType
+from tests.listwatch.transports import Server
 
 GROUP = "gateway.example.com"
 
@@ -77,3 +81,153 @@ async def test_a_group_that_does_not_answer_hides_no_other(server: APIServer, cl
         await find_resource(client, "podz")
     with pytest.raises(ApiError, match=f"get /apis/{GROUP}/v1: 503"):
         await find_resource(client, f"gateways.{GROUP}")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("limits", "stable.example.com/v1 limits"),
+        ("limit", "stable.example.com/v1 limits"),
+        ("quota", "stable.example.com/v1 quotas"),
+        ("limitranges", "v1 limitranges"),
+        ("deep", "v1 pods"),
+        ("Cave", "b.example.com/v1 hollows"),
+    ],
+)
+async def test_a_full_name_comes_before_a_short_name_and_a_kind_last(
+    server: APIServer, client: Client, name: str, found: str
+) -> None:
+    """client-go restmapper/shortcut.go ``expandResourceShortcut``."""
+    for each in (
+        ResourceType("stable.example.com", "v1", "limits", "Limit"),
+        ResourceType("stable.example.com", "v1", "quotas", "Quota"),
+        ResourceType("a.example.com", "v1", "rooms", "Cave", singular="room"),
+        ResourceType("b.example.com", "v1", "hollows", "Hollow", short_names=("cave",)),
+        ResourceType("", "v1", "pods", "Pod", short_names=("deep",)),
+    ):
+        server.register(each)
+    resource = await find_resource(client, name)
+    assert f"{resource.api_version} {resource.plural}" == found
+
+
+@pytest.mark.usefixtures("gateways")
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("ingresses.networking", "networking.k8s.io/v1 ingresses"),
+        ("leases.coordination", "coordination.k8s.io/v1 leases"),
+        ("deploy.ap", "apps/v1 deployments"),
+        ("pods.v1", "v1 pods"),
+        ("pods.v1.", "v1 pods"),
+        ("pods.", "v1 pods"),
+    ],
+)
+async def test_a_group_by_its_beginning_and_the_core_by_its_version(
+    client: Client, name: str, found: str
+) -> None:
+    resource = await find_resource(client, name)
+    assert f"{resource.api_version} {resource.plural}" == found
+
+
+BROKEN = "/apis/broken.io/v1"
+GROUPS = {
+    "groups": [
+        {"name": name, "versions": [version], "preferredVersion": version}
+        for name in ("broken.io", "apps")
+        for version in ({"groupVersion": f"{name}/v1", "version": "v1"},)
+    ]
+}
+DEPLOYMENTS = {"name": "deployments", "namespaced": True, "verbs": ["list", "watch"]}
+
+
+class Documents(Server):
+    """A server by what it says of its resources."""
+
+    def __init__(self, documents: dict[str, Any]) -> None:
+        super().__init__()
+        self._documents: dict[str, Any] = {
+            "/apis": GROUPS,
+            "/api/v1": {
+                "resources": [{"name": "componentstatuses", "shortNames": ["cs"], "verbs": ["list"]}]
+            },
+            "/apis/apps/v1": {"resources": [DEPLOYMENTS]},
+            BROKEN: {"resources": []},
+            **documents,
+        }
+
+    async def get(self, path: str, query: Any = (), *, timeout: float = 1) -> bytes:
+        answer = self._documents[path]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, bytes) else msgspec.json.encode(answer)
+
+
+UNREADABLE: dict[str, Any] = {
+    "HTML": b"<html>",
+    "nothing": b"",
+    "null": None,
+    "a list": [],
+    "resources that are none": {"resources": [None]},
+    "texts": {"resources": ["x"]},
+    "an odd name": {"resources": [{"name": 5, "verbs": ["watch"]}]},
+    "a cut connection": TransportError(f"get {BROKEN}: cut"),
+}
+
+
+@pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
+async def test_a_group_that_says_nothing_readable_hides_no_other(answer: Any) -> None:
+    client = Client(Documents({BROKEN: answer}))
+    assert (await find_resource(client, "deployments")).api_version == "apps/v1"
+    with pytest.raises(ConfigError, match=f"'caves' .unless it is where this failed: get {BROKEN}: "):
+        await find_resource(client, "caves")
+    with pytest.raises((DecodeError, TransportError), match=f"get {BROKEN}: "):
+        await find_resource(client, "caves.broken.io")
+
+
+INCOMPLETE = {
+    "no verbs": {BROKEN: {"resources": [{"name": "xs", "kind": "X", "verbs": None}]}},
+    "no name": {BROKEN: {"resources": [{"kind": "X", "verbs": ["watch"]}]}},
+    "no resources": {BROKEN: {"resources": None}},
+    **{
+        name: {"/apis": {"groups": [group, *GROUPS["groups"][1:]]}}
+        for name, group in {
+            "a nameless group": {},
+            "no versions": {**GROUPS["groups"][0], "versions": None},
+            "none preferred": {"name": "broken.io", "versions": GROUPS["groups"][0]["versions"]},
+            "nothing preferred": {
+                "name": "broken.io",
+                "preferredVersion": {"groupVersion": "", "version": ""},
+            },
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("documents", INCOMPLETE.values(), ids=INCOMPLETE)
+async def test_what_a_group_leaves_out_hides_no_other(documents: dict[str, Any]) -> None:
+    assert (await find_resource(Client(Documents(documents)), "deployments")).api_version == "apps/v1"
+
+
+@pytest.mark.parametrize("path", ["/apis", "/api/v1"])
+@pytest.mark.parametrize("answer", [b"<html>", None, []], ids=str)
+async def test_a_server_that_says_nothing_readable(path: str, answer: Any) -> None:
+    with pytest.raises(DecodeError, match=f"get {path}: the answer is n"):
+        await find_resource(Client(Documents({path: answer})), "deployments")
+
+
+@pytest.mark.usefixtures("gateways")
+async def test_a_group_that_never_answers_holds_nobody_up_for_long(
+    server: APIServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.faults.freeze(matching=lambda request: request.path == f"/apis/{GROUP}/v1")
+    assert (await find_resource(client, "pods")).plural == "pods", "no group comes before the core"
+    monkeypatch.setattr(discovery, "GROUP_PATIENCE", 1.0)
+    assert (await find_resource(client, "deployments")).plural == "deployments"
+
+
+async def test_what_cannot_be_watched_is_said_to_be_there() -> None:
+    with pytest.raises(ConfigError, match="'componentstatuses', but not to be watched"):
+        await find_resource(Client(Documents({})), "cs")
+    # What can be watched is meant rather than what cannot.
+    hidden = {"resources": [{**DEPLOYMENTS, "verbs": ["get"]}]}
+    assert (await find_resource(Client(Documents({BROKEN: hidden})), "deployments")).api_version == "apps/v1"
