@@ -6,18 +6,21 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from io import TextIOWrapper
 from typing import Any, Protocol, TextIO
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError, DecodeError
 from ..objects import KubeObject
+
+UNDECODABLE = "<undecodable>"
 
 
 class OutputError(AioInformerError):
@@ -121,7 +124,10 @@ class JsonLines:
             "initial": initial,
         }
         if self._full:
-            line["object"] = None if obj is None else obj.to_dict()
+            try:
+                line["object"] = None if obj is None else obj.to_dict()
+            except DecodeError as error:
+                line["error"] = str(error)
         self._write(line)
 
     def synced(self, count: int, resource_version: str) -> None:
@@ -152,10 +158,11 @@ class Table:
             header = ["EVENT", "NAMESPACE", "NAME", "STATUS", "AGE"]
             self._write([*header, "VERSION", "UID", "LABELS"] if self._wide else header)
         namespace, _, name = key.rpartition("/")
-        row = [kind, namespace, name, *(("unknown", "") if obj is None else (status_of(obj), age_of(obj)))]
-        if self._wide and obj is not None:
-            labels = ",".join(f"{name}={value}" for name, value in obj.metadata.labels.items())
-            row += [obj.resource_version, obj.uid, labels or "<none>"]
+        row = [kind, namespace, name, "unknown" if obj is None else _read(status_of, obj)]
+        if obj is not None:
+            row.append(_read(age_of, obj))
+            if self._wide:
+                row += [obj.resource_version, obj.uid, _read(_labels_of, obj)]
         self._write(row)
 
     def synced(self, count: int, resource_version: str) -> None:
@@ -168,8 +175,9 @@ class Table:
             if column == 1 and not self._namespaced:
                 continue
             cell = printable(cell)
-            self._widths[column] = max(self._widths[column], len(cell))
-            cells.append(f"{cell:<{self._widths[column]}}")
+            width = cell_len(cell)  # of a terminal, where letters take none to two
+            self._widths[column] = max(self._widths[column], width)
+            cells.append(cell + " " * (self._widths[column] - width))
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
         sys.stdout.flush()
 
@@ -181,15 +189,23 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def status_of(obj: KubeObject) -> str:
-    """One word on how an object is doing: its phase, its ready replicas, or its Ready condition."""
-    if obj.metadata.deletion_timestamp is not None:
-        return "Terminating"
+def _read(what: Callable[[KubeObject], str], obj: KubeObject) -> str:
     try:
-        status = obj.get("status")
-        spec = obj.get("spec")
+        return what(obj)
     except DecodeError:
-        return "undecodable"
+        return UNDECODABLE
+
+
+def status_of(obj: KubeObject) -> str:
+    """One word on how an object is doing: its phase, its ready replicas, or its Ready condition.
+
+    Raises:
+        DecodeError: It cannot be read.
+    """
+    if obj["metadata"].get("deletionTimestamp") is not None:
+        return "Terminating"
+    status = obj.get("status")
+    spec = obj.get("spec")
     if not isinstance(status, Mapping):
         return "-"
     if isinstance(status.get("phase"), str):
@@ -204,15 +220,23 @@ def status_of(obj: KubeObject) -> str:
 
 
 def age_of(obj: KubeObject) -> str:
-    """For how long an object has existed: ``"42s"``, ``"7m"``, ``"3h"``, ``"12d"``."""
+    """For how long an object has existed: ``"42s"``, ``"7m"``, ``"3h"``, ``"12d"``.
+
+    Raises:
+        DecodeError: It cannot be read.
+    """
     created = obj.metadata.creation_timestamp
     if created is None:
         return "-"
-    seconds = max(0, int((datetime.now(UTC) - created).total_seconds()))
+    seconds = max(0, int((datetime.now(created.tzinfo) - created).total_seconds()))
     for unit, size, limit in (("s", 1, 120), ("m", 60, 120 * 60), ("h", 3600, 48 * 3600)):
         if seconds < limit:
             return f"{seconds // size}{unit}"
     return f"{seconds // 86400}d"
+
+
+def _labels_of(obj: KubeObject) -> str:
+    return ",".join(f"{name}={value}" for name, value in obj.metadata.labels.items()) or "<none>"
 
 
 def last_state(obj: KubeObject | DeletedFinalStateUnknown[KubeObject]) -> tuple[str, KubeObject | None]:

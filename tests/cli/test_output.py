@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Group
 
 from aioinformer import KubeObject
-from aioinformer.cli.output import Screen, Table, age_of, status_of
+from aioinformer.cli.output import JsonLines, Screen, Table, age_of, status_of
 
 
 def cave(**fields: Any) -> KubeObject:
@@ -24,7 +26,57 @@ def test_what_a_server_says_forges_no_row_and_moves_no_cursor(capsys: pytest.Cap
     _, evil, deep = capsys.readouterr().out.splitlines()
     said = r"ok\nADDED\x1b[2J\x07\u202e é東"
     assert evil.split(maxsplit=2) == ["ADDED", "evil", f"{said}  -"]
-    assert evil.rindex("-") == deep.rindex("-"), "columns are as wide as what is shown"
+    assert cell_len(evil) == cell_len(deep), "columns are as wide as what is shown"
+
+
+def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(namespaced=False, wide=False)
+    for phase in ("稼働中です", "re\u0301sume\u0301", "Running"):
+        table.event("ADDED", "default/deep", cave(status={"phase": phase}), True)
+    _, *rows = capsys.readouterr().out.splitlines()
+    assert {cell_len(row[: row.rindex("-")]) for row in rows} == {55}
+
+
+UNDECODABLE = {
+    "a time that is none": (b'"creationTimestamp":"soon"', b"", ["-", "<undecodable>", "5", "u", "<none>"]),
+    "a time without a zone": (
+        b'"creationTimestamp":"9024-02-20T00:00:00"',
+        b"",
+        ["-", "0s", "5", "u", "<none>"],
+    ),
+    "a label that is null": (b'"labels":{"a":null}', b"", ["-", "<undecodable>", "5", "u", "<undecodable>"]),
+    "a deletion at no time": (
+        b'"deletionTimestamp":"x"',
+        b"",
+        ["Terminating", "<undecodable>", "5", "u", "<none>"],
+    ),
+    "a phase that is no text": (
+        b'"labels":{"a":"b"}',
+        b',"status":{"phase":"\xff"}',
+        ["<undecodable>", "-", "5", "u", "a=b"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("meta", "rest", "said"), UNDECODABLE.values(), ids=UNDECODABLE)
+def test_of_what_cannot_be_decoded_the_rest_is_printed(
+    capsys: pytest.CaptureFixture[str], meta: bytes, rest: bytes, said: list[str]
+) -> None:
+    raw = b'{"metadata":{"name":"odd","uid":"u","resourceVersion":"5",%s}%s}' % (meta, rest)
+    Table(namespaced=False, wide=True).event("ADDED", "odd", KubeObject.from_bytes(raw), True)
+    _, row = capsys.readouterr().out.splitlines()
+    assert row.split() == ["ADDED", "odd", *said]
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b"1e999"])
+def test_an_object_that_cannot_be_decoded_has_a_line_that_says_so(
+    capsys: pytest.CaptureFixture[str], value: bytes
+) -> None:
+    obj = KubeObject.from_bytes(b'{"metadata":{"name":"odd"},"data":{"a":%s}}' % value)
+    JsonLines(full=True).event("ADDED", "odd", obj, True)
+    line = json.loads(capsys.readouterr().out)
+    assert (line["key"], "object" in line) == ("odd", False)
+    assert line["error"]
 
 
 def test_a_screen_shows_strings_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
