@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -49,7 +48,7 @@ class Loop(StrEnum):
 
 
 Kubeconfig = Annotated[
-    Path | None, typer.Option("--kubeconfig", help="Default: $KUBECONFIG, ~/.kube/config.")
+    str | None, typer.Option("--kubeconfig", metavar="PATH", help="Default: $KUBECONFIG, ~/.kube/config.")
 ]
 Context = Annotated[str | None, typer.Option("--context", help="Of the kubeconfig.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Log what the informer does.")]
@@ -188,11 +187,11 @@ def bench(
     _run(run_benchmark(benchmark), loop_factory, unfinished="interrupted before there was a report")
 
 
-def _target(server: str | None, kubeconfig: Path | None, context: str | None) -> Target:
+def _target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
     if server is not None and (kubeconfig is not None or context is not None):
         raise typer.BadParameter("--server goes without --kubeconfig and --context")
     with _usage():
-        return Target(server, None if kubeconfig is None else str(kubeconfig), context)
+        return Target(server, kubeconfig or None, context or None)  # empty as for kubectl
 
 
 @contextmanager

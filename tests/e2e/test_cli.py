@@ -352,6 +352,11 @@ async def test_nobody_there(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     hopeless(await outcome("watch", "pods", "--server", f"http://127.0.0.1:{port}"), "cannot connect")
     hopeless(await outcome("watch", "pods", "--kubeconfig", str(tmp_path / "absent")), "no such file")
+    async with running(
+        *(sys.executable, "-m", "aioinformer", "watch", "pods", "--kubeconfig", ""),
+        environment={"KUBECONFIG": str(tmp_path / "gone")},
+    ) as program:
+        hopeless(await program.end(), str(tmp_path / "gone"))
 
 
 @pytest.mark.parametrize(
