@@ -6,8 +6,9 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from enum import StrEnum
+from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -16,9 +17,9 @@ from .. import __version__
 from ..checks import require_namespace
 from ..errors import AioInformerError, ConfigError
 from ..listwatch import health
-from . import UNFINISHED
+from . import NO_REPORT, UNFINISHED
 from .discovery import check_name
-from .output import LogLines, OutputError, print_anything, printing, tell
+from .output import LogLines, OutputError, interrupt_write, print_anything, printing, tell
 from .target import Target
 from .watching import Watching, watch_resource
 
@@ -184,7 +185,7 @@ def bench(
         _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
     loop_factory = _loop_factory(loop)
     benchmark = Benchmark(target, namespace, objects, rate, seconds, loop.value, output is Form.JSON)
-    _run(run_benchmark(benchmark), loop_factory, unfinished="interrupted before there was a report")
+    _run(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
 
 
 def _target(server: str | None, kubeconfig: str | None, context: str | None) -> Target:
@@ -226,27 +227,39 @@ def _run(
         loop_factory: Makes the event loop.
         unfinished: What to say of these where they are no ordinary ends.
     """
-    signalled = signal.SIGINT
+    told: int | None = None
+    is_done = False
 
-    async def until_stopped() -> None:
-        task = asyncio.current_task()
+    async def until_told() -> None:
+        nonlocal is_done
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
 
-        def terminate() -> None:
-            nonlocal signalled
-            signalled = signal.SIGTERM
-            task.cancel()
+        def end(number: int, frame: FrameType | None) -> None:
+            nonlocal told
+            if is_done:
+                return
+            told = number
+            if task.done():  # what it has begun in threads goes on
+                raise KeyboardInterrupt
+            loop.call_soon_threadsafe(task.cancel)
+            interrupt_write()
 
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminate)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, end)  # a loop's own handler would wait for what blocks the loop
         await work
+        is_done = True
 
-    with _failing():
+    with _failing(), closing(work):
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
-                runner.run(until_stopped())
-        except (KeyboardInterrupt, asyncio.CancelledError):
+                runner.run(until_told())
+        except (KeyboardInterrupt, asyncio.CancelledError, OutputError):
+            if told is None:
+                raise
             if unfinished:
-                _fail(unfinished, 128 + signalled)
+                _fail(unfinished, 128 + told)
 
 
 @contextmanager

@@ -47,8 +47,28 @@ def printing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        _lead_nowhere(sys.stdout)
+        lead_nowhere(sys.stdout)
         raise OutputError(error) from error
+
+
+class _State:
+    is_writing = False
+
+
+def write(text: str) -> None:
+    """Write to standard output, for as long as its reader takes; to be called while ``printing``."""
+    try:
+        _State.is_writing = True
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    finally:
+        _State.is_writing = False
+
+
+def interrupt_write() -> None:
+    """In a signal's handler: end a write that is under way, and would go on else, with an OutputError."""
+    if _State.is_writing:
+        raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))  # after EINTR it would go on
 
 
 def tell(line: str) -> None:
@@ -56,10 +76,10 @@ def tell(line: str) -> None:
     try:
         print(*map(printable, line.splitlines()), sep="\n", file=sys.stderr)  # noqa: T201
     except OSError:
-        _lead_nowhere(sys.stderr)
+        lead_nowhere(sys.stderr)
 
 
-def _lead_nowhere(stream: TextIO) -> None:
+def lead_nowhere(stream: TextIO) -> None:
     """Of a stream that cannot be written: what is buffered is written once more when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -134,8 +154,7 @@ class JsonLines:
         self._write({"type": "SYNCED", "count": count, "resourceVersion": resource_version})
 
     def _write(self, line: dict[str, Any]) -> None:
-        sys.stdout.write(self._encoder.encode(line).decode() + "\n")
-        sys.stdout.flush()
+        write(self._encoder.encode(line).decode() + "\n")
 
 
 class Table:
@@ -178,8 +197,7 @@ class Table:
             width = cell_len(cell)  # of a terminal, where letters take none to two
             self._widths[column] = max(self._widths[column], width)
             cells.append(cell + " " * (self._widths[column] - width))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
-        sys.stdout.flush()
+        write("  ".join(cells).rstrip() + "\n")
 
 
 def printable(text: str) -> str:

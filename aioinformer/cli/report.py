@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from math import log2
 
 import msgspec
 from rich.table import Table
 
-from .output import Screen
+from .output import Screen, write
 
 WIDTH = 50
 
@@ -45,8 +44,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 
 def print_json(report: Report) -> None:
     """Print one document on one line."""
-    sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
-    sys.stdout.flush()
+    write(msgspec.json.encode(report).decode() + "\n")
 
 
 def print_table(report: Report, nanoseconds: list[int]) -> None:

@@ -40,42 +40,49 @@ class Watching(NamedTuple):
 async def watch_resource(client: Client, asked: Watching) -> None:
     """Print a collection and its changes until cancelled, or until synced if asked to.
 
+    Cancelled once everything that was asked for is printed it ends well.
+
     Raises:
         AioInformerError: What cannot go on: server unreachable, forbidden, no such resource, no time left.
     """
     progress = Progress(asked.timeout)
-    async with client:
-        discovery = _Discovery(client, asked)
-        resource = await progress.during(discovery.find(), lambda: discovery)
-        if asked.namespace is not None and not resource.namespaced:
-            logger.warning("%s live in no namespace: -n makes no difference", resource.plural)
-        everywhere = asked.all_namespaces or not resource.namespaced
-        namespace = None if everywhere else asked.namespace or client.namespace
-        printer: Printer = (
-            JsonLines(asked.full)
-            if asked.output == "jsonl"
-            else Table(namespaced=resource.namespaced and everywhere, wide=asked.output == "wide")
-        )
-        informer = SharedIndexInformer(
-            ListWatch.for_resource(
-                client,
-                resource.api_version,
-                resource.plural,
-                namespace,
-                asked.label_selector,
-                asked.field_selector,
-            ),
-            KubeObject,
-        )
-        view = _View(printer, informer, progress)
-        async with informer:
-            await progress.during(
-                first_of(view.registration.wait_synced(fail_fast=True), view.wait_ended()),
-                lambda: informer.state,
+    view: _View | None = None
+    try:
+        async with client:
+            discovery = _Discovery(client, asked)
+            resource = await progress.during(discovery.find(), lambda: discovery)
+            if asked.namespace is not None and not resource.namespaced:
+                logger.warning("%s live in no namespace: -n makes no difference", resource.plural)
+            everywhere = asked.all_namespaces or not resource.namespaced
+            namespace = None if everywhere else asked.namespace or client.namespace
+            printer: Printer = (
+                JsonLines(asked.full)
+                if asked.output == "jsonl"
+                else Table(namespaced=resource.namespaced and everywhere, wide=asked.output == "wide")
             )
-            view.announce_synced()
-            if not asked.until_synced:
-                await view.wait_ended()
+            informer = SharedIndexInformer(
+                ListWatch.for_resource(
+                    client,
+                    resource.api_version,
+                    resource.plural,
+                    namespace,
+                    asked.label_selector,
+                    asked.field_selector,
+                ),
+                KubeObject,
+            )
+            view = _View(printer, informer, progress)
+            async with informer:
+                await progress.during(
+                    first_of(view.registration.wait_synced(fail_fast=True), view.wait_ended()),
+                    lambda: informer.state,
+                )
+                view.announce_synced()
+                if not (asked.until_synced and view.is_announced):
+                    await view.wait_ended()
+    except asyncio.CancelledError:
+        if not (asked.until_synced and view is not None and view.is_announced):
+            raise
 
 
 class _Discovery:
@@ -141,6 +148,11 @@ class _View(ResourceEventHandler[KubeObject]):
         ends_it = is_hopeless(error) and not self._synced
         if not ends_it and not (isinstance(error, ApiError) and error.is_expired):
             logger.warning("%s; trying again", error)
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether the initial list, and that it is complete, has been printed."""
+        return self._synced and not self._ended.done()
 
     async def wait_ended(self) -> None:
         """Wait until there is nothing more to do; raises why."""

@@ -7,14 +7,12 @@ import json
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from aioinformer.cli import main
 from aioinformer.testing import APIServer
 from tests.kubernetes.kubectl import run_kubectl
 from tests.kubernetes.process import free_ports
@@ -276,23 +274,6 @@ async def test_a_server_that_says_when_to_come_again_is_asked_again(
     hopeless(await outcome(*args), f"get /apis: {status}")
 
 
-@pytest.mark.parametrize(
-    ("args", "code"), [(["watch", "pods"], 0), (["watch", "pods", "--until-synced"], 130)]
-)
-async def test_ctrl_c_while_it_is_imported(
-    args: list[str], code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Interrupted(ModuleType):
-        def __getattr__(self, name: str) -> Any:
-            raise KeyboardInterrupt
-
-    monkeypatch.setitem(sys.modules, "aioinformer.cli.app", Interrupted("app"))
-    monkeypatch.setattr(sys, "argv", ["aioinformer", *args])
-    with pytest.raises(SystemExit) if code else nullcontext() as caught:
-        main()
-    assert caught is None or caught.value.code == code
-
-
 async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
     for number in range(2000):
         open_server.create("v1", "pods", pod(f"web-{number}"))
@@ -306,7 +287,7 @@ async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
 
 async def test_a_disk_that_is_full(open_server: APIServer) -> None:
     open_server.create("v1", "pods", pod("web"))
-    for command in ("--version", f"watch pods --server {open_server.url}", "demo"):
+    for command in ("--help", "watch --help", "--version", f"watch pods --server {open_server.url}", "demo"):
         hopeless(await in_shell(f"{command} > /dev/full"), "cannot be written: No space left on device")
 
 

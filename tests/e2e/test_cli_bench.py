@@ -120,6 +120,25 @@ async def test_told_to_end_it_says_what_it_has_measured_and_leaves_nothing_behin
         assert server.snapshot("v1", "configmaps") == {}
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_told_to_end_again_while_it_cleans_up_it_leaves_that_to_who_does_it(number: int) -> None:
+    async with APIServer() as server:
+        args = ("--server", server.url, "--objects", "3", "--rate", "50", "--seconds", "60")
+        async with started(*args) as program:
+            await requests(server, "patch", 100)
+            frozen = server.faults.freeze(verb="delete")
+            program.signal(number)
+            await requests(server, "delete", 1)
+            program.signal(number)
+            ended = await program.end()
+        assert (ended.code, ended.errors) == (0, "")
+        assert ended.output.startswith("interrupted after ")
+        frozen.remove()
+        async with asyncio.timeout(PATIENCE):
+            while server.snapshot("v1", "configmaps"):  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 async def test_told_to_end_before_anything_was_measured(number: int, code: int) -> None:
     async with APIServer() as server:

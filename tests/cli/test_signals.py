@@ -1,0 +1,142 @@
+"""Ctrl-C and SIGTERM: where nobody reads, while the program starts, and once it has done all."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import fcntl
+import io
+import os
+import signal
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from aioinformer import Client
+from aioinformer.cli import main
+from aioinformer.cli.watching import Watching, watch_resource
+from aioinformer.testing import APIServer
+from tests.e2e.processes import PATIENCE
+
+ON_ONE_LOOP = pytest.mark.asyncio(loop_factories=["asyncio"])  # it is the program's loop that counts
+
+PIPE = 60_000
+"""Bytes in a pipe that is all but full."""
+
+
+@ON_ONE_LOOP
+@pytest.mark.parametrize("form", ["jsonl", "table"])
+@pytest.mark.parametrize(
+    ("number", "args", "code"),
+    [
+        (signal.SIGINT, [], 0),
+        (signal.SIGTERM, [], 0),
+        (signal.SIGINT, ["--until-synced"], 130),
+        (signal.SIGTERM, ["--until-synced"], 143),
+    ],
+)
+async def test_it_ends_at_once_while_nobody_reads(
+    server: APIServer, form: str, number: int, args: list[str], code: int
+) -> None:
+    for each in range(800):
+        server.create("v1", "configmaps", {"metadata": {"name": f"{each}-{'x' * 100}"}})
+    reading, writing = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "aioinformer", "watch", "cm", "--server", server.url, "-o", form, *args),
+        stdout=writing,
+        stderr=asyncio.subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    os.close(writing)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while _waiting(reading) < PIPE:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+            process.send_signal(number)
+            _, errors = await process.communicate()
+    finally:
+        os.close(reading)  # which ends it where the signal has not
+        await process.wait()
+    assert process.returncode == code
+    assert b"Traceback" not in errors
+    assert (b"interrupted before the whole list was printed" in errors) == bool(args)
+
+
+def _waiting(pipe: int) -> int:
+    """Bytes that nobody has read yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
+
+
+class _Output(io.StringIO):
+    """Standard output that does something once a text is written."""
+
+    def __init__(self, text: str, then: Callable[[], object]) -> None:
+        super().__init__()
+        self._text = text
+        self._then = then
+
+    def write(self, text: str) -> int:
+        if self._text in text:
+            self._then()
+        return super().write(text)
+
+
+@pytest.mark.parametrize(("told_at", "ends_well"), [("ADDED", False), ("SYNCED", True)])
+async def test_once_the_whole_list_is_printed_nothing_is_unfinished(
+    server: APIServer, monkeypatch: pytest.MonkeyPatch, told_at: str, ends_well: bool
+) -> None:
+    server.create("v1", "pods", {"metadata": {"name": "web"}})
+    asked = Watching("pods", None, True, None, None, "jsonl", False, True, None)
+    work = asyncio.ensure_future(watch_resource(Client.from_url(server.url), asked))
+    monkeypatch.setattr(sys, "stdout", _Output(told_at, work.cancel))
+    await asyncio.wait([work])
+    assert work.cancelled() is not ends_well
+
+
+@pytest.fixture
+def _own_handlers() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def _interrupted(**_: object) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+class _Interrupting(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name == "app":
+            _interrupted()
+        raise AttributeError(name)
+
+
+@pytest.mark.usefixtures("_own_handlers")
+@pytest.mark.parametrize("when", ["imported", "started"])
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (["watch", "pods"], 0),
+        (["watch", "pods", "-n", "bench"], 0),
+        (["watch", "pods", "--until-synced"], 130),
+        (["-v", "bench"], 130),
+    ],
+)
+def test_ctrl_c_while_it_starts(
+    args: list[str], code: int, when: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = _Interrupting("app")
+    if when == "started":
+        module.__dict__["app"] = _interrupted
+    monkeypatch.setitem(sys.modules, "aioinformer.cli.app", module)
+    monkeypatch.setattr(sys, "argv", ["aioinformer", *args])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    assert capsys.readouterr().err.count("aioinformer: interrupted before ") == bool(code)
