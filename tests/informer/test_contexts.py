@@ -61,7 +61,9 @@ async def test_an_informer_that_a_request_asked_for_runs_in_the_factorys_context
     async with factory(transport) as subject:
         who.set("somebody later")
         asked = await asyncio.create_task(request())
-        await asyncio.sleep(60)  # the event loop keeps cancelled timers, and so their context, until they were due
+        await asyncio.sleep(
+            60
+        )  # the event loop keeps cancelled timers, and so their context, until they were due
         gc.collect()
         assert asked() is None
         assert transport.askers == {"lifespan"}
