@@ -439,6 +439,7 @@ def listed(*lists: dict[str, list[str]]) -> tuple[Indexer[Any], Indexer[Any]]:
     """An indexer that has taken over one list of a namespace after the other, and the last fresh one."""
     indexer: Indexer[Any] = Indexer(indexers={"colour": colours})
     indexer.add(pod("other", "elsewhere", colours=["red", "blue"]))
+    fresh = indexer.fresh()
     for objects in lists:
         fresh = indexer.fresh()
         for name, values in objects.items():
