@@ -91,7 +91,8 @@ class Client:
     def wrap(cls, api_client: Any) -> Client:
         """An ApiClient of kubernetes_asyncio or kubernetes.aio: its configuration, headers and TLS.
 
-        Its connections are left alone: this client makes and closes its own, and never closes the ApiClient.
+        Its connections are left alone: this client makes and closes its own, and never closes the ApiClient. Of its
+        configuration's ``client_session_kwargs`` the ``headers`` alone count.
 
         Raises:
             ConfigError: It is no such ApiClient.

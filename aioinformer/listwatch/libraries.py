@@ -129,7 +129,10 @@ class _KubernetesAio(Library):
     def over(self, session: Any, api_client: Any) -> Any:
         alike = super().over(session, api_client)
         # When to try again is the Reflector's business; a retrying client would also keep to its old session.
-        alike.rest_client.retry_client = alike.rest_client._effective_retry_options = None
+        rest_client = alike.rest_client
+        rest_client.retry_client = rest_client._effective_retry_options = None
+        rest_client.configuration = copy.copy(rest_client.configuration)  # the user's own goes on as it is
+        rest_client.configuration.client_go_retries = False
         return alike
 
     async def get(

@@ -127,8 +127,10 @@ class Sessions:
             ssl=self._ssl_context or True,
             socket_factory=self._sockets,
         )
+        own = getattr(configuration, "client_session_kwargs", None) or {}
         return aiohttp.ClientSession(
             connector=connector,
+            headers=own.get("headers"),
             proxy=self._proxy,
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,

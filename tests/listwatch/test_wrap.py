@@ -13,6 +13,7 @@ from aiohttp import web
 
 from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch
 from aioinformer.listwatch.sessions import Sessions
+from aioinformer.listwatch.transport import Change
 
 from ..steps import turns
 from .clusters import Authority, guarded
@@ -199,18 +200,32 @@ async def test_retries_of_the_library_are_left_to_the_reflector(
         assert len(server.requests) == 1
 
 
-async def test_a_library_that_raises_for_answers_other_than_2xx(library: str) -> None:
-    # As later versions of kubernetes_asyncio do (PR 402), and kubernetes.aio for Retry-After when asked to.
-    if library == "kubernetes_asyncio":
-        pytest.skip("36 does not")
-    package = importlib.import_module(f"{library}.client")
+@pytest.mark.parametrize("change", [None, Change("POST", b"{}"), Change("DELETE")])
+async def test_what_is_refused_for_now_is_sent_once_whatever_the_library_would_do(
+    make: Callable[..., Any], change: Change | None
+) -> None:
+    """kubernetes.aio, when asked to, waits and sends again; it takes a write for a GET."""
 
     async def shed(request: web.Request) -> web.StreamResponse:
         return json_of("later", 429, {"Retry-After": "0"})
 
-    async with serving(shed) as server:
-        configuration = package.Configuration(host=server.url)
-        configuration.client_go_retries, configuration.retries = True, 1
-        async with package.ApiClient(configuration) as api_client, Client.wrap(api_client) as client:
-            with pytest.raises(ApiError, match=r"429 TooManyRequests"):
-                await client.get("/api")
+    async with serving(shed) as server, make(server.url) as api_client:
+        api_client.configuration.client_go_retries = True
+        async with Client.wrap(api_client) as client:
+            with pytest.raises(ApiError, match=r"429 TooManyRequests: later"):
+                await (client.send(change, "/api") if change else client.get("/api"))
+        assert len(server.requests) == 1
+        assert api_client.configuration.client_go_retries
+
+
+async def test_headers_of_a_wrapped_api_clients_session_are_sent(
+    make: Callable[..., Any], library: str
+) -> None:
+    if library == "kubernetes_asyncio":
+        pytest.skip("it has no such option")
+    async with serving(answer) as server, make(server.url) as api_client:
+        api_client.configuration.client_session_kwargs = {"headers": {"X-Tenant": "blue"}}
+        async with Client.wrap(api_client) as client:
+            await client.get("/api")
+            await (await client.stream("/api")).aclose()
+    assert [request.headers["X-Tenant"] for request in server.requests] == ["blue"] * 2
