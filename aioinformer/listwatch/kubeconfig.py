@@ -88,8 +88,10 @@ class KubeConfig:
         access.configuration.host = server
         access.configuration.tls_server_name = cluster.get("tls-server-name") or None
         access.configuration.proxy = cluster.get("proxy-url") or None
-        # As client-go: what anybody may read on the way is nobody's credential. But on this machine there is no way.
-        if url.scheme == "https" or is_local(url.hostname or ""):
+        # As client-go: what anybody may read on the way is nobody's credential. But on this machine there is no way,
+        # unless it leads by a proxy.
+        is_near = is_local(url.hostname or "") and not access.configuration.proxy
+        if url.scheme == "https" or is_near:
             await _identify(sections, access, library, wall)
             if url.username is not None:
                 access.configuration.api_key.clear()  # what the URL says is sent, as by Go; aiohttp refuses both

@@ -444,10 +444,11 @@ async def test_a_name_without_a_password(library: str, tmp_path: Path) -> None:
         assert server.tokens[0] == "Basic YWRhOg=="
 
 
+@pytest.mark.parametrize("url", ["http://cluster.example", "http://localhost:8080"])
 async def test_credentials_are_not_sent_in_clear(
-    library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, url: str
 ) -> None:
-    """As by client-go, whose plugins do not run then either. On this machine nobody listens."""
+    """As by client-go, whose plugins do not run then either. On this machine nobody listens, but a proxy may."""
     plugin = Plugin(tmp_path)
     plugin.gives(token="of-plugin")
 
@@ -457,10 +458,10 @@ async def test_credentials_are_not_sent_in_clear(
     async with serving(answer) as proxy:
         for user in (plugin.user(), {"token": "t", "as": "ada"}, {"username": "ada", "password": "secret"}):
             by: Any = {"proxy-url": proxy.url}
-            path = write_kubeconfig(tmp_path / "config", "http://cluster.example", user, **by)
+            path = write_kubeconfig(tmp_path / "config", url, user, **by)
             async with Client.from_kubeconfig(path=path, library=library) as client:
                 await client.get("/api")
-            says = "http://cluster.example: the user's credentials are not sent, as this is not https"
+            says = f"{url}: the user's credentials are not sent, as this is not https"
             assert [record.getMessage() for record in caplog.records] == [says]
             caplog.clear()
         assert proxy.tokens == ["", "", ""]
