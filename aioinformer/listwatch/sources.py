@@ -236,4 +236,7 @@ def expiry_of_jwt(token: str) -> float:
     except (ValueError, *DECODE_ERRORS):
         return math.inf
     expires = claims.get("exp") if isinstance(claims, dict) else None
-    return float(expires) if isinstance(expires, (int, float)) else math.inf
+    try:
+        return float(expires) if isinstance(expires, (int, float)) else math.inf
+    except OverflowError:  # of hundreds of digits
+        return math.inf

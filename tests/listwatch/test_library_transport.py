@@ -162,6 +162,12 @@ async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp
     assert len(server.requests) == 4
 
 
+async def test_a_jwt_that_expires_at_no_time_that_there_is(library: str) -> None:
+    async with guarded(token := jwt(10**400)) as (server, _):
+        async with Client.from_url(server.url, token, library=library) as client:
+            await client.get("/api")
+
+
 async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
     wall, token = 1_000_000.0, tmp_path / "token"
     token.write_text("one")
