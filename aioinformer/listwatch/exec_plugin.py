@@ -33,6 +33,9 @@ PLUGIN_TIMEOUT = 300.0
 PROGRESS_PERIOD = 10.0
 """Seconds of running after which the log says so, again and again."""
 
+LARGEST_OUTPUT = 1024 * 1024
+"""Bytes beyond which what a plugin gives is no credential, and it is ended."""
+
 _LONGEST_END = 1.0
 _LAST_WORDS = 0.1
 _LONGEST_WORDS = 500
@@ -123,6 +126,9 @@ async def _output(
     try:
         async with asyncio.timeout(None if is_seen else PLUGIN_TIMEOUT):
             with every(PROGRESS_PERIOD, tell):
+                await process.has_given.wait()
+                if len(process.output) > LARGEST_OUTPUT:
+                    raise ConfigError(f"exec plugin {argv[0]} gave more than {LARGEST_OUTPUT} bytes")
                 await process.ended()
             if transport.get_pipe_transport(2) is not None:
                 with contextlib.suppress(TimeoutError):  # a helper that it leaves behind may hold it for good
@@ -153,23 +159,25 @@ class _Process(asyncio.SubprocessProtocol):
 
     def __init__(self) -> None:
         self.output, self.said = bytearray(), bytearray()
-        self.is_silent = asyncio.Event()
-        self._has_given, self._has_exited = asyncio.Event(), asyncio.Event()
+        self.has_given, self.is_silent, self._has_exited = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def ended(self) -> None:
         """Wait for its end, and for that of what it gives."""
-        await self._has_given.wait()
+        await self.has_given.wait()
         await self._has_exited.wait()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 1:
-            self.output += data
+            if not self.has_given.is_set():
+                self.output += data
+            if len(self.output) > LARGEST_OUTPUT:
+                self.has_given.set()
         else:
             self.said += data
             del self.said[: -4 * _LONGEST_WORDS]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        (self._has_given if fd == 1 else self.is_silent).set()
+        (self.has_given if fd == 1 else self.is_silent).set()
 
     def process_exited(self) -> None:
         self._has_exited.set()

@@ -192,6 +192,16 @@ async def test_a_plugin_that_hangs_is_ended_with_its_children(
         await Client.from_kubeconfig(path=path, library=library).open()
 
 
+async def test_a_plugin_that_does_not_stop_giving_is_ended(tmp_path: Path) -> None:
+    script = f"echo $$ >{tmp_path}/pid; exec yes"
+    config = {"command": "sh", "apiVersion": "client.authentication.k8s.io/v1", "args": ["-c", script]}
+    with pytest.raises(ConfigError, match=r"^exec plugin \S*sh gave more than 1048576 bytes$"):
+        async with asyncio.timeout(20):
+            await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 async def test_what_a_plugin_says_that_takes_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
