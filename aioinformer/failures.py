@@ -108,8 +108,8 @@ def network_error(error: Any) -> AioInformerError | None:
     if isinstance(error, _class("aiohttp", "ClientResponseError")):
         what = _text(error).partition(" when reading")[0]  # of a header that is too long, and may be a cookie
         return TransportError(f"the answer is not HTTP as it should be: {what}")
-    if isinstance(error, _class("aiohttp", "ServerDisconnectedError")) and not isinstance(error.message, str):
-        return TransportError("the answer broke off within its header lines")  # its message is what had come
+    if _holds_header_lines(error):
+        return TransportError("the answer broke off within its header lines")
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
         return TransportError(_text(error))
     for package in ("kubernetes_asyncio", "kubernetes.aio", "kubernetes"):
@@ -123,6 +123,13 @@ def is_unverified(error: Any) -> bool:
     return isinstance(error, _class("aiohttp", "ClientConnectorCertificateError"))
 
 
+def _holds_header_lines(error: Any) -> bool:
+    """Whether the message of a library's error is what had come of an answer."""
+    return isinstance(error, _class("aiohttp", "ServerDisconnectedError")) and not isinstance(
+        error.message, str
+    )
+
+
 def ours(error: BaseException, what: str) -> AioInformerError | None:
     """This error, or what it stands for, saying once what was asked for; None for what is not ours to name."""
     found = error if isinstance(error, AioInformerError) else network_error(error)
@@ -131,6 +138,22 @@ def ours(error: BaseException, what: str) -> AioInformerError | None:
     elif isinstance(found, (TransportError, DecodeError)) and not str(found).startswith(what):
         found.args = (f"{what}: {found}",)
     return found
+
+
+def cause_of(error: Any) -> BaseException | None:
+    """What may be kept of a library's error, as the cause of ours: nothing that quotes more than its message does.
+
+    Several of aiohttp's hold the request with its Authorization, a proxy with its password, or header lines of the
+    answer with their cookies, and their repr shows it.
+    """
+    if is_unverified(error):
+        return error.certificate_error
+    if isinstance(error, _class("aiohttp", "ClientConnectorError")):
+        return error.os_error
+    quotes_request = isinstance(
+        error, (_class("aiohttp", "ClientResponseError"), _class("aiohttp", "RedirectClientError"))
+    )
+    return None if quotes_request or _holds_header_lines(error) else error
 
 
 @contextmanager
@@ -142,7 +165,7 @@ def asking(what: str) -> Iterator[None]:
         found = ours(error, what)
         if found is None or found is error:
             raise
-        raise found from error
+        raise found from cause_of(error)
 
 
 @contextmanager
@@ -153,7 +176,7 @@ def network_errors() -> Iterator[None]:
     except Exception as error:
         if (found := network_error(error)) is None:
             raise
-        raise found from error
+        raise found from cause_of(error)
 
 
 def without_credentials(url: str) -> str:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from ssl import SSLCertVerificationError
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
-from ..failures import is_unverified, ours, say_more, without_credentials
+from ..failures import cause_of, ours, say_more, without_credentials
 from ..tasks import finish, within
 from .libraries import Library, to_thread
 from .response import ResponseStream, error_of
@@ -158,7 +159,7 @@ class LibraryTransport:
             async with _answer_within(request.answer_timeout):
                 response = await sessions.ask(request)
         except BaseException as error:
-            from aiohttp import ClientResponseError, RedirectClientError  # it is loaded by now
+            from aiohttp import RedirectClientError  # it is loaded by now
 
             await sessions.release()
             if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
@@ -166,11 +167,9 @@ class LibraryTransport:
             if isinstance(error, Exception):
                 found = ours(error, opened.server)
                 if found is not None and found is not error:
-                    quotes_url = isinstance(error, RedirectClientError)  # with its password
                     if sessions.via and isinstance(found, TransportError):
                         say_more(found, sessions.via)
-                        quotes_url = quotes_url or isinstance(error, ClientResponseError)
-                    raise found from (None if quotes_url else error)
+                    raise found from cause_of(error)
             raise
         body = ResponseStream(response, sessions)
         if 200 <= response.status < 300:
@@ -300,7 +299,7 @@ def _may_be_cured(error: ApiError | TransportError) -> bool:
     """Whether another reading of the configuration may help: to other credentials, or to other authorities."""
     if isinstance(error, ApiError):
         return error.status == 401
-    return is_unverified(error.__cause__)
+    return isinstance(error.__cause__, SSLCertVerificationError)
 
 
 async def _read(body: ResponseStream) -> bytes:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from ..failures import cause_of
 from .libraries import to_thread
 from .sections import Section
 from .sources import Wall, expiry_of_jwt
@@ -61,7 +62,9 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
             said = await _ask(session, endpoint, config)
         new = {"id-token": str(said["id_token"])}
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"OIDC: {issuer} gave no new id-token: {error or type(error).__name__}") from error
+        raise ConfigError(
+            f"OIDC: {issuer} gave no new id-token: {error or type(error).__name__}"
+        ) from cause_of(error)
     finally:
         await sockets.close()
     if said.get("refresh_token"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,6 +25,7 @@ from aioinformer import (
 from aioinformer.listwatch.kubeconfig import KubeConfig
 from aioinformer.listwatch.libraries import Library, library_named
 from aioinformer.listwatch.library_transport import LibraryTransport
+from aioinformer.listwatch.sessions import LONGEST_HEADER
 from aioinformer.listwatch.sources import Access, Wall
 from aioinformer.listwatch.transport import Change
 
@@ -163,9 +165,9 @@ async def test_the_expiry_of_a_jwt_is_known_without_being_told(library: str, tmp
 
 
 async def test_a_jwt_that_expires_at_no_time_that_there_is(library: str) -> None:
-    async with guarded(token := jwt(10**400)) as (server, _):
-        async with Client.from_url(server.url, token, library=library) as client:
-            await client.get("/api")
+    token = jwt(10**400)
+    async with guarded(token) as (server, _), Client.from_url(server.url, token, library=library) as client:
+        await client.get("/api")
 
 
 async def test_a_token_file_is_read_again_after_a_minute(library: str, tmp_path: Path) -> None:
@@ -272,3 +274,54 @@ async def test_an_answer_that_breaks_off_within_its_header_lines(library: str, s
         ):
             with pytest.raises(TransportError, match=says):
                 await ask()
+
+
+def chain_of(error: BaseException | None) -> str:
+    """All that is said of an error, and of what it was raised from, to people and to programs that report errors."""
+    said = "".join(traceback.format_exception(error))
+    while error is not None:
+        said += repr(error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return said
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"SSH-2.0\r\n\r\n",
+        HEAD + b"Set-Cookie: secret" + b"x" * LONGEST_HEADER + b"\r\n\r\n",
+        HEAD + b"Set-Cookie: secret\r\n",
+        b"",
+    ],
+    ids=["no HTTP", "too long", "broken off", "nothing"],
+)
+async def test_no_error_holds_what_its_message_leaves_out(library: str, sent: bytes) -> None:
+    """Neither the token that was sent, nor cookies."""
+
+    async def answer(asked: Asked) -> AsyncIterator[bytes]:
+        yield sent
+
+    async with wired(answer) as server, Client.from_url(server.url, "secret", library=library) as client:
+        for ask in (
+            partial(client.get_json, "/api"),
+            partial(client.stream, "/api"),
+            partial(client.send, Change("POST", b"{}"), "/api"),
+            partial(client.send, Change("PUT", b"{}"), "/api"),
+        ):
+            with pytest.raises(TransportError) as caught:
+                await ask()
+            assert "secret" not in chain_of(caught.value)
+
+
+async def test_nor_a_proxys_password(library: str, tmp_path: Path) -> None:
+    async def answer(asked: Asked) -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 407 No\r\n\r\n"
+
+    async with wired(answer) as proxy:
+        for url in (proxy.url, "http://127.0.0.1:1"):
+            by: Any = {"proxy-url": url.replace("//", "//ada:secret@")}
+            path = write_kubeconfig(tmp_path / "config", "https://api.example.com", {"token": "secret"}, **by)
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                with pytest.raises(TransportError, match="the proxy") as caught:
+                    await client.get("/api")
+            assert "secret" not in chain_of(caught.value)

@@ -112,6 +112,25 @@ async def test_the_providers_authority_in_a_file(library: str, tmp_path: Path, i
             await client.get("/api")
 
 
+async def test_a_refusal_does_not_hold_the_clients_secret(library: str, tmp_path: Path) -> None:
+    authority = Authority()
+
+    async def identity_provider(request: Any) -> Any:
+        if request.path == "/.well-known/openid-configuration":
+            return endpoints_of(provider.url)
+        return json_of("{}", 400)
+
+    async with serving(identity_provider, authority.server_context()) as provider:
+        user = refreshable(provider.url, authority)
+        path = write_kubeconfig(tmp_path / "config", "https://x:1", user)
+        with pytest.raises(ConfigError, match=r"gave no new id-token: 400") as caught:
+            await Client.from_kubeconfig(path=path, library=library).open()
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert not hasattr(error, "request_info")
+        error = error.__cause__
+
+
 async def test_a_refresh_token_that_was_used_is_not_lost_with_the_request(
     library: str, tmp_path: Path
 ) -> None:
