@@ -84,7 +84,7 @@ def network_error(error: Any) -> AioInformerError | None:
     """
     if isinstance(error, AioInformerError):
         return None
-    if is_unverified(error):
+    if _is_unverified(error):
         return TransportError(
             f"the server's certificate cannot be verified: {_text(error.certificate_error)}. In the kubeconfig's "
             "cluster, certificate-authority names who signed it, and tls-server-name whom it was issued to"
@@ -118,18 +118,6 @@ def network_error(error: Any) -> AioInformerError | None:
     return None
 
 
-def is_unverified(error: Any) -> bool:
-    """Whether a library's error says that a server's certificate cannot be verified."""
-    return isinstance(error, _class("aiohttp", "ClientConnectorCertificateError"))
-
-
-def _holds_header_lines(error: Any) -> bool:
-    """Whether the message of a library's error is what had come of an answer."""
-    return isinstance(error, _class("aiohttp", "ServerDisconnectedError")) and not isinstance(
-        error.message, str
-    )
-
-
 def ours(error: BaseException, what: str) -> AioInformerError | None:
     """This error, or what it stands for, saying once what was asked for; None for what is not ours to name."""
     found = error if isinstance(error, AioInformerError) else network_error(error)
@@ -146,14 +134,16 @@ def cause_of(error: Any) -> BaseException | None:
     Several of aiohttp's hold the request with its Authorization, a proxy with its password, or header lines of the
     answer with their cookies, and their repr shows it.
     """
-    if is_unverified(error):
-        return error.certificate_error
-    if isinstance(error, _class("aiohttp", "ClientConnectorError")):
-        return error.os_error
-    quotes_request = isinstance(
+    kept: BaseException | None = error
+    if _is_unverified(error):
+        kept = error.certificate_error
+    elif isinstance(error, _class("aiohttp", "ClientConnectorError")):
+        kept = error.os_error
+    elif _holds_header_lines(error) or isinstance(
         error, (_class("aiohttp", "ClientResponseError"), _class("aiohttp", "RedirectClientError"))
-    )
-    return None if quotes_request or _holds_header_lines(error) else error
+    ):
+        kept = None
+    return kept
 
 
 @contextmanager
@@ -202,6 +192,18 @@ def _of_api_exception(error: Any) -> ApiError:
     )
     converted.message = converted.message or str(error.reason or "")
     return converted
+
+
+def _is_unverified(error: Any) -> bool:
+    """Whether a library's error says that a server's certificate cannot be verified."""
+    return isinstance(error, _class("aiohttp", "ClientConnectorCertificateError"))
+
+
+def _holds_header_lines(error: Any) -> bool:
+    """Whether the message of a library's error is what had come of an answer."""
+    return isinstance(error, _class("aiohttp", "ServerDisconnectedError")) and not isinstance(
+        error.message, str
+    )
 
 
 def _class(module: str, name: str) -> Any:

@@ -55,6 +55,7 @@ class KubeConfig:
     is_renewable: bool = field(default=True, init=False)
     _paths: list[str] = field(default_factory=list, init=False)
     _server: str = field(default="", init=False, repr=False)
+    _last: Access | None = field(default=None, init=False, repr=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
         try:
@@ -92,7 +93,7 @@ class KubeConfig:
         # unless it leads by a proxy.
         is_near = is_local(url.hostname or "") and not access.configuration.proxy
         if url.scheme == "https" or is_near:
-            await _identify(sections, access, library, wall)
+            await _identify(sections, access, library, wall, self._last)
             if url.username is not None:
                 access.configuration.api_key.clear()  # what the URL says is sent, as by Go; aiohttp refuses both
         elif sections.user.fields and not self._server:
@@ -101,7 +102,7 @@ class KubeConfig:
             )
         if access.token_file is None:
             access.renew_at = min(access.renew_at, renewal_time(access.expires, wall()))
-        self.context, self._server = sections.name, server
+        self.context, self._server, self._last = sections.name, server, access
         return access
 
 
@@ -117,8 +118,10 @@ def kubeconfig_paths(path: str | os.PathLike[str] | None = None) -> list[str]:
     ]
 
 
-async def _identify(sections: Sections, access: Access, library: Library, wall: Wall) -> None:
-    """Have the user's credentials."""
+async def _identify(
+    sections: Sections, access: Access, library: Library, wall: Wall, last: Access | None
+) -> None:
+    """Have the user's credentials. What a plugin gave for the last ones is kept while it will do (``exec.go``)."""
     user = sections.user
     provider, plugin = user.mapping("auth-provider"), user.mapping("exec")
     if provider and (name := provider.get("name")) not in ("oidc", "gcp"):
@@ -142,7 +145,12 @@ async def _identify(sections: Sections, access: Access, library: Library, wall: 
         authorization = f"Bearer {config['id-token']}"
     elif plugin and not certificate:
         cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
-        credential = await run_exec_plugin(plugin, os.path.dirname(user.file), cluster)
+        asked = plugin, os.path.dirname(user.file), cluster
+        given = last.plugin if last is not None and wall() < last.renew_at else None
+        if given is None or given[0] != asked:
+            given = asked, await run_exec_plugin(*asked)
+        access.plugin = given
+        credential = given[1]
         expires = timestamp(credential.expires)
         if credential.token:
             authorization = f"Bearer {credential.token}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
@@ -143,6 +144,8 @@ class LibraryTransport:
         except (ApiError, TransportError) as refused:
             if not self._source.is_renewable or not _may_be_cured(refused):
                 raise
+            if isinstance(refused, ApiError):
+                opened.access.renew_at = -math.inf  # a certificate says nothing against our credentials
             try:
                 opened = await self._renew(opened)
             except ConfigError as error:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,6 +21,9 @@ from ..errors import ConfigError
 from ..failures import without_credentials
 from .libraries import Library, to_thread
 from .tls import TLS, Pem
+
+if TYPE_CHECKING:
+    from .exec_plugin import ExecCredential
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +52,7 @@ class Access:
         expires: Wall time from which they are of no use.
         headers: Sent with every request.
         tls: What an SSLContext is made of, where there is no ApiClient yet.
+        plugin: What was asked for the credentials, and what it gave.
         name: Of the configuration, for messages.
     """
 
@@ -60,6 +64,7 @@ class Access:
     expires: float = math.inf
     headers: dict[str, str] = field(default_factory=dict)
     tls: TLS = field(default_factory=TLS)
+    plugin: tuple[object, ExecCredential] | None = None
     name: str = ""
 
     def set_token(self, token: str) -> None:

@@ -17,6 +17,7 @@ import pytest
 from aioinformer import (
     Client,
     ConfigError,
+    TransportError,
 )
 from aioinformer.listwatch import exec_plugin
 from aioinformer.listwatch.kubeconfig import KubeConfig
@@ -95,6 +96,33 @@ async def test_a_plugin_runs_again_when_its_credentials_are_about_to_expire(
             await client.get("/api")
             assert len(plugin.runs) == 3
     assert server.tokens == ["Bearer one"] * 5 + ["Bearer two"]
+
+
+async def test_a_plugin_does_not_run_again_for_a_servers_certificate(library: str, tmp_path: Path) -> None:
+    """As by client-go: what it gave still does. But another authority is taken with what is read anew."""
+    plugin, old, new = Plugin(tmp_path), Authority(), Authority()
+    plugin.gives(token="one")
+    path, tls = tmp_path / "config", new.server_context()
+    async with guarded("one", tls) as (server, guard):
+        write_kubeconfig(path, server.url, plugin.user(), ca=old.pem)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            for _ in range(3):
+                with pytest.raises(TransportError, match="certificate cannot be verified"):
+                    await client.get("/api")
+            assert len(plugin.runs) == 1
+            write_kubeconfig(path, server.url, plugin.user(args=["-v"]), ca=old.pem)
+            for _ in range(3):
+                with pytest.raises(TransportError, match="certificate cannot be verified"):
+                    await client.get("/api")
+            assert len(plugin.runs) == 2  # by another section it may give others
+            write_kubeconfig(path, server.url, plugin.user(args=["-v"]), ca=new.pem)
+            await client.get("/api")
+            assert len(plugin.runs) == 2
+            guard.token = "two"
+            plugin.gives(token="two")
+            await client.get("/api")
+            assert len(plugin.runs) == 3
+    assert server.tokens == ["Bearer one", "Bearer one", "Bearer two"]
 
 
 async def test_credentials_that_have_expired_are_not_shown(library: str, tmp_path: Path) -> None:
