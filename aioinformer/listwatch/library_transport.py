@@ -29,6 +29,26 @@ logger = logging.getLogger(__name__)
 
 _RENEW_AGAIN = 10.0
 
+_NO_ANSWER = "no answer within {:g} seconds"
+_NO_CREDENTIALS = "no answer within {:g} seconds, as there were no credentials yet to ask with"
+
+
+class _Deadline:
+    """When a request, which is made now, is given up, whatever it waits for: the credentials or the answer."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = asyncio.get_running_loop().time() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds until it."""
+        return self._end - asyncio.get_running_loop().time()
+
+    def awaiting(self, too_late: str) -> AbstractAsyncContextManager[None]:
+        """Around what is waited for; raises a TransportError that says so, of so many seconds."""
+        return within(self.left, lambda: TransportError(too_late.format(self._seconds)))
+
 
 @dataclass(slots=True, eq=False)
 class _Opened:
@@ -114,52 +134,55 @@ class LibraryTransport:
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         """The whole body of an answer; see ``Transport.get``."""
-        return await _read(await self._ask(HttpRequest(path, query, timeout, timeout)))
+        return await _read(await self._ask(HttpRequest(path, query, timeout), _Deadline(timeout)))
 
     async def send(
         self, change: Change, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT
     ) -> bytes:
         """Ask for a change; see ``Transport.send``."""
-        async with _answer_within(timeout):
-            return await _read(await self._ask(HttpRequest(path, query, None, None, change=change)))
+        deadline = _Deadline(timeout)
+        body = await self._ask(HttpRequest(path, query, None, change=change), deadline)
+        async with deadline.awaiting(_NO_ANSWER):
+            return await _read(body)
 
     async def stream(
         self, path: str, query: Query = (), *, idle_timeout: float | None = None, accept: str = JSON
     ) -> ResponseStream:
         """The body of an answer as it arrives; see ``Transport.stream``."""
-        return await self._ask(
-            HttpRequest(path, query, READ_TIMEOUT, idle_timeout, is_stream=True, accept=accept)
-        )
+        request = HttpRequest(path, query, idle_timeout, is_stream=True, accept=accept)
+        return await self._ask(request, _Deadline(READ_TIMEOUT))
 
-    async def _ask(self, request: HttpRequest) -> ResponseStream:
+    async def _ask(self, request: HttpRequest, deadline: _Deadline) -> ResponseStream:
         """The answer, if it is 2xx.
 
         A 401, or a certificate that cannot be verified, has the configuration read anew; if there are other credentials
         now, or other authorities, it asks once more (client-go ``token_source.go``, ``ca_rotation.go``).
         """
-        opened = await self._ready()
+        async with deadline.awaiting(_NO_CREDENTIALS):
+            opened = await self._ready()
         shown = opened.credentials()
         try:
-            return await self._ask_once(opened, request)
+            return await self._ask_once(opened, request, deadline)
         except (ApiError, TransportError) as refused:
             if not self._source.is_renewable or not _may_be_cured(refused):
                 raise
             if isinstance(refused, ApiError):
                 opened.access.renew_at = -math.inf  # a certificate says nothing against our credentials
             try:
-                opened = await self._renew(opened)
-            except ConfigError as error:
+                async with deadline.awaiting(_NO_CREDENTIALS):
+                    opened = await self._renew(opened)
+            except (ConfigError, TransportError) as error:
                 say_more(refused, f"the credentials could not be renewed: {error}")
                 raise refused from error
             if shown is not None and shown == opened.credentials():
                 raise
-        return await self._ask_once(opened, request)
+        return await self._ask_once(opened, request, deadline)
 
-    async def _ask_once(self, opened: _Opened, request: HttpRequest) -> ResponseStream:
+    async def _ask_once(self, opened: _Opened, request: HttpRequest, deadline: _Deadline) -> ResponseStream:
         sessions = opened.sessions
         sessions.hold()
         try:
-            async with _answer_within(request.answer_timeout):
+            async with deadline.awaiting(_NO_ANSWER):
                 response = await sessions.ask(request)
         except BaseException as error:
             from aiohttp import RedirectClientError  # it is loaded by now
@@ -178,7 +201,7 @@ class LibraryTransport:
         if 200 <= response.status < 300:
             return body
         try:
-            raise await error_of(response, body)
+            raise await error_of(response, body, deadline.left)
         finally:
             await body.aclose()
 
@@ -310,10 +333,6 @@ async def _read(body: ResponseStream) -> bytes:
         return b"".join([chunk async for chunk in body])
     finally:
         await body.aclose()
-
-
-def _answer_within(seconds: float | None) -> AbstractAsyncContextManager[None]:
-    return within(seconds, lambda: TransportError(f"no answer within {seconds:g} seconds"))
 
 
 def _identity(access: Access) -> bytes:

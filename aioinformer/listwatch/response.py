@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self
 
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
 from ..failures import api_error, network_error, say_more, without_credentials
-from .transport import READ_TIMEOUT
 
 if TYPE_CHECKING:
     import aiohttp
@@ -64,11 +63,11 @@ def _is_damaged(response: aiohttp.ClientResponse) -> bool:
     return str(getattr(lost, "strerror", "")).startswith("[SSL")
 
 
-async def error_of(response: aiohttp.ClientResponse, body: ResponseStream) -> ApiError:
-    """The error that an answer stands for; what its body says as far as it can be had."""
+async def error_of(response: aiohttp.ClientResponse, body: ResponseStream, seconds: float) -> ApiError:
+    """The error that an answer stands for; what its body says as far as it can be had in so many seconds."""
     said = b""
     try:
-        async with asyncio.timeout(READ_TIMEOUT):
+        async with asyncio.timeout(seconds):
             async for chunk in body:
                 said += chunk
                 if len(said) > _LONGEST_ERROR:

@@ -32,12 +32,11 @@ class Change(NamedTuple):
 
 
 class HttpRequest(NamedTuple):
-    """What is asked of a server, and how long for.
+    """What is asked of a server.
 
     Args:
         path: From the root of the server.
         query: Names and values, not yet quoted.
-        answer_timeout: Seconds in which the answer has to begin; None for any.
         read_timeout: Seconds that its body may fall silent; None for any.
         is_stream: Whether the answer goes on for as long as it likes.
         accept: The media types that will do.
@@ -46,7 +45,6 @@ class HttpRequest(NamedTuple):
 
     path: str
     query: Query
-    answer_timeout: float | None
     read_timeout: float | None
     is_stream: bool = False
     accept: str = JSON
@@ -104,7 +102,8 @@ class Transport(Protocol):
         Args:
             path: From the root of the server: ``"/api/v1/pods"``.
             query: Names and values, not yet quoted.
-            timeout: Seconds in which an answer has to begin, and that the server may then fall silent.
+            timeout: Seconds in which an answer has to begin, also where credentials have to be had first, and that the
+                server may then fall silent.
 
         Raises:
             ApiError: The server answered with anything but 2xx.
@@ -149,7 +148,7 @@ class Transport(Protocol):
 
         Raises:
             ApiError: The server answered with anything but 2xx.
-            TransportError: No answer came, or none within READ_TIMEOUT.
+            TransportError: No answer came, or none within READ_TIMEOUT, also where credentials have to be had first.
             ConfigError: The configuration cannot work.
         """
         ...

@@ -25,7 +25,7 @@ from aioinformer import (
     TypeMeta,
 )
 from aioinformer.api import NO_EVENT
-from aioinformer.listwatch import library_transport, response
+from aioinformer.listwatch import library_transport
 from aioinformer.listwatch.sessions import LONGEST_HEADER
 from aioinformer.listwatch.transport import Change
 
@@ -372,11 +372,16 @@ async def test_an_error_whose_body_never_ends(library: str, monkeypatch: pytest.
         await over.wait()
         return answer
 
-    monkeypatch.setattr(response, "READ_TIMEOUT", 0.05)
+    monkeypatch.setattr(library_transport, "READ_TIMEOUT", 1.0)
     async with serving(dawdle) as server, Client.from_url(server.url, library=library) as client:
-        with pytest.raises(ApiError, match=r"503 ServiceUnavailable: overloaded"):
-            await client.stream("/api/v1/pods")
+        errors = await asyncio.gather(
+            client.stream("/api"),
+            client.get("/api", timeout=1),
+            client.send(Change("POST"), "/api", timeout=1),
+            return_exceptions=True,
+        )
         over.set()
+    assert [str(error) for error in errors] == ["503 ServiceUnavailable: overloaded"] * 3
 
 
 async def test_watches_do_not_keep_calls_waiting(library: str) -> None:

@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from aioinformer import (
     ListWatch,
     TransportError,
 )
+from aioinformer.listwatch import library_transport
 from aioinformer.listwatch.kubeconfig import KubeConfig
 from aioinformer.listwatch.libraries import Library, library_named
 from aioinformer.listwatch.library_transport import LibraryTransport
@@ -123,6 +125,53 @@ async def test_who_waits_for_credentials_has_less_time_than_a_plugin(library: st
             plugin.gives(token="two")
             await client.get("/api")
             assert len(plugin.runs) == 2
+
+
+async def test_every_request_waits_for_credentials_by_its_own_deadline(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plugin goes on, for those who ask later."""
+    monkeypatch.setattr(library_transport, "READ_TIMEOUT", 0.2)
+    plugin, now = Plugin(tmp_path), datetime.now(UTC)
+    wall, late = now.timestamp(), "no answer within 0.2 seconds, as there were no credentials yet to ask with"
+
+    def gives(token: str) -> None:
+        guard.token = token
+        plugin.gives(token=token, expirationTimestamp=datetime.fromtimestamp(wall + 600, UTC).isoformat())
+
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        client = on_clock(KubeConfig(path=path), library, lambda: wall)
+        requests, never = 0, asyncio.get_running_loop().create_future()
+        asks = (
+            partial(client.get, "/api", timeout=0.2),
+            partial(client.get_json, "/api", timeout=0.2),
+            partial(client.send, Change("PUT", b"{}"), "/api", timeout=0.2),
+            partial(client.stream, "/api"),
+        )
+        async with asyncio.timeout(30):
+            for token in ("one", "two"):  # which has not been had, and which has expired
+                plugin.says("wait")
+                for ask in asks:
+                    with pytest.raises(TransportError, match=late):
+                        await ask()
+                assert len(server.requests) == requests
+                await plugin.hangs(never)
+                gives(token)
+                await client.get("/api", timeout=20)
+                requests = len(server.requests)
+                wall += 601
+            gives("three")
+            await client.get("/api", timeout=20)
+            plugin.says("wait")
+            guard.token = "four"
+            with pytest.raises(ApiError, match=r"401 .*could not be renewed: no answer within 2 seconds, as"):
+                await client.get("/api", timeout=2)
+            await plugin.hangs(never)
+            gives("four")
+            await client.get("/api", timeout=20)
+            assert len(plugin.runs) == 4
+        await client.close()
 
 
 async def test_a_thread_for_files_is_there_whatever_others_do(library: str, tmp_path: Path) -> None:
