@@ -341,15 +341,21 @@ class SharedInformerFactory(InOneLoop):
         """What its informers do, in Prometheus' text format: for a ``/metrics`` route, as ``text/plain``."""
         return exposition(self.samples())
 
-    async def shutdown(self) -> None:
+    async def shutdown(self, *, grace: float | None = None) -> None:
         """Stop all informers and wait for their end. May be called again.
 
+        Args:
+            grace: Seconds that they have to end. Then those whose handlers ignore being cancelled are left behind,
+                with an ERROR; None for never.
+
         Raises:
+            ConfigError: ``grace`` is no duration above 0.
             BaseException: An informer had failed, with this; of several, a BaseExceptionGroup.
         """
-        await self._end(None)
-
-    async def _end(self, grace: float | None) -> None:
+        if grace is not None:
+            require_seconds("grace", grace)
+            if not grace:
+                raise ConfigError("grace must be above 0: nothing ends in no time")
         for informer in self._tasks:
             informer.require_outside_handlers()
         if self._started:
@@ -364,25 +370,19 @@ class SharedInformerFactory(InOneLoop):
                 logger.error("%r: left behind, since they do not end: %s", self, ", ".join(left))
             raise_failures("informers failed", *tasks.values())
 
-    async def run(self, *, grace: float | None = None) -> None:
+    async def run(self) -> None:
         """Start the informers, and stop them when cancelled or when one has failed; or until they are ``shutdown``.
-
-        Args:
-            grace: Seconds that they have to end. Then those whose handlers ignore being cancelled are left behind,
-                with an ERROR; None for never.
 
         Raises:
             AlreadyStartedError: It runs already, or was shut down.
-            ConfigError: ``grace`` is no duration.
             BaseException: As ``shutdown``.
         """
-        if grace is not None:
-            require_seconds("grace", grace)
-        await self.__aenter__()
-        try:
-            await self._ended.wait()
-        finally:
-            await self._end(grace)
+        async with self:
+            await self.wait_ended()
+
+    async def wait_ended(self) -> None:
+        """Wait until an informer has failed, or all are shut down."""
+        await self._ended.wait()
 
     async def __aenter__(self) -> Self:
         if self._shut_down:

@@ -196,6 +196,8 @@ class Controller(Generic[T]):
         Args:
             ending: Informers that end meanwhile, and cancel the calls of their handlers themselves.
         """
+        if not self._is_fed:
+            return
         self._queue.shut_down()
         self._workers.runs.close()
         for task in self._feeding:

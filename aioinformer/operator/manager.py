@@ -304,28 +304,30 @@ class Manager(Running):
                 task.uncancel()
 
     async def _read_and_lead(self) -> None:
-        reading = asyncio.create_task(self._factory.run(grace=CANCEL_GRACE), name=f"{self!r} reading")
-        tasks = [reading]
+        tasks: list[asyncio.Task[None]] = []
         async with AsyncExitStack() as ending:  # from the last one to the first, whatever becomes of each
             ending.callback(lambda: raise_failures(f"{self!r} has failed", *tasks))
-            ending.push_async_callback(self._end_reading, reading)
+            ending.push_async_callback(self._end_reading, tasks)
             for controller in self._controllers:
                 controller.feed()
+            self._factory.start()
+            reading = asyncio.create_task(self._factory.wait_ended(), name=f"{self!r} reading")
             leading = asyncio.create_task(self._lead(), name=f"{self!r} leading")
             tasks.append(leading)
-            ending.push_async_callback(finish, leading)
+            ending.push_async_callback(finish, reading, leading)
             ending.push_async_callback(self._stop_controllers)
-            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            ended, _ = await asyncio.wait((reading, leading), return_when=asyncio.FIRST_COMPLETED)
             for task in ended:
                 task.result()
 
-    async def _end_reading(self, reading: asyncio.Task[None]) -> None:
+    async def _end_reading(self, tasks: list[asyncio.Task[None]]) -> None:
         """End the informers, and what feeds the controllers: at once, so that all have the same ten seconds."""
-        ending = self._factory.running
-        reading.cancel()
-        await wait_ended(
-            reading, *(asyncio.create_task(each.end_feeding(ending)) for each in self._controllers)
-        )
+        feeding = [each.end_feeding(self._factory.running) for each in self._controllers]
+        ending = [
+            asyncio.create_task(each) for each in (self._factory.shutdown(grace=CANCEL_GRACE), *feeding)
+        ]
+        tasks.extend(ending)
+        await wait_ended(*ending)
 
     async def _lead(self) -> None:
         """Work whenever it is this manager's turn. Sources, which may die, also run while it waits."""

@@ -115,6 +115,14 @@ async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
         assert all(informer.is_stopped for informer in factory._tasks)
 
 
+@socket_case("SharedInformerFactory.wait_ended", ends=False)
+async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
+    async with a_factory(client) as (factory, _):
+        factory.start()
+        yield factory.wait_ended
+        assert not any(informer.is_stopped for informer in factory.running)
+
+
 @socket_case("SharedInformerFactory.wait_for_cache_sync")
 async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
     async with a_factory(client) as (factory, follower):

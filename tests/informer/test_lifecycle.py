@@ -231,17 +231,19 @@ class TestLifecycle:
 
         subject = factory(FakeTransport())
         with pytest.raises(ConfigError, match="grace must be"):
-            await subject.run(grace=-1)
+            await subject.shutdown(grace=-1)
+        with pytest.raises(ConfigError, match="grace must be above 0"):
+            await subject.shutdown(grace=0)
         pods, secrets = (subject.for_resource("v1", each, namespace="red") for each in ("pods", "secrets"))
         pods.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
-        running = asyncio.create_task(subject.run(grace=5))
+        subject.start()
         await asyncio.sleep(1)
-        running.cancel()
+        ending = asyncio.create_task(subject.shutdown(grace=5))
         await asyncio.sleep(4)
         assert secrets.is_stopped
-        assert not running.done()
-        await asyncio.wait({running}, timeout=1.5)
-        assert running.cancelled()
+        assert not ending.done()
+        await asyncio.wait({ending}, timeout=1.5)
+        assert ending.done()
         assert caplog.messages == [f"{subject!r}: left behind, since they do not end: pods in red"]
         let_go.set()
         await settled()

@@ -404,8 +404,10 @@ class TestWatch:
         maps, secrets = manager.for_resource("v1", "configmaps", dict), manager.for_resource("v1", "secrets")
         watches = [Watch(maps, change_it), Watch(secrets, stubborn)]
         manager.add(Controller("tests", Reconciler(), manager.for_resource("v1", "pods"), watches=watches))
+        running = asyncio.create_task(manager.run())
+        await asyncio.wait([running], timeout=15)  # they have ten together
         with pytest.raises(CacheMutatedError):
-            await manager.run()
+            running.result()
         stubborn.gives_in = True
         await asyncio.sleep(1)
 
