@@ -294,6 +294,7 @@ class LeaderElector:
 
     async def _renew(self) -> None:
         try:
+            await asyncio.sleep(0)  # an eager task begins before anybody knows it
             started = self._renewed or 0.0
             while self._lost is None and self._renewing is not None:  # a request may swallow the cancelling
                 await asyncio.sleep(max(0.0, started + self._retry_period - self._now()))

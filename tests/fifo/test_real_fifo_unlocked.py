@@ -152,7 +152,7 @@ class TestFromInsideProcess:
 
         async def process(deltas: Deltas, initial: bool) -> None:
             others = asyncio.create_task(fifo.replace([obj("c"), obj("d")], "1"))
-            await turns(2)
+            await turns(1)
             assert len(fifo) == 1
             with pytest.raises(QueueHeldError):
                 await fifo.add(obj("e"))
