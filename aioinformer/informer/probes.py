@@ -45,6 +45,8 @@ class Health:
 
 def ailments(informer: InformerState, stalled_after: float) -> Iterator[str]:
     """Why an informer is not alive: what a restart of the process would heal."""
+    if informer.stopped and not informer.reflectors:
+        yield f"{informer.name} has stopped"
     for reflector in informer.reflectors:
         if reflector.phase is Phase.STOPPED:
             reason = reflector.last_error

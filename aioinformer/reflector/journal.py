@@ -66,6 +66,7 @@ class Journal:
         self._dropped = _Lines(name, "dropped objects")
         self._unprocessed = _Lines(name, "objects that cannot be processed")
         self._last_error: Exception | None = None
+        self._answered = 0.0
         self._recovery: asyncio.TimerHandle | None = None  # nothing may arrive on a watch for a minute
         self.listed = 0
 
@@ -104,21 +105,26 @@ class Journal:
         self._events += events
 
     def watching(self, well_from: float) -> None:
-        """A watch is open; things are well again if it still is at this loop time, and then its answer counts, too: one
-        whose first event is an error has brought nothing."""
+        """A watch was answered, and is open; things are well again if it still is at this loop time."""
         self.enter(Phase.WATCHING)
         loop = asyncio.get_running_loop()
-        self._recovery = loop.call_at(well_from, self._proved, loop.time())
+        self._answered = loop.time()
+        self._recovery = loop.call_at(well_from, self._proved)
 
-    def watch_ended(self) -> None:
-        """That watch is open no more."""
+    def watch_ended(self, *, is_refused: bool = True) -> None:
+        """That watch is open no more. Its answer counts, too, unless it was a refusal with the status of success."""
         if self._recovery is not None:
             self._recovery.cancel()
             self._recovery = None
+            if not is_refused:
+                self._note_answer()
 
-    def _proved(self, answered: float) -> None:
-        self._last_activity = max(self._last_activity or answered, answered)
+    def _proved(self) -> None:
+        self._note_answer()
         self.well()
+
+    def _note_answer(self) -> None:
+        self._last_activity = max(self._last_activity or self._answered, self._answered)
 
     def well(self) -> None:
         """Things are well again."""

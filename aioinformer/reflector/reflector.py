@@ -410,6 +410,7 @@ class Reflector(Running, Generic[T]):
     async def _follow(self, watch: OpenWatch) -> Exception | None:
         """Pass on what a watch brings until it ends; what ended it."""
         self._journal.watching(watch.healthy_from)
+        is_refused = False
         try:
             heed_cancellation()
             while (batch := await watch.next_batch()) is not None:
@@ -421,9 +422,10 @@ class Reflector(Running, Generic[T]):
             else:
                 return watch.ended_at_once(_now())
         except Exception as error:
+            is_refused = isinstance(error, ApiError)
             return error
         finally:
-            self._journal.watch_ended()
+            self._journal.watch_ended(is_refused=is_refused)
             await watch.aclose()
         return None
 

@@ -327,6 +327,19 @@ class TestIdleSeconds:
             assert len(server.watches) > 3
             assert subject.state.idle_seconds == pytest.approx(100, abs=1)
 
+    @pytest.mark.parametrize("end", [None, TransportError("cut")], ids=["closed", "cut"])
+    @virtual_time
+    async def test_watches_that_are_answered_and_end_soon_count(self, end: Exception | None) -> None:
+        """As behind a proxy that lets each live for three seconds: the server is there, and nothing is missed."""
+        steps: list[Step] = [3.0] if end is None else [3.0, end]
+        server = Scripted([page(version=1)], [steps] * 999)
+        subject = reflector(server)
+        async with running(subject.run()):
+            await asyncio.sleep(1000)
+            assert subject.state.idle_seconds is not None
+            assert subject.state.idle_seconds < 60
+        assert len(server.watches) > 30
+
     @virtual_time
     async def test_of_a_quiet_watch_the_answer_counts_once_it_has_lived(self) -> None:
         server = Scripted([page(version=1)], [[300.0], [300.0], [2.0, added("a", 2), FOREVER]])
