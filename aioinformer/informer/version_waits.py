@@ -255,9 +255,10 @@ class VersionWaits:
             for each in waiting:  # where versions went back, none may come
                 each.rank = (NONE, each.rank[1])
             waiting.sort(key=_RANK)
-        # What is stored may be ahead of this for a moment, and is looked at again when that has passed.
+        # What is stored may be ahead of this for a moment, and is looked at again when that has passed. Of several who
+        # have to get there each counts from when it has.
         versions = [each.last_sync_resource_version for each in self._concerned(line).values()]
-        self._look_at(self._up_to(min(map(number_of, versions), default=NONE), waiting))
+        self._look_at(self._up_to(max(map(number_of, versions), default=NONE), waiting))
 
     def _up_to(self, read: int, waiting: list[_Waiter]) -> list[_Waiter]:
         return waiting[: bisect_left(waiting, (read + 1, 0), key=_RANK)]

@@ -17,6 +17,7 @@ from aioinformer import (
     KeyFuncError,
     KubeObject,
     Resource,
+    ResourceEventHandlerFuncs,
     SharedIndexInformer,
     StoppedError,
     SyncTimeout,
@@ -503,6 +504,24 @@ class TestCost:
             assert watched() == ["blue"]
             await blue
             assert watched() == []
+
+    @virtual_time
+    async def test_what_comes_after_it_in_the_first_namespace_is_not_waited_for(self) -> None:
+        """Red is at 20 long before blue, and busy with more when blue is."""
+        more = [added(f"p{number}", 21 + number) for number in range(100)]
+        red = Scripted([page(version=10)], [[1.0, bookmark(20), 8.0, more, 0.5, added("q", 400), FOREVER]])
+        blue = Scripted([page(version=10)], [[10.0, bookmark(20), FOREVER]])
+        subject = SharedIndexInformer(
+            {"red": red, "blue": blue}, KubeObject, queue="delta", random=NoJitter()
+        )
+
+        async def slow(obj: KubeObject, is_in_initial_list: bool) -> None:
+            await asyncio.sleep(1)
+
+        handler = ResourceEventHandlerFuncs[KubeObject](on_add=slow)
+        subject.add_event_handler(handler, backlog="block", backlog_limit=1)
+        async with subject:
+            await subject.wait_for("20", timeout=11)
 
     @virtual_time
     async def test_a_wait_does_not_poll(self) -> None:
