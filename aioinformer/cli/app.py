@@ -239,8 +239,8 @@ def _run(
             nonlocal told
             if is_done:
                 return
-            told = number
-            if task.done():  # what it has begun in threads goes on
+            is_again, told = told is not None, number
+            if is_again or task.done():  # the event loop is held, or what it has begun in threads goes on
                 raise KeyboardInterrupt
             loop.call_soon_threadsafe(task.cancel)
             interrupt_write()

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from difflib import get_close_matches
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from ..errors import AioInformerError, ConfigError, DecodeError
+from ..errors import AioInformerError, ConfigError, DecodeError, TransportError
 from ..listwatch import Client
 from ..listwatch.transport import READ_TIMEOUT
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 CORE = "/api/v1"
 
-GROUP_PATIENCE = 5.0
-"""Seconds for a group that nobody has named: its server may hang for ever."""
+GROUP_PATIENCE = 32.0
+"""Seconds for a group that nobody has named, as in client-go: its server may hang for ever."""
 
 
 class APIResource(NamedTuple):
@@ -95,20 +98,20 @@ async def find_resource(client: Client, name: str) -> APIResource:
 
     Raises:
         ConfigError: The server has no such resource that can be watched; this names one that is spelt alike.
-        AioInformerError: It could not be asked.
+        AioInformerError: It could not be asked; a TransportError also where a group that could not be may have it.
     """
     word, _, group = name.lower().partition(".")
     paths = _group_versions((await _ask(client, "/apis", _Groups)).groups or [], group)
     is_one_group = len({path.rpartition("/")[0] for path in paths}) == 1
     matches: list[tuple[int, bool, str, _Resource]] = []
     plurals: dict[str, str] = {}
-    failures: list[str] = []
+    failures: dict[str, AioInformerError] = {}
     for batch in (paths[:1], paths[1:]) if paths[:1] == [CORE] else (paths,):
         for path, offered in zip(batch, await _offered(client, batch, is_one_group), strict=True):
             if isinstance(offered, AioInformerError):
                 if is_one_group or path == CORE:
                     raise offered
-                failures.append(str(offered))
+                failures[path] = offered
                 continue  # a group whose own server is down hides no other's
             for each in offered:
                 ranks = each.ranks()
@@ -123,13 +126,22 @@ async def find_resource(client: Client, name: str) -> APIResource:
         _, is_hidden, path, found = min(matches, key=lambda match: match[:2])
         if is_hidden:
             raise ConfigError(f"the server {client.server} has {found.name!r}, but not to be watched")
+        for earlier in paths[: paths.index(path)]:
+            if earlier in failures:
+                logger.warning(
+                    "%s is that of %s; what comes before failed: %s", name, path, failures[earlier]
+                )
         return APIResource(
             path.removeprefix("/apis/").removeprefix("/api/"), found.name, bool(found.namespaced)
         )
     alike = (plurals[known] + name[len(word) :] for known in get_close_matches(word, plurals, n=1))
     hint = "".join(f". Did you mean {each!r}?" for each in alike)
-    failure = f" (unless it is where this failed: {'; '.join(failures)})" if failures else ""
-    raise ConfigError(f"the server {client.server} has no resource {name!r}{hint}{failure}")
+    why = [*failures.values()]
+    unless = f" (unless it is where this failed: {'; '.join(map(str, why))})" if why else ""
+    text = f"the server {client.server} has no resource {name!r}{hint}{unless}"
+    if any(isinstance(each, TransportError) for each in why):
+        raise TransportError(text)  # it may be there in a moment
+    raise ConfigError(text)
 
 
 def _group_versions(groups: list[_Group], group: str) -> list[str]:
