@@ -168,6 +168,8 @@ class Tracer:
 
     def stored(self, notification: Notification, now: int) -> tuple[_Key, _Stamps] | None:
         """A notification is about to be distributed: its event, if it is of one, which is on its way no more."""
+        if isinstance(notification, AddNotification) and notification.is_in_initial_list:
+            return None
         key = key_and_version(notification.obj)
         stamps = self._under_way.get(key)
         if stamps is None or not stamps[_POPPED]:  # one that is still queued is another one

@@ -171,7 +171,10 @@ class LibraryTransport:
             try:
                 async with deadline.awaiting(_NO_CREDENTIALS):
                     opened = await self._renew(opened)
-            except (ConfigError, TransportError) as error:
+            except TransportError as error:  # its time is over, and the renewal goes on
+                say_more(error, f"this was refused: {refused}")
+                raise error from refused
+            except ConfigError as error:
                 say_more(refused, f"the credentials could not be renewed: {error}")
                 raise refused from error
             if shown is not None and shown == opened.credentials():

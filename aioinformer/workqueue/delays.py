@@ -92,6 +92,7 @@ class Delays(Generic[T]):
                 if self._is_current(entry):
                     priority = self._pending.pop(entry[2])[2]
                     self._due(entry[2], priority)
+                self._tidy()
         finally:
             if entries := self._next():
                 self._alarm.ring_by(entries[0][0])
