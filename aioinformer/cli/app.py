@@ -228,7 +228,7 @@ def _run(
         unfinished: What to say of these where they are no ordinary ends.
     """
     told: int | None = None
-    is_done = False
+    is_done = is_held = False
 
     async def until_told() -> None:
         nonlocal is_done
@@ -236,14 +236,20 @@ def _run(
         assert task is not None
 
         def end(number: int, frame: FrameType | None) -> None:
-            nonlocal told
+            nonlocal told, is_held
             if is_done:
                 return
-            is_again, told = told is not None, number
-            if is_again or task.done():  # the event loop is held, or what it has begun in threads goes on
+            told = number
+            if is_held or task.done():  # since the last signal, or what it has begun in threads goes on
                 raise KeyboardInterrupt
-            loop.call_soon_threadsafe(task.cancel)
+            is_held = True
+            loop.call_soon_threadsafe(cancel)
             interrupt_write()
+
+        def cancel() -> None:
+            nonlocal is_held
+            is_held = False
+            task.cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) != signal.SIG_IGN:
