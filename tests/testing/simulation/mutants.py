@@ -152,8 +152,8 @@ MUTANTS = [
     Mutant(
         "leaked stream after a watch",
         "reflector/reflector.py",
-        "            self._journal.watch_ended(is_refused=is_refused)\n            await watch.aclose()\n        return None",
-        "            self._journal.watch_ended(is_refused=is_refused)\n        return None",
+        "            await watch.aclose()\n        return None",
+        "        return None",
         "LeakError",
     ),
     Mutant(
