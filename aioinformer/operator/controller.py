@@ -175,7 +175,7 @@ class Controller(Generic[T]):
         """Find out that changes and sources fill the queue already, or have before.
 
         Raises:
-            AlreadyStartedError: They do.
+            AlreadyStartedError: They do, or have.
         """
         if self._is_fed or self._queue.is_shutting_down:
             raise AlreadyStartedError(f"{self!r} was started before")

@@ -31,7 +31,7 @@ class ReflectorState:
         resource_version: The version up to which it has read.
         idle_seconds: Seconds since the last byte of a list or watch; None if there was none yet. Answers that refuse
             do not count: they bring nothing new. Nor do watches that bring an error alone; so the answer to a watch
-            without an event counts once it has lived for 5 s.
+            without an event counts once it has lived for 5 s, or has ended in another way.
         last_error: What went wrong last; None after nothing has, and again once a watch is healthy.
         retry_seconds: Seconds until the next try, while backing off.
         waiting_for: The server that does not answer, or does not take the credentials, while backing off together

@@ -40,6 +40,17 @@ from .subject import informer
 from .test_factory import FakeTransport, factory
 
 
+def goes_on_until(let_go: asyncio.Event) -> ResourceEventHandlerFuncs[KubeObject]:
+    """A handler whose call ignores being cancelled for so long."""
+
+    async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
+        while not let_go.is_set():
+            with suppress(asyncio.CancelledError):
+                await let_go.wait()
+
+    return ResourceEventHandlerFuncs(on_add=on_add)
+
+
 class TestLifecycle:
     @virtual_time
     async def test_it_runs_once(self) -> None:
@@ -193,15 +204,10 @@ class TestLifecycle:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         let_go = asyncio.Event()
-
-        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
-            while not let_go.is_set():
-                with suppress(asyncio.CancelledError):
-                    await let_go.wait()
-
+        stubborn = goes_on_until(let_go)
         subject = informer(Scripted([page(pod("a", 1), version=10)]))
         for name in ("stubborn", "removed"):
-            registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add), name=name)
+            registration = subject.add_event_handler(stubborn, name=name)
         subject.add_event_handler(ResourceEventHandlerFuncs(on_add=lambda *_: asyncio.sleep(3600)))
         await subject.__aenter__()
         await subject.wait_synced()
@@ -223,19 +229,14 @@ class TestLifecycle:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         let_go = asyncio.Event()
-
-        async def on_add(obj: KubeObject, is_in_initial_list: bool) -> None:
-            while not let_go.is_set():
-                with suppress(asyncio.CancelledError):
-                    await let_go.wait()
-
+        stubborn = goes_on_until(let_go)
         subject = factory(FakeTransport())
         with pytest.raises(ConfigError, match="grace must be"):
             await subject.shutdown(grace=-1)
         with pytest.raises(ConfigError, match="grace must be above 0"):
             await subject.shutdown(grace=0)
         pods, secrets = (subject.for_resource("v1", each, namespace="red") for each in ("pods", "secrets"))
-        pods.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+        pods.add_event_handler(stubborn)
         subject.start()
         await asyncio.sleep(1)
         ending = asyncio.create_task(subject.shutdown(grace=5))

@@ -122,6 +122,14 @@ async def gone(maps: Maps, how: str) -> None:
         assert await maps.drop_finalizer(KEY, "example.com/x") is None
 
 
+async def made_before_a_restore_and_deleted(maps: Maps) -> None:
+    """Deleted at a version that the server has not reached again; the uid is the same on both sides of it."""
+    made = (await maps.create(configmap())).to_dict()
+    await maps.get(KEY)
+    made["metadata"]["resourceVersion"] = "5000"
+    await maps.delete(made)
+
+
 def made_by_others(server: APIServer, how: str) -> None:
     server.create("v1", "configmaps", configmap("a", *(["example.com/x"] if how == "finalizer" else [])))
 
@@ -158,13 +166,9 @@ async def test_what_the_informer_does_not_pick_is_not_waited_for_long(
 async def test_a_version_from_before_a_restore_is_not_waited_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The uid is the same on both sides of it."""
     monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.1)
     async with world() as (_, maps):
-        made = (await maps.create(configmap())).to_dict()
-        await maps.get(KEY)
-        made["metadata"]["resourceVersion"] = "5000"
-        await maps.delete(made)
+        await made_before_a_restore_and_deleted(maps)
         assert await maps.list() == []
         assert not maps._written
 
@@ -176,10 +180,7 @@ async def test_what_is_made_here_after_a_restore_is_waited_for(
     """Also where a version is known that was higher, whether that was given up before or is afterwards."""
     monkeypatch.setattr(version_waits, "DELETION_PATIENCE", patience)
     async with world() as (server, maps):
-        made = (await maps.create(configmap())).to_dict()
-        await maps.get(KEY)
-        made["metadata"]["resourceVersion"] = "5000"
-        await maps.delete(made)
+        await made_before_a_restore_and_deleted(maps)
         frozen = server.faults.freeze(verb="watch")
         again = await maps.create(configmap())
         read = asyncio.create_task(maps.get(KEY))
