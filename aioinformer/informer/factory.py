@@ -23,7 +23,7 @@ from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
 from ..tasks import InOneLoop, finish, raise_failures
 from ..tracing import Trace, Tracer
-from .probes import Health, ailments, patience, unfitness
+from .probes import Health, default_stalled_after, liveness_problems, readiness_problems
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .state import apart
 from .wait import wait_for_cache_sync
@@ -97,7 +97,7 @@ class SharedInformerFactory(InOneLoop):
             require_seconds("stalled_after", stalled_after)
             if not stalled_after:
                 raise ConfigError("stalled_after must be above 0: no watch brings something all the time")
-        self.stalled_after = patience(options) if stalled_after is None else stalled_after
+        self.stalled_after = default_stalled_after(options) if stalled_after is None else stalled_after
         if on_trace is not None:
             Tracer(on_trace)  # a hook that cannot be one is found out here
         self._on_trace = on_trace
@@ -408,12 +408,12 @@ class SharedInformerFactory(InOneLoop):
             yield "the factory has not started"
         else:
             for informer in self.informers:
-                yield from ailments(informer.state, self.stalled_after)
+                yield from liveness_problems(informer.state, self.stalled_after)
 
     def _not_ready(self) -> Iterator[str]:
         yield from self._not_alive()
         for informer in self.informers:
-            yield from unfitness(informer.state, self.stalled_after)
+            yield from readiness_problems(informer.state, self.stalled_after)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:

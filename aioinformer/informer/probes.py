@@ -13,7 +13,7 @@ STALLED_SLACK = 60.0
 """Seconds without a byte, beyond those after which the server was to end it, after which a watch counts as stalled."""
 
 
-def patience(options: ReflectorOptions) -> float:
+def default_stalled_after(options: ReflectorOptions) -> float:
     """Seconds without a byte that are no reason for worry: a server ends each watch within them."""
     return 2 * (options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT) + STALLED_SLACK
 
@@ -43,7 +43,7 @@ class Health:
         return cls(not found, found)
 
 
-def ailments(informer: InformerState, stalled_after: float) -> Iterator[str]:
+def liveness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:
     """Why an informer is not alive: what a restart of the process would heal."""
     if informer.stopped and not informer.reflectors:
         yield f"{informer.name} has stopped"
@@ -58,7 +58,7 @@ def ailments(informer: InformerState, stalled_after: float) -> Iterator[str]:
                 yield f"{reflector.name} is stalled: {reflector.phase}, nothing arrived for {silent:.0f} s"
 
 
-def unfitness(informer: InformerState, stalled_after: float) -> Iterator[str]:
+def readiness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:
     """Why what an informer has is not to be relied on."""
     if not informer.synced:
         yield f"{informer.name} has not synced: {informer}"

@@ -16,7 +16,7 @@ from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
-from ..informer.probes import Health, ailments, unfitness
+from ..informer.probes import Health, liveness_problems, readiness_problems
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
 from ..listwatch import Client
@@ -29,7 +29,7 @@ from ..tasks import START_PATIENCE, Running, finish, first_of, raise_failures, w
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same
-from .probes import unfed, worn_out
+from .probes import controller_liveness_problems, controller_readiness_problems
 from .protocols import LeaderElection, require_election
 from .runs import CANCEL_GRACE
 from .state import ManagerState
@@ -471,14 +471,14 @@ class Manager(Running):
             yield f"the manager has ended: {self._failure!r}" if self._failure else "the manager has ended"
         else:
             for informer in self.informers:
-                yield from ailments(informer.state, self._factory.stalled_after)
+                yield from liveness_problems(informer.state, self._factory.stalled_after)
             for controller in self._controllers:
-                yield from worn_out(controller.state)
+                yield from controller_liveness_problems(controller.state)
 
     def _not_ready(self) -> Iterator[str]:
         yield from self._not_alive()
         for informer in self.informers:
-            yield from unfitness(informer.state, self._factory.stalled_after)
+            yield from readiness_problems(informer.state, self._factory.stalled_after)
         if all(informer.has_synced() for informer in self.informers):
             for controller in self._controllers:
-                yield from unfed(controller.state)
+                yield from controller_readiness_problems(controller.state)

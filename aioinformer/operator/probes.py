@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .state import ControllerState
 
 
-def worn_out(controller: ControllerState) -> Iterator[str]:
+def controller_liveness_problems(controller: ControllerState) -> Iterator[str]:
     """Why a controller is not alive."""
     for run in controller.stuck:
         yield f"{controller.name} is stuck at {run}"
@@ -15,7 +15,7 @@ def worn_out(controller: ControllerState) -> Iterator[str]:
         yield f"{controller.name}: a worker or source has died: {controller.worker_error!r}"
 
 
-def unfed(controller: ControllerState) -> Iterator[str]:
+def controller_readiness_problems(controller: ControllerState) -> Iterator[str]:
     """Why a controller is not ready to reconcile, though the caches are filled."""
     for trigger in controller.triggers:
         if not trigger.synced:

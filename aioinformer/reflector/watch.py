@@ -13,7 +13,7 @@ from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, V
 from ..failures import network_error, network_errors
 from ..protocols import ListerWatcher, WatchStream
 from ..tasks import settle, within
-from .patience import Patience
+from .rolling_timeout import RollingTimeout
 
 VERY_SHORT = 1.0
 """Seconds: a watch that ends sooner without one event says that its version is no good."""
@@ -83,7 +83,7 @@ class OpenWatch:
         self._stream: WatchStream | None = stream
         self._idle_timeout = timeout + IDLE_GRACE
         self._pulse = pulse or Pulse()
-        self._patience = Patience()
+        self._timeout = RollingTimeout()
         self._bookmarked: float | None = None
         self.started = started
         self.healthy_from = started + min(HEALTHY, timeout)
@@ -109,16 +109,16 @@ class OpenWatch:
         if self._returned:
             returned, self._returned = self._returned, []
             return returned
-        patience = min(self._idle_timeout, self._pulse.longest_silence())
-        idle = asyncio.get_running_loop().time() + patience
+        silence = min(self._idle_timeout, self._pulse.longest_silence())
+        idle = asyncio.get_running_loop().time() + silence
         try:
-            batch = await self._patience.wait(
+            batch = await self._timeout.wait(
                 anext(self._stream), idle if deadline is None else min(deadline, idle)
             )
         except StopAsyncIteration:
             return None
         except Exception as error:
-            if isinstance(error, TimeoutError) and self._patience.has_ended:
+            if isinstance(error, TimeoutError) and self._timeout.has_ended:
                 self._pulse.was_silent()
                 raise IdleTimeoutError("the watch is open but nothing arrives") from error
             if (found := network_error(error)) is not None:
@@ -147,7 +147,7 @@ class OpenWatch:
 
     async def aclose(self) -> None:
         """Close the stream, if it can be closed; once."""
-        self._patience.close()
+        self._timeout.close()
         stream, self._stream = self._stream, None
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:

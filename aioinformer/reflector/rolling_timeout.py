@@ -1,4 +1,4 @@
-"""Patience: deadlines for one wait after another."""
+"""RollingTimeout: a deadline for each of many waits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..alarm import Alarm
 T = TypeVar("T")
 
 
-class Patience:
+class RollingTimeout:
     """Deadlines for waits that follow each other, as ``asyncio.timeout_at`` has one for each.
 
     A timer that is set for each event and taken back costs a good deal of what the event does. This one rings once

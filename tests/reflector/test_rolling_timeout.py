@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.reflector.patience import Patience
+from aioinformer.reflector.rolling_timeout import RollingTimeout
 
 from ..virtual_time import virtual_time
 
@@ -26,49 +26,49 @@ async def after(seconds: float) -> str:
 
 @virtual_time
 async def test_what_comes_in_time_is_returned() -> None:
-    patience = Patience()
-    assert await patience.wait(after(5), now() + 10) == "there"
-    assert not patience.has_ended
-    patience.close()
+    timeout = RollingTimeout()
+    assert await timeout.wait(after(5), now() + 10) == "there"
+    assert not timeout.has_ended
+    timeout.close()
 
 
 @virtual_time
 async def test_what_does_not_is_cancelled_at_its_deadline() -> None:
-    patience, began = Patience(), now()
+    timeout, began = RollingTimeout(), now()
     waited = asyncio.get_running_loop().create_future()
     with pytest.raises(TimeoutError):
-        await patience.wait(waited, began + 10)
+        await timeout.wait(waited, began + 10)
     assert now() - began == pytest.approx(10)
-    assert patience.has_ended
+    assert timeout.has_ended
     assert waited.cancelled()
 
 
 @virtual_time
 async def test_a_later_wait_has_its_own_deadline() -> None:
-    patience, began = Patience(), now()
-    assert await patience.wait(after(8), began + 10)
+    timeout, began = RollingTimeout(), now()
+    assert await timeout.wait(after(8), began + 10)
     with pytest.raises(TimeoutError):
-        await patience.wait(after(100), began + 18)
+        await timeout.wait(after(100), began + 18)
     assert now() - began == pytest.approx(18)
 
 
 @virtual_time
 async def test_a_sooner_one_too() -> None:
-    patience, began = Patience(), now()
-    assert await patience.wait(after(1), began + 300)
+    timeout, began = RollingTimeout(), now()
+    assert await timeout.wait(after(1), began + 300)
     with pytest.raises(TimeoutError):
-        await patience.wait(after(100), began + 3)
+        await timeout.wait(after(100), began + 3)
     assert now() - began == pytest.approx(3)
 
 
 @virtual_time
 async def test_what_lies_between_two_waits_is_not_disturbed() -> None:
-    patience, began = Patience(), now()
-    assert await patience.wait(after(1), began + 10)
+    timeout, began = RollingTimeout(), now()
+    assert await timeout.wait(after(1), began + 10)
     await asyncio.sleep(100)
-    assert await patience.wait(after(5), now() + 10) == "there"
+    assert await timeout.wait(after(5), now() + 10) == "there"
     with pytest.raises(TimeoutError):
-        await patience.wait(after(100), now() + 10)
+        await timeout.wait(after(100), now() + 10)
     assert now() - began == pytest.approx(116)
 
 
@@ -79,14 +79,14 @@ async def test_many_waits_set_few_timers(monkeypatch: pytest.MonkeyPatch) -> Non
     call_at: Callable[..., asyncio.TimerHandle] = loop.call_at
 
     def counted(when: float, callback: Any, *args: Any, **options: Any) -> asyncio.TimerHandle:
-        if getattr(callback, "__self__", None) is patience._alarm:
+        if getattr(callback, "__self__", None) is timeout._alarm:
             timers.append(when)
         return call_at(when, callback, *args, **options)
 
     monkeypatch.setattr(loop, "call_at", counted)
-    patience = Patience()
+    timeout = RollingTimeout()
     for _ in range(1000):
-        assert await patience.wait(after(0.5), now() + 100)
+        assert await timeout.wait(after(0.5), now() + 100)
     assert len(timers) <= 6
 
 
@@ -95,23 +95,23 @@ async def test_an_error_of_what_is_awaited_is_its_own() -> None:
     async def fails() -> None:
         raise TimeoutError("the socket's")
 
-    patience = Patience()
+    timeout = RollingTimeout()
     with pytest.raises(TimeoutError, match="the socket's"):
-        await patience.wait(fails(), now() + 10)
-    assert not patience.has_ended
+        await timeout.wait(fails(), now() + 10)
+    assert not timeout.has_ended
 
 
 @virtual_time
 async def test_cancelled_by_somebody_else_it_is_cancelled() -> None:
     """Also where the deadline passes in the same moment."""
     for seconds in (5, 10):
-        patience = Patience()
-        waiting = asyncio.create_task(patience.wait(after(100), now() + 10))
+        timeout = RollingTimeout()
+        waiting = asyncio.create_task(timeout.wait(after(100), now() + 10))
         await asyncio.sleep(seconds)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        patience.close()
+        timeout.close()
 
 
 @virtual_time
@@ -121,9 +121,9 @@ async def test_what_comes_in_spite_of_its_deadline_is_returned() -> None:
             await asyncio.sleep(100)
         return "there"
 
-    patience = Patience()
-    assert await patience.wait(stubborn(), now() + 10) == "there"
-    assert patience.has_ended
+    timeout = RollingTimeout()
+    assert await timeout.wait(stubborn(), now() + 10) == "there"
+    assert timeout.has_ended
     task = asyncio.current_task()
     assert task is not None
     assert not task.cancelling()
@@ -131,8 +131,8 @@ async def test_what_comes_in_spite_of_its_deadline_is_returned() -> None:
 
 @virtual_time
 async def test_closed_it_leaves_no_timer() -> None:
-    patience = Patience()
-    assert await patience.wait(after(1), now() + 10)
-    patience.close()
-    patience.close()
-    assert patience._alarm.at == math.inf
+    timeout = RollingTimeout()
+    assert await timeout.wait(after(1), now() + 10)
+    timeout.close()
+    timeout.close()
+    assert timeout._alarm.at == math.inf
