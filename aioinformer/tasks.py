@@ -93,7 +93,8 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
 async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
     """Await what should not be left half done: cancelled meanwhile, it goes on for so many seconds at most.
 
-    Whoever was cancelled does not hear of a failure then: it is logged.
+    However often that is: a cancelled scope of anyio does it in each turn of the event loop. Whoever was cancelled
+    does not hear of a failure then: it is logged.
     """
     task = asyncio.ensure_future(coroutine)
     try:
@@ -101,7 +102,7 @@ async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
         return task.result()
     except asyncio.CancelledError:
         try:
-            await asyncio.wait((task,), timeout=seconds)
+            await wait_ended(task, grace=seconds)
         finally:
             await finish(task)
             if not task.cancelled() and (failure := task.exception()) is not None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from time import perf_counter
 
+import anyio
 import pytest
 
 from aioinformer import AlreadyStartedError, ClientClosedError, StoppedError, WrongEventLoopError
@@ -264,19 +265,28 @@ class TestWithGrace:
         assert ended.is_set()
         assert ("failed after its caller was cancelled: nobody but the log" in caplog.text) == fails
 
-    @pytest.mark.parametrize("again", [False, True])
-    async def test_but_not_for_longer_than_that_or_than_a_second_cancellation(self, again: bool) -> None:
+    async def test_but_not_for_longer_than_that(self) -> None:
         stubborn = Stubborn()
         stubborn.let_go.set()
-        task = asyncio.create_task(with_grace(60 if again else 0.01, stubborn.run()))
+        task = asyncio.create_task(with_grace(0.01, stubborn.run()))
         await until(lambda: stubborn.started)
         task.cancel()
-        if again:
-            await turns(3)
-            task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert stubborn.ended
+
+    async def test_a_scope_of_anyio_that_cancels_in_each_turn_cuts_nothing_off(self) -> None:
+        ended = asyncio.Event()
+
+        async def work() -> None:
+            await turns(20)
+            ended.set()
+
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await with_grace(60, work())
+        assert scope.cancelled_caught
+        assert ended.is_set()
 
 
 class TooLateError(Exception):

@@ -88,7 +88,7 @@ class LeaderElector:
         Nothing helps against a body that ignores its cancellation, or an event loop that stands still; but
         ``require_leadership`` right before a write that must not be late finds that out.
 
-    Cancellation: the body ends first, then the Lease is given back, also where one is cancelled once more meanwhile.
+    Cancellation: the body ends first, then the Lease is given back, however often one is cancelled meanwhile.
 
     Args:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
