@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, overload
 
-from ..api import ListOptions, ListResult
+from ..api import NOT_OLDER_THAN, ListOptions, ListResult
 from ..decoders import FromBytes
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..failures import network_errors
@@ -104,12 +104,20 @@ class Pager:
     async def list(self, resource_version: str, page_size: int) -> Listed:
         """List at a version (``""`` the most recent, ``"0"`` any), in pages of a size (0: not in pages).
 
+        In pages, too, the list may be newer than that: unless told so, an API server gives the state of just that
+        version, from which no watch can go on where its watch cache has begun anew since.
+
         A continue token that has expired, or comes a second time, falls back to one full list at the same version.
 
         Raises:
             ApiError, TransportError, DecodeError: The list failed.
         """
-        options = ListOptions(resource_version=resource_version, limit=page_size, read_item=self._read_item)
+        options = ListOptions(
+            resource_version=resource_version,
+            resource_version_match=NOT_OLDER_THAN if page_size and resource_version not in ("", "0") else "",
+            limit=page_size,
+            read_item=self._read_item,
+        )
         listed = Listed([], "")
         pages = 0
         now = asyncio.get_running_loop().time
@@ -143,7 +151,7 @@ class Pager:
                 return await self.list(resource_version, 0)
             tokens.add(token)
             # The token pins the version; naming one as well is an error.
-            options = replace(options, resource_version="", continue_token=token)
+            options = replace(options, resource_version="", resource_version_match="", continue_token=token)
 
     async def _page(self, options: ListOptions, pieces: List[Collection[Any]]) -> tuple[str, str]:
         """Read one page; its continue token and version."""

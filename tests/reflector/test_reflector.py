@@ -143,7 +143,19 @@ class TestListing:
             [[5.0, error_event(410, "Gone")]],
         )
         await run_for(reflector(server), 60)
-        assert server.lists[-1] == ListOptions(resource_version="10", limit=500)
+        match = "NotOlderThan"  # than which upstream asks for just that version, by saying nothing
+        assert server.lists[-1] == ListOptions(resource_version="10", resource_version_match=match, limit=500)
+
+    @virtual_time
+    async def test_a_list_in_pages_may_be_newer_than_the_last_one(self) -> None:
+        """Else a server whose watch cache began anew would give an old state, from which no watch can go on."""
+        server = Scripted(
+            [page(version=10), page(version=12, token="more"), page(version=12)],
+            [[5.0, error_event(410, "Gone")]],
+        )
+        await run_for(reflector(server, page_size=7), 60)
+        asked = [(each.resource_version, each.resource_version_match, each.limit) for each in server.lists]
+        assert asked[:3] == [("0", "", 7), ("10", "NotOlderThan", 7), ("", "", 7)]
 
     @virtual_time
     async def test_the_error_of_a_list_is_told_and_retried_with_backoff(self) -> None:
