@@ -101,11 +101,8 @@ class Pager:
         self._read_item = read_item
         self._name = getattr(list_watch, "description", "") or "list"
 
-    async def list(self, resource_version: str, page_size: int) -> Listed:
+    async def list(self, resource_version: str, page_size: int, match: str = "") -> Listed:
         """List at a version (``""`` the most recent, ``"0"`` any), in pages of a size (0: not in pages).
-
-        In pages, too, the list may be newer than that: unless told so, an API server gives the state of just that
-        version, from which no watch can go on where its watch cache has begun anew since.
 
         A continue token that has expired, or comes a second time, falls back to one full list at the same version.
 
@@ -114,7 +111,7 @@ class Pager:
         """
         options = ListOptions(
             resource_version=resource_version,
-            resource_version_match=NOT_OLDER_THAN if page_size and resource_version not in ("", "0") else "",
+            resource_version_match=match,
             limit=page_size,
             read_item=self._read_item,
         )
@@ -220,6 +217,14 @@ class ListVersions:
         if self._page_size:
             return self._page_size
         return 0 if resource_version not in ("", "0") and not self._paginated else PAGE_SIZE
+
+    def match(self, resource_version: str) -> str:
+        """How a list has to match its version.
+
+        One in pages of the user's may be newer. Unless told so a server gives the state of just that version, from
+        which no watch can go on where its watch cache has begun anew since.
+        """
+        return NOT_OLDER_THAN if self._page_size and resource_version not in ("", "0") else ""
 
     def succeeded(self, resource_version: str, paginated: bool) -> None:
         """A list at this version succeeded."""

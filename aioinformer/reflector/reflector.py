@@ -249,17 +249,22 @@ class Reflector(Running, Generic[T]):
         self._streaming.list_tried()
         version = self._versions.relist_version(self._last_version)
         try:
-            listed = await self._pager.list(version, self._versions.page_size(version))
+            listed = await self._list_at(version)
         except ApiError as error:
             if not refuses_version(error, version):
                 raise
             # The version is refused, not the list: ask for the most recent state at once.
             self._versions.unavailable = True
             version = self._versions.relist_version(self._last_version)
-            listed = await self._pager.list(version, self._versions.page_size(version))
+            listed = await self._list_at(version)
         self._versions.succeeded(version, listed.paginated)
         self._streaming.list_succeeded()
         await self._replace(listed)
+
+    async def _list_at(self, version: str) -> Listed:
+        return await self._pager.list(
+            version, self._versions.page_size(version), self._versions.match(version)
+        )
 
     async def _stream_initial_state(self) -> OpenWatch | None:
         """Read the initial state from a watch (WatchList, KEP-3157), which then goes on; None to list instead."""
