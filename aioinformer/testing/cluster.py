@@ -408,8 +408,8 @@ class Cluster:
             if version != stored.resource_version:
                 raise errors.conflict(resource, stored.name)
         elif not resource.unconditional_update and not options.whole:
-            why = "Invalid value: 0: must be specified for an update"
-            causes = [errors.cause("FieldValueInvalid", why, "metadata.resourceVersion")]
+            why = "must be specified for an update"
+            causes = [errors.field_invalid("metadata.resourceVersion", 0, why)]
             raise errors.invalid(resource.plural, resource.group, stored.name, causes)
 
     def _check_namespace(self, resource: ResourceType, namespace: str, name: str) -> None:

@@ -13,9 +13,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from aioinformer.testing.builtin import DEFINITIONS
-from aioinformer.testing.errors import bad_request, cause, invalid
+from aioinformer.testing.errors import (
+    bad_request,
+    field_invalid,
+    field_not_supported,
+    field_required,
+    invalid,
+)
 from aioinformer.testing.naming import is_established
-from aioinformer.testing.validation import invalid_json, subdomain_fault
+from aioinformer.testing.validation import subdomain_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +35,6 @@ _LABEL_RULE = (
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 _SCOPES = ("Cluster", "Namespaced")
-_REQUIRED = "Required value"
 _APPROVED = "api-approved.kubernetes.io"
 _APPROVAL = "https://github.com/kubernetes/enhancements/pull/1111"
 
@@ -99,7 +104,7 @@ def check_definition(new: Object, old: Object | None) -> None:
     if old is None:
         if name != f"{spec.names.plural}.{spec.group}":
             why = 'must be spec.names.plural+"."+spec.group'
-            faults.insert(0, invalid_json("metadata.name", name, why))
+            faults.insert(0, field_invalid("metadata.name", name, why))
     else:
         faults += _changes(spec, msgspec.convert(old["spec"], _Spec), established=is_established(old))
     faults += _unstored(spec, new["status"]["storedVersions"])
@@ -110,16 +115,15 @@ def check_definition(new: Object, old: Object | None) -> None:
 
 def _faults(spec: _Spec) -> Iterator[_Fault]:
     if not spec.group:
-        yield cause("FieldValueRequired", _REQUIRED, "spec.group")
+        yield field_required("spec.group")
     elif why := subdomain_fault(spec.group):
-        yield invalid_json("spec.group", spec.group, why)
+        yield field_invalid("spec.group", spec.group, why)
     elif "." not in spec.group:
-        yield invalid_json("spec.group", spec.group, "should be a domain with at least one dot")
+        yield field_invalid("spec.group", spec.group, "should be a domain with at least one dot")
     if not spec.scope:
-        yield cause("FieldValueRequired", _REQUIRED, "spec.scope")
+        yield field_required("spec.scope")
     elif spec.scope not in _SCOPES:
-        why = f'Unsupported value: "{spec.scope}": supported values: "Cluster", "Namespaced"'
-        yield cause("FieldValueNotSupported", why, "spec.scope")
+        yield field_not_supported("spec.scope", spec.scope, _SCOPES)
     yield from _faults_of_versions(spec.versions)
     yield from _faults_of_names(spec.names)
 
@@ -128,15 +132,15 @@ def _faults_of_versions(versions: list[_Version]) -> Iterator[_Fault]:
     for number, version in enumerate(versions):
         if version.schema is None or version.schema.schema is None:
             field = f"spec.versions[{number}].schema.openAPIV3Schema"
-            yield cause("FieldValueRequired", _REQUIRED, field)
+            yield field_required(field)
     for number, version in enumerate(versions):
         yield from _label_faults(f"spec.versions[{number}].name", version.name)
     names = [version.name for version in versions]
     if len({*names}) < len(names):
-        yield invalid_json("spec.versions", names, "must contain unique version names")
+        yield field_invalid("spec.versions", names, "must contain unique version names")
     if sum(version.storage for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
-        yield invalid_json("spec.versions", names, why)
+        yield field_invalid("spec.versions", names, why)
 
 
 def _faults_of_names(names: _Names) -> Iterator[_Fault]:
@@ -148,7 +152,7 @@ def _faults_of_names(names: _Names) -> Iterator[_Fault]:
     }
     for field, name in single.items():
         if not name:
-            yield cause("FieldValueRequired", _REQUIRED, f"spec.names.{field}")
+            yield field_required(f"spec.names.{field}")
     for field, name in single.items():
         if not name:
             continue
@@ -161,7 +165,7 @@ def _faults_of_names(names: _Names) -> Iterator[_Fault]:
         for number, name in enumerate(listed or ()):
             yield from _label_faults(f"spec.names.{field}[{number}]", name)
     if names.kind and names.kind == names.list_kind:
-        yield invalid_json("spec.names.listKind", names.kind, "kind and listKind may not be the same")
+        yield field_invalid("spec.names.listKind", names.kind, "kind and listKind may not be the same")
 
 
 def _changes(new: _Spec, old: _Spec, *, established: bool) -> Iterator[_Fault]:
@@ -172,13 +176,13 @@ def _changes(new: _Spec, old: _Spec, *, established: bool) -> Iterator[_Fault]:
         fixed = [("scope", new.scope, old.scope), named, *fixed]
     for field, value, before in fixed:
         if value != before:
-            yield invalid_json(f"spec.{field}", value, "field is immutable")
+            yield field_invalid(f"spec.{field}", value, "field is immutable")
 
 
 def _unstored(spec: _Spec, stored: list[str]) -> Iterator[_Fault]:
     """Versions in which there may be objects yet, and which are no more."""
     if not stored:
-        yield invalid_json("status.storedVersions", stored, "must have at least one stored version")
+        yield field_invalid("status.storedVersions", stored, "must have at least one stored version")
     known = {version.name for version in spec.versions}
     for number, version in enumerate(stored):
         if version not in known:
@@ -187,7 +191,7 @@ def _unstored(spec: _Spec, stored: list[str]) -> Iterator[_Fault]:
                 f"spec.versions until a storage migration ensures no data remains persisted in {version} and removes "
                 f"{version} from status.storedVersions"
             )
-            yield invalid_json(f"status.storedVersions[{number}]", version, why)
+            yield field_invalid(f"status.storedVersions[{number}]", version, why)
 
 
 def _approval(definition: Object) -> str:
@@ -204,10 +208,10 @@ def _unapproved(group: str, approval: str, before: str | None) -> Iterator[_Faul
     field = f"metadata.annotations[{_APPROVED}]"
     must = f'protected groups must have approval annotation "{_APPROVED}"'
     if state == "missing":
-        yield cause("FieldValueRequired", f"{_REQUIRED}: {must}, see {_APPROVAL}", field)
+        yield field_required(field, f"{must}, see {_APPROVAL}")
     elif state == "invalid":
         why = f'{must} with either a URL or a reason starting with "unapproved", see {_APPROVAL}'
-        yield invalid_json(field, approval, why)
+        yield field_invalid(field, approval, why)
 
 
 def _approval_state(approval: str) -> str:
@@ -230,4 +234,4 @@ def _label_faults(field: str, name: str, label: str | None = None, prefix: str =
     if not _LABEL.fullmatch(label):
         faults.append(_LABEL_RULE)
     if faults:
-        yield invalid_json(field, name, prefix + ",".join(faults))
+        yield field_invalid(field, name, prefix + ",".join(faults))

@@ -156,6 +156,38 @@ def cause(reason: str, message: str, field: str = "") -> dict[str, str]:
     return entry
 
 
+def field_required(path: str, why: str = "") -> dict[str, str]:
+    """The cause of a field that is missing."""
+    return cause("FieldValueRequired", f"Required value: {why}" if why else "Required value", path)
+
+
+def field_invalid(path: str, value: Any, why: str) -> dict[str, str]:
+    """The cause of a value that cannot be."""
+    return cause("FieldValueInvalid", f"Invalid value: {_shown(value)}: {why}", path)
+
+
+def field_not_supported(path: str, value: Any, supported: Iterable[str]) -> dict[str, str]:
+    """The cause of a value that is none of those there are."""
+    listed = ", ".join(map(_shown, supported))
+    return cause(
+        "FieldValueNotSupported", f"Unsupported value: {_shown(value)}: supported values: {listed}", path
+    )
+
+
+def field_forbidden(path: str, why: str) -> dict[str, str]:
+    """The cause of a field that is not to be given here."""
+    return cause("FieldValueForbidden", f"Forbidden: {why}", path)
+
+
+def field_too_long(path: str, most: int) -> dict[str, str]:
+    """The cause of a value of more than so many bytes."""
+    return cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
+
+
+def _shown(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 def _details(resource: ResourceType, name: str) -> dict[str, Any]:
     details: dict[str, Any] = {}
     if name:
@@ -239,7 +271,7 @@ def forbidden(resource: ResourceType, name: str, why: str) -> StatusError:
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[dict[str, str]]) -> StatusError:
-    """422; `causes` come from `cause()` and each names its field."""
+    """422; each of the `causes` names its field."""
     qualified = f"{kind}.{group}" if group else kind
     reasons = [f"{entry.get('field', '')}: {entry['message']}" for entry in causes]
     text = reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]"

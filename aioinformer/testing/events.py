@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from aioinformer.testing.errors import cause, invalid
+from aioinformer.testing.errors import cause, field_invalid, field_required, invalid
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -54,14 +54,13 @@ def _core_faults(event: Object) -> list[dict[str, str]]:
 
 
 def _misplaced(namespace: str) -> dict[str, str]:
-    why = f'Invalid value: "{namespace}": does not match event.namespace'
-    return cause("FieldValueInvalid", why, "involvedObject.namespace")
+    return field_invalid("involvedObject.namespace", namespace, "does not match event.namespace")
 
 
 def _faults(event: Object, about: str, controller: str, note: str) -> list[dict[str, str]]:
     """Those of any event of the new kind, by the names that its fields have in its group."""
     faults = [
-        cause("FieldValueRequired", "Required value", name)
+        field_required(name)
         for name in (controller, "reportingInstance", "action", "reason", "eventTime")
         if not event.get(name)
     ]
@@ -70,15 +69,13 @@ def _faults(event: Object, about: str, controller: str, note: str) -> list[dict[
         faults.append(_misplaced(""))
     reporter = event.get(controller) or ""
     if reporter and not _CONTROLLER.fullmatch(reporter):
-        why = f'Invalid value: "{reporter}": name part must consist of alphanumeric characters'
-        faults.append(cause("FieldValueInvalid", why, controller))
+        why = "name part must consist of alphanumeric characters"
+        faults.append(field_invalid(controller, reporter, why))
     for name, longest in _LONGEST.items():
         if len((event.get(name) or "").encode()) > longest:
-            why = f'Invalid value: "": can have at most {longest} characters'
-            faults.append(cause("FieldValueInvalid", why, name))
+            faults.append(field_invalid(name, "", f"can have at most {longest} characters"))
     if len((event.get(note) or "").encode()) > _LONGEST_NOTE:
-        why = f'Invalid value: "": can have at most {_LONGEST_NOTE} characters'
-        faults.append(cause("FieldValueInvalid", why, "message"))
+        faults.append(field_invalid("message", "", f"can have at most {_LONGEST_NOTE} characters"))
     return faults
 
 
@@ -86,13 +83,11 @@ def _faults_of_form(event: Object) -> list[dict[str, str]]:
     """Those that are looked for in events.k8s.io only."""
     faults = []
     if event.get("type") not in ("Normal", "Warning"):
-        why = f'Invalid value: "": has invalid value: {event.get("type", "")}'
-        faults.append(cause("FieldValueInvalid", why, "type"))
+        faults.append(field_invalid("type", "", f"has invalid value: {event.get('type', '')}"))
     series = event.get("series")
     if series is not None:
         if series.get("count", 0) < 2:
-            why = 'Invalid value: "": should be at least 2'
-            faults.append(cause("FieldValueInvalid", why, "series.count"))
+            faults.append(field_invalid("series.count", "", "should be at least 2"))
         if not series.get("lastObservedTime"):
-            faults.append(cause("FieldValueRequired", "Required value", "series.lastObservedTime"))
+            faults.append(field_required("series.lastObservedTime"))
     return faults

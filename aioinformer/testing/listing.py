@@ -13,8 +13,9 @@ from aioinformer.testing.errors import (
     INCONSISTENT_CONTINUE,
     StatusError,
     bad_request,
-    cause,
     expired,
+    field_forbidden,
+    field_not_supported,
     invalid,
     resource_version_too_large,
 )
@@ -54,26 +55,19 @@ class ListOptions:
         if match:
             path = "resourceVersionMatch"
             if not self.resource_version:
-                causes.append(_forbidden(path, f"{path} is forbidden unless resourceVersion is provided"))
+                causes.append(
+                    field_forbidden(path, f"{path} is forbidden unless resourceVersion is provided")
+                )
             if self.continue_token:
-                causes.append(_forbidden(path, f"{path} is forbidden when continue is provided"))
+                causes.append(field_forbidden(path, f"{path} is forbidden when continue is provided"))
             if match not in ("Exact", "NotOlderThan"):
-                causes.append(_unsupported(path, match, '"Exact", "NotOlderThan", ""'))
+                causes.append(field_not_supported(path, match, ["Exact", "NotOlderThan", ""]))
             if match == "Exact" and self.resource_version == "0":
-                causes.append(_forbidden(path, f'{path} "exact" is forbidden for resourceVersion "0"'))
+                causes.append(field_forbidden(path, f'{path} "exact" is forbidden for resourceVersion "0"'))
         if self.send_initial_events is not None:
-            causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+            causes.append(field_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
         if causes:
             raise invalid("ListOptions", "meta.k8s.io", "", causes)
-
-
-def _forbidden(path: str, why: str) -> dict[str, str]:
-    return cause("FieldValueForbidden", f"Forbidden: {why}", path)
-
-
-def _unsupported(path: str, value: str, supported: str) -> dict[str, str]:
-    message = f'Unsupported value: "{value}": supported values: {supported}'
-    return cause("FieldValueNotSupported", message, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import cause, invalid
+from aioinformer.testing.errors import field_invalid, invalid
 from aioinformer.testing.objects import Object, metadata_of
 from aioinformer.testing.requests import ANONYMOUS, Request
 from aioinformer.testing.validation import check_kind
@@ -69,10 +69,9 @@ def _asked(resource: ResourceType, spec: Object, user: str) -> Request:
     """The request that a review is about."""
     given = [spec[name] for name in _ATTRIBUTES if spec.get(name) is not None]
     if len(given) != 1 or not isinstance(given[0], dict):
-        why = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        raise invalid(
-            resource.kind, resource.group, "", [cause("FieldValueInvalid", why, "spec.resourceAttributes")]
-        )
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes = [field_invalid("spec.resourceAttributes", None, why)]
+        raise invalid(resource.kind, resource.group, "", causes)
     wanted: dict[str, Any] = given[0]
     request = Request(method="", path=str(wanted.get("path") or ""), user=user)
     for name in ("verb", "group", "version", "resource", "namespace", "name", "subresource"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.testing.apply import check_type
-from aioinformer.testing.errors import StatusError, cause, invalid
+from aioinformer.testing.errors import StatusError, field_invalid, invalid
 from aioinformer.testing.objects import metadata_of, value_at
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def _scale(resource: ResourceType, obj: Object) -> Object:
 def _with_replicas(resource: ResourceType, obj: Object, scale: Object, name: str) -> Object:
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
-        why = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        raise invalid("Scale", "autoscaling", name, [cause("FieldValueInvalid", why, "spec.replicas")])
+        causes = [field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+        raise invalid("Scale", "autoscaling", name, causes)
     *parents, last = _steps(resource.scale_paths.replicas)
     result = dict(obj)
     place = result

@@ -5,9 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from aioinformer.testing.errors import bad_request, cause, invalid, unknown_conversion
+from aioinformer.testing.errors import (
+    bad_request,
+    field_forbidden,
+    field_invalid,
+    field_required,
+    field_too_long,
+    invalid,
+    unknown_conversion,
+)
 
 if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
@@ -73,7 +79,7 @@ def check_kind(resource: ResourceType, obj: Object, *, strict: bool = False) -> 
         api_version = api_version or ""
         if kind != resource.kind:
             name = (obj.get("metadata") or {}).get("name", "")
-            causes = [_invalid_value("kind", kind, f"must be {resource.kind}")]
+            causes = [field_invalid("kind", kind, f"must be {resource.kind}")]
             raise invalid(str(kind), resource.group, name, causes)
     if kind and kind != resource.kind:
         raise unknown_conversion(kind, api_version, resource.kind, resource.group.split(".")[0] or "core")
@@ -115,27 +121,24 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     causes: list[dict[str, str]] = []
     # Something follows a generateName, so that it may end with a dash.
     if base and (fault := _name_fault(resource, re.sub(r"(?<=.)-$", "a", base))):
-        causes.append(_invalid_value("metadata.generateName", base, fault))
+        causes.append(field_invalid("metadata.generateName", base, fault))
     if not name:
-        causes.append(
-            cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
-        )
+        causes.append(field_required("metadata.name", "name or generateName is required"))
     elif fault := _name_fault(resource, name):
-        causes.append(_invalid_value("metadata.name", name, fault))
+        causes.append(field_invalid("metadata.name", name, fault))
     for key, value in (metadata.get("labels") or {}).items():
-        causes += [_invalid_value("metadata.labels", key, fault) for fault in _key_faults(key)]
+        causes += [field_invalid("metadata.labels", key, fault) for fault in _key_faults(key)]
         if len(value) > 63:
-            causes.append(_invalid_value("metadata.labels", value, "must be no more than 63 bytes"))
+            causes.append(field_invalid("metadata.labels", value, "must be no more than 63 bytes"))
         elif not _QUALIFIED.fullmatch(value):
-            causes.append(_invalid_value("metadata.labels", value, _LABEL_VALUE_RULE))
+            causes.append(field_invalid("metadata.labels", value, _LABEL_VALUE_RULE))
     if (
         sum(len((key + value).encode()) for key, value in (metadata.get("annotations") or {}).items())
         > _ANNOTATIONS
     ):
-        why = f"Too long: may not be more than {_ANNOTATIONS} bytes"
-        causes.append(cause("FieldValueTooLong", why, "metadata.annotations"))
+        causes.append(field_too_long("metadata.annotations", _ANNOTATIONS))
     causes += [
-        _invalid_value("metadata.annotations", key, fault)
+        field_invalid("metadata.annotations", key, fault)
         for key in metadata.get("annotations") or {}
         for fault in _key_faults(key.lower())
     ]
@@ -152,7 +155,7 @@ def check_immutable(resource: ResourceType, old: Object, new: Object) -> None:
         StatusError: 422.
     """
     causes = [
-        invalid_json(f"metadata.{name}", new[name], "field is immutable")
+        field_invalid(f"metadata.{name}", new[name], "field is immutable")
         for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
         if name in new and new[name] != old.get(name) and not (name == "deletionTimestamp" and name in old)
     ]
@@ -167,7 +170,7 @@ def check_secret(resource: ResourceType, old: Object, new: Object) -> None:
         StatusError: 422.
     """
     if resource.kind == "Secret" and not resource.custom and new["type"] != old["type"]:
-        causes = [invalid_json("type", new["type"], "field is immutable")]
+        causes = [field_invalid("type", new["type"], "field is immutable")]
         raise invalid(resource.kind, resource.group, old["metadata"]["name"], causes)
 
 
@@ -186,8 +189,8 @@ def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
             "no new finalizers can be added if the object is being deleted, found new finalizers "
             f"[]string{{{listed}}}"
         )
-        entry = cause("FieldValueForbidden", f"Forbidden: {why}", "metadata.finalizers")
-        raise invalid(resource.kind, resource.group, old["name"], [entry])
+        causes = [field_forbidden("metadata.finalizers", why)]
+        raise invalid(resource.kind, resource.group, old["name"], causes)
 
 
 def _key_faults(key: str) -> list[str]:
@@ -218,22 +221,22 @@ def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
         group, _, version = (api_version := owner.get("apiVersion") or "").rpartition("/")
         if not version or "/" in group:
             why = "version must not be empty"
-            faults.append(_invalid_value(f"{field}.apiVersion", api_version, why))
+            faults.append(field_invalid(f"{field}.apiVersion", api_version, why))
         faults += [
-            _invalid_value(f"{field}.{name}", "", "must not be empty")
+            field_invalid(f"{field}.{name}", "", "must not be empty")
             for name in _OWNER[1:]
             if not owner.get(name)
         ]
         if (api_version, owner.get("kind")) == ("v1", "Event"):
             why = "/v1, Kind=Event is disallowed from being an owner"
-            faults.append(invalid_json(field, _owner(owner), why))
+            faults.append(field_invalid(field, _owner(owner), why))
     first, *others = [owner for owner in owners if owner.get("controller")] or [{}]
     for other in others:
         why = (
             'Only one reference can have Controller set to true. Found "true" in references for '
             f"{first.get('kind')}/{first.get('name')} and {other.get('kind')}/{other.get('name')}"
         )
-        faults.append(invalid_json(field, [_owner(owner) for owner in owners], why))
+        faults.append(field_invalid(field, [_owner(owner) for owner in owners], why))
     return faults
 
 
@@ -245,14 +248,14 @@ def _owner(owner: Object) -> Object:
 
 def _finalizer_faults(resource: ResourceType, finalizers: list[str]) -> list[dict[str, str]]:
     causes = [
-        _invalid_value("metadata.finalizers", finalizer, fault)
+        field_invalid("metadata.finalizers", finalizer, fault)
         for finalizer in finalizers
         for fault in _key_faults(finalizer)
     ]
     if not resource.custom and resource.kind not in _PLAIN_FINALIZERS:
         why = "name is neither a standard finalizer name nor is it fully qualified"
         causes += [
-            _invalid_value(f"metadata.finalizers[{index}]", finalizer, why)
+            field_invalid(f"metadata.finalizers[{index}]", finalizer, why)
             for index, finalizer in enumerate(finalizers)
             if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
         ]
@@ -274,17 +277,8 @@ def _name_fault(resource: ResourceType, name: str) -> str | None:
     return subdomain_fault(name)
 
 
-def _invalid_value(field: str, value: Any, why: str) -> dict[str, str]:
-    return cause("FieldValueInvalid", f'Invalid value: "{value}": {why}', field)
-
-
 def subdomain_fault(name: str) -> str | None:
     """What is wrong with a DNS subdomain; None if nothing is."""
     if len(name) > 253:
         return "must be no more than 253 characters"
     return None if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
-
-
-def invalid_json(field: str, value: Any, why: str) -> dict[str, str]:
-    """The cause that names a bad value, in JSON."""
-    return cause("FieldValueInvalid", f"Invalid value: {msgspec.json.encode(value).decode()}: {why}", field)

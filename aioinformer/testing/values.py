@@ -61,8 +61,7 @@ def unpatched(patched: Object) -> Callable[[str], errors.StatusError]:
     """What makes the error of a patch that leaves an unreadable value."""
 
     def refused(why: str) -> errors.StatusError:
-        shown = msgspec.json.encode(msgspec.json.encode(patched).decode()).decode()
-        causes = [errors.cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "patch")]
+        causes = [errors.field_invalid("patch", msgspec.json.encode(patched).decode(), why)]
         return errors.invalid("", "", "", causes)
 
     return refused

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from aioinformer.testing.errors import StatusError, cause, expired, invalid, resource_version_too_large
+from aioinformer.testing.errors import (
+    StatusError,
+    expired,
+    field_forbidden,
+    field_not_supported,
+    invalid,
+    resource_version_too_large,
+)
 from aioinformer.testing.listing import parse_resource_version
 from aioinformer.testing.storage import event_line
 
@@ -52,25 +59,22 @@ class WatchOptions:
         path = "resourceVersionMatch"
         if self.send_initial_events is not None:
             if match != "NotOlderThan":
-                causes.append(_forbidden(path, f"sendInitialEvents requires setting {path} to NotOlderThan"))
+                causes.append(
+                    field_forbidden(path, f"sendInitialEvents requires setting {path} to NotOlderThan")
+                )
             if not watch_list:
                 why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-                causes.append(_forbidden("sendInitialEvents", why))
+                causes.append(field_forbidden("sendInitialEvents", why))
         if match:
             if self.send_initial_events is None:
                 why = f"{path} is forbidden for watch unless sendInitialEvents is provided"
-                causes.append(_forbidden(path, why))
+                causes.append(field_forbidden(path, why))
             if match != "NotOlderThan":
-                why = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
-                causes.append(cause("FieldValueNotSupported", why, path))
+                causes.append(field_not_supported(path, match, ["NotOlderThan"]))
         if self.continue_token:
-            causes.append(_forbidden(path, f"{path} is forbidden when continue is provided"))
+            causes.append(field_forbidden(path, f"{path} is forbidden when continue is provided"))
         if causes:
             raise invalid("ListOptions", "meta.k8s.io", "", causes)
-
-
-def _forbidden(path: str, why: str) -> dict[str, str]:
-    return cause("FieldValueForbidden", f"Forbidden: {why}", path)
 
 
 class View(Protocol):

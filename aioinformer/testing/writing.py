@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -63,6 +62,8 @@ _RETURNS_DELETED = frozenset(
 
 
 _LONGEST_MANAGER = 128
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_POLICIES = ("Foreground", "Background", "Orphan")
 
 _OPTIONS = {
     "POST": "CreateOptions",
@@ -272,8 +273,7 @@ def _dry_run(request: Request) -> bool:
 
 def _is_dry(asked: list[str], kind: str) -> bool:
     if any(each != "All" for each in asked):
-        why = f'Unsupported value: {json.dumps(asked)}: supported values: "All"'
-        causes = [errors.cause("FieldValueNotSupported", why, "dryRun")]
+        causes = [errors.field_not_supported("dryRun", asked, ["All"])]
         raise errors.invalid(kind, "meta.k8s.io", "", causes)
     return bool(asked)
 
@@ -282,18 +282,14 @@ def _options(http: web.BaseRequest, request: Request, *, applying: bool = False)
     manager = request.query.get("fieldManager", "")
     causes = []
     if applying and not manager:
-        why = "Required value: is required for apply patch"
-        causes.append(errors.cause("FieldValueRequired", why, "fieldManager"))
+        causes.append(errors.field_required("fieldManager", "is required for apply patch"))
     if request.method == "PATCH" and not applying and request.flag("force") is not None:
-        why = "Forbidden: may not be specified for non-apply patch"
-        causes.append(errors.cause("FieldValueForbidden", why, "force"))
+        causes.append(errors.field_forbidden("force", "may not be specified for non-apply patch"))
     if len(manager.encode()) > _LONGEST_MANAGER:
-        why = f"Too long: may not be more than {_LONGEST_MANAGER} bytes"
-        causes.append(errors.cause("FieldValueTooLong", why, "fieldManager"))
+        causes.append(errors.field_too_long("fieldManager", _LONGEST_MANAGER))
     validation = request.query.get("fieldValidation", "")
-    if validation not in ("", "Ignore", "Strict", "Warn"):
-        why = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
-        causes.append(errors.cause("FieldValueNotSupported", why, "fieldValidation"))
+    if validation not in _VALIDATIONS:
+        causes.append(errors.field_not_supported("fieldValidation", validation, _VALIDATIONS))
     if causes:
         raise errors.invalid(_OPTIONS[request.method], "meta.k8s.io", "", causes)
     agent = http.headers.get("User-Agent", "").partition("/")[0].strip()
@@ -337,13 +333,12 @@ def _delete_options(given: Any, *, dry_run: bool = False) -> DeleteOptions:
     policy = options.propagation_policy or None
     if options.orphan_dependents is not None:
         if policy is not None:
-            why = f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set'
-            causes = [errors.cause("FieldValueInvalid", why, "propagationPolicy")]
+            why = "orphanDependents and deletionPropagation cannot be both set"
+            causes = [errors.field_invalid("propagationPolicy", policy, why)]
             raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
         policy = "Orphan" if options.orphan_dependents else "Background"
-    if policy not in (None, "Background", "Foreground", "Orphan"):
-        why = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
-        causes = [errors.cause("FieldValueNotSupported", why, "propagationPolicy")]
+    if policy not in (None, *_POLICIES):
+        causes = [errors.field_not_supported("propagationPolicy", policy, [*_POLICIES, "nil"])]
         raise errors.invalid("DeleteOptions", "meta.k8s.io", "", causes)
     preconditions = options.preconditions or _Preconditions()
     return DeleteOptions(
