@@ -17,9 +17,11 @@ LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LONGEST_NAME = 63
 """Characters of a label's value, of a namespace's name, and of what is behind the ``/`` of a qualified one."""
 
+SHORT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+"""What is behind the ``/`` of a qualified name, of that length at most; a label's value is such a one too, or empty."""
+
 _MOST = sys.float_info.max
 _SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
-_SHORT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 def require_seconds(name: str, value: object) -> None:
@@ -113,18 +115,14 @@ def require_qualified_name(name: str, value: object) -> None:
     """
     require_text(name, value)
     domain, slash, short = str(value).rpartition("/")
-    if not is_short_name(short) or (slash and not is_subdomain(domain)):
+    is_short = len(short) <= LONGEST_NAME and SHORT_NAME.fullmatch(short)
+    if not is_short or (slash and not is_subdomain(domain)):
         raise ConfigError(f"{name} must be a name like 'my-app' or 'example.com/my-app', not {value!r}")
 
 
 def is_subdomain(value: str) -> bool:
     """Whether a text is a name as in DNS, which most objects have."""
     return len(value) <= 253 and _SUBDOMAIN.fullmatch(value) is not None
-
-
-def is_short_name(value: str) -> bool:
-    """Whether a text may be behind the ``/`` of a qualified name; a label's value is such a one too, or empty."""
-    return len(value) <= LONGEST_NAME and _SHORT_NAME.fullmatch(value) is not None
 
 
 def require_callable(name: str, value: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from .checks import LONGEST_NAME, is_short_name, is_subdomain, require_text
+from .checks import LONGEST_NAME, SHORT_NAME, is_subdomain, require_text
 from .errors import SelectorError
 
 
@@ -57,6 +57,24 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label has no more
 _INT64 = range(-(2**63), 2**63)
 _OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
 _PUNCTUATION = frozenset(["!=", "==", "=", "!", "<", ">", "(", ")", ","])
+
+SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+"""What the server says of a name that is none as in DNS."""
+
+_KEY_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
+    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_VALUE_RULE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+    "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation "
+    "is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
 
 
 def _is_int64(value: str) -> bool:
@@ -158,53 +176,50 @@ def _equal(labels: Mapping[str, Any]) -> Iterator[Requirement]:
         yield Requirement(key, "in", frozenset([value]))
 
 
-def _valid_key(where: str, key: str) -> str:
-    """A label's key, if it may be one."""
+def label_key_faults(key: str) -> list[str]:
+    """What is wrong with the key of a label, as of an annotation, or with a finalizer (``content.IsLabelKey``)."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
-        raise SelectorError(
-            f'{where}: Invalid value: "{key}": a valid label key must consist of '
-            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-            "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
-            "(e.g. 'example.com/MyName')"
-        )
+        optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        return [f"a valid label key {_KEY_RULE} {optional}"]
+    faults = []
     if slash and not prefix:
-        raise SelectorError(f'{where}: Invalid value: "{key}": prefix part must be non-empty')
-    if slash and not is_subdomain(prefix):
-        raise SelectorError(
-            f'{where}: Invalid value: "{key}": prefix part a lowercase RFC 1123 '
-            "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-            "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-        )
-    if len(name) > LONGEST_NAME:
-        raise SelectorError(
-            f'{where}: Invalid value: "{key}": name part must be no more than {LONGEST_NAME} bytes'
-        )
-    if not is_short_name(name):
-        empty = "" if name else "name part must be non-empty; "
-        raise SelectorError(
-            f'{where}: Invalid value: "{key}": {empty}name part must consist of '
-            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-            "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-        )
-    return key
+        faults.append("prefix part must be non-empty")
+    elif slash and not is_subdomain(prefix):
+        faults.append(f"prefix part {SUBDOMAIN_RULE}")
+    if not name:
+        faults.append("name part must be non-empty")
+    elif len(name) > LONGEST_NAME:
+        faults.append(f"name part must be no more than {LONGEST_NAME} bytes")
+    if not SHORT_NAME.fullmatch(name):
+        faults.append(f"name part {_KEY_RULE}")
+    return faults
+
+
+def label_value_faults(value: str) -> list[str]:
+    """What is wrong with the value of a label (``content.IsLabelValue``)."""
+    faults = []
+    if len(value) > LONGEST_NAME:
+        faults.append(f"must be no more than {LONGEST_NAME} bytes")
+    if value and not SHORT_NAME.fullmatch(value):
+        faults.append(_VALUE_RULE)
+    return faults
+
+
+def _valid_key(where: str, key: str) -> str:
+    """A label's key, if it may be one."""
+    return _valid(where, key, label_key_faults(key))
 
 
 def _valid_value(where: str, value: str) -> str:
     """A label's value, if it may be one."""
-    if len(value) > LONGEST_NAME:
-        raise SelectorError(f'{where}: Invalid value: "{value}": must be no more than {LONGEST_NAME} bytes')
-    if value and not is_short_name(value):
-        raise SelectorError(
-            f'{where}: Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric '
-            "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  "
-            "or 'my_value',  or '12345', regex used for validation is "
-            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-        )
-    return value
+    return _valid(where, value, label_value_faults(value))
+
+
+def _valid(where: str, text: str, faults: list[str]) -> str:
+    if faults:
+        raise SelectorError(f'{where}: Invalid value: "{text}": {"; ".join(faults)}')
+    return text
 
 
 class _LabelParser:

@@ -133,6 +133,16 @@ def test_what_is_space_to_python_alone_is_none(text: str, space: str) -> None:
             f'unable to parse requirement: <nil>: Invalid value: "{"x" * 64}": name part must be no more than 63 bytes',
         ),
         (
+            f"-/{'x' * 63}-",
+            f'unable to parse requirement: <nil>: Invalid value: "-/{"x" * 63}-": prefix part a lowercase RFC 1123 '
+            "subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+            "alphanumeric character (e.g. 'example.com', regex used for validation is "
+            r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'); name part must be no more than 63 "
+            "bytes; name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+            "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+        ),
+        (
             f"a in (b,{'v' * 64})",
             f'unable to parse requirement: values[1][a]: Invalid value: "{"v" * 64}": must be no more than 63 bytes',
         ),

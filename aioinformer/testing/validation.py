@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from aioinformer.checks import LABEL, is_subdomain
+from aioinformer.labels import SUBDOMAIN_RULE, label_key_faults, label_value_faults
 from aioinformer.testing.errors import (
     bad_request,
     field_forbidden,
@@ -19,10 +21,6 @@ if TYPE_CHECKING:
     from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_QUALIFIED = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
-
 _ANNOTATIONS = 256 * 1024
 """How many bytes the annotations of an object may have in all."""
 
@@ -30,22 +28,6 @@ _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
-    "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_VALUE_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
-    "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation "
-    "is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
-
-_KEY_RULE = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 _OWNER = ("apiVersion", "kind", "name", "uid")
 _OWNER_OPTIONS = ("controller", "blockOwnerDeletion")
@@ -127,11 +109,8 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     elif fault := _name_fault(resource, name):
         causes.append(field_invalid("metadata.name", name, fault))
     for key, value in (metadata.get("labels") or {}).items():
-        causes += [field_invalid("metadata.labels", key, fault) for fault in _key_faults(key)]
-        if len(value) > 63:
-            causes.append(field_invalid("metadata.labels", value, "must be no more than 63 bytes"))
-        elif not _QUALIFIED.fullmatch(value):
-            causes.append(field_invalid("metadata.labels", value, _LABEL_VALUE_RULE))
+        causes += [field_invalid("metadata.labels", key, fault) for fault in label_key_faults(key)]
+        causes += [field_invalid("metadata.labels", value, fault) for fault in label_value_faults(value)]
     if (
         sum(len((key + value).encode()) for key, value in (metadata.get("annotations") or {}).items())
         > _ANNOTATIONS
@@ -140,7 +119,7 @@ def check_metadata(resource: ResourceType, metadata: Object) -> None:
     causes += [
         field_invalid("metadata.annotations", key, fault)
         for key in metadata.get("annotations") or {}
-        for fault in _key_faults(key.lower())
+        for fault in label_key_faults(key.lower())
     ]
     causes += _owner_faults(metadata.get("ownerReferences") or [])
     causes += _finalizer_faults(resource, metadata.get("finalizers") or [])
@@ -193,26 +172,6 @@ def check_finalizers(resource: ResourceType, old: Object, new: Object) -> None:
         raise invalid(resource.kind, resource.group, old["name"], causes)
 
 
-def _key_faults(key: str) -> list[str]:
-    """What is wrong with the key of a label, of an annotation, or with a finalizer."""
-    prefix, slash, name = key.rpartition("/")
-    if "/" in prefix:
-        optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        return [f"a valid label key {_KEY_RULE} {optional}"]
-    faults = []
-    if slash and not prefix:
-        faults.append("prefix part must be non-empty")
-    elif slash and not _SUBDOMAIN.fullmatch(prefix):
-        faults.append(f"prefix part {_SUBDOMAIN_RULE}")
-    if not name:
-        faults.append("name part must be non-empty")
-    elif len(name) > 63:
-        faults.append("name part must be no more than 63 bytes")
-    if not name or not _QUALIFIED.fullmatch(name):
-        faults.append(f"name part {_KEY_RULE}")
-    return faults
-
-
 def _owner_faults(references: list[Any]) -> list[dict[str, str]]:
     field = "metadata.ownerReferences"
     owners = [each if isinstance(each, dict) else {} for each in references]
@@ -250,7 +209,7 @@ def _finalizer_faults(resource: ResourceType, finalizers: list[str]) -> list[dic
     causes = [
         field_invalid("metadata.finalizers", finalizer, fault)
         for finalizer in finalizers
-        for fault in _key_faults(finalizer)
+        for fault in label_key_faults(finalizer)
     ]
     if not resource.custom and resource.kind not in _PLAIN_FINALIZERS:
         why = "name is neither a standard finalizer name nor is it fully qualified"
@@ -270,7 +229,7 @@ def _name_fault(resource: ResourceType, name: str) -> str | None:
             return "must be no more than 63 bytes"
         if "." in name:
             return "must not contain dots"
-        return None if _LABEL.fullmatch(name) else _LABEL_RULE
+        return None if LABEL.fullmatch(name) else _LABEL_RULE
     longest = None if resource.custom else _SHORT_NAMES.get(resource.kind)
     if longest is not None and len(name) > longest:
         return f"must be no more than {longest} characters"
@@ -281,4 +240,4 @@ def subdomain_fault(name: str) -> str | None:
     """What is wrong with a DNS subdomain; None if nothing is."""
     if len(name) > 253:
         return "must be no more than 253 characters"
-    return None if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+    return None if is_subdomain(name) else SUBDOMAIN_RULE

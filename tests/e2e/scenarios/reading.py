@@ -21,7 +21,7 @@ async def selectors(server: Recorder) -> None:
         "app=web", "app==web", "app!=web", "app", "!app", "app in (web,db)", "app notin (web)", "app=", "app!=",
         "app=web,tier", "app in (web), tier notin (back)", " app = web ", "n>5", "n<5", "n>x", "app in ()", "",
         "app in (web", "app=web=db", "=web", "app,,tier", "app in web", "app=web,", ",", "!", "!!app", "-=a",
-        "app=-", "a/b/c=d", "example.com/app", "app in (,)", "(", "app ! = web",
+        "app=-", "a/b/c=d", "example.com/app", "app in (,)", "(", "app ! = web", f"-/{'-' * 64}", f"app={'-' * 64}",
     ):  # fmt: skip
         await server.ask("GET", CONFIGMAPS, query={"labelSelector": selector})
     for selector in (

@@ -142,6 +142,7 @@ async def names(server: Recorder) -> None:
         ("Example.com/app", "a"),
         ("a" * 64, "a"),
         ("-", "a"),
+        ("-/" + "-" * 64, "-" * 64),
         ("example.com/app", "A_b.c-1"),
     ):
         await server.ask("POST", CONFIGMAPS, configmap("labelled", labels={key: value}), {"dryRun": "All"})
