@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aioinformer.testing.resources import FieldLabel, ResourceType
 
 _POD_FIELDS = (
@@ -75,30 +77,6 @@ _WITH_GENERATION = frozenset(
 _CONDITIONAL_UPDATE = frozenset(["CustomResourceDefinition", "Lease", "PodDisruptionBudget"])
 
 
-def _core(
-    plural: str,
-    kind: str,
-    *short_names: str,
-    namespaced: bool = True,
-    subresources: tuple[str, ...] = (),
-    categories: tuple[str, ...] = (),
-    fields: tuple[FieldLabel, ...] = (),
-    create_on_update: bool = False,
-) -> ResourceType:
-    return _grouped(
-        "",
-        "v1",
-        plural,
-        kind,
-        *short_names,
-        namespaced=namespaced,
-        subresources=subresources,
-        categories=categories,
-        fields=fields,
-        create_on_update=create_on_update,
-    )
-
-
 def _grouped(
     group: str,
     version: str,
@@ -128,6 +106,9 @@ def _grouped(
         unconditional_update=kind not in _CONDITIONAL_UPDATE,
         columns=columns,
     )
+
+
+_core = partial(_grouped, "", "v1")
 
 
 def _review(group: str, plural: str, kind: str, *, namespaced: bool = False) -> ResourceType:
