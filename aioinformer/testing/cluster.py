@@ -71,7 +71,6 @@ class DeleteOptions:
 
 
 _DEFAULT_WRITE = WriteOptions()
-_DEFAULT_DELETE = DeleteOptions()
 
 
 class Cluster:
