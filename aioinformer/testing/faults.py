@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from aioinformer.handlers import require_at_once, require_plain
+from aioinformer.testing.cluster import Cluster
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
+from aioinformer.testing.listener import Listener
 from aioinformer.testing.requests import VERBS, Request
 from aioinformer.testing.watches import OpenWatch, error_line
 
@@ -123,21 +125,17 @@ class Faults:
 
     def __init__(
         self,
+        cluster: Cluster,
         *,
-        resources: Callable[[], Iterable[str]],
         watches: Callable[[], Iterable[OpenWatch]],
-        expire_history: Callable[[bool], int],
-        refuse: Callable[[], None],
+        listener: Callable[[], Listener],
         accept: Callable[[], Awaitable[None]],
-        cut_connections: Callable[[], int],
     ) -> None:
         self.expired_as_status = False
-        self._resources = resources
+        self._cluster = cluster
         self._watches = watches
-        self._expire_history = expire_history
-        self._refuse = refuse
+        self._listener = listener
         self._accept = accept
-        self._cut_connections = cut_connections
         self._failures: list[Failure] = []
         self._delays: list[Delay] = []
         self._freezes: list[Freeze] = []
@@ -322,7 +320,7 @@ class Faults:
         Returns:
             The version from which watches can begin again.
         """
-        return self._expire_history(step)
+        return self._cluster.storage.expire_history(step)
 
     def cut_connections(self) -> int:
         """Cut every connection at once, whatever goes on in it.
@@ -330,7 +328,7 @@ class Faults:
         Returns:
             How many there were.
         """
-        return self._cut_connections()
+        return self._listener().cut()
 
     def refuse(self, *, cut: bool = False) -> None:
         """Refuse new connections; the port stays reserved.
@@ -338,9 +336,9 @@ class Faults:
         Args:
             cut: Cut the connections that are there too, as when a server dies.
         """
-        self._refuse()
+        self._listener().refuse()
         if cut:
-            self._cut_connections()
+            self.cut_connections()
 
     async def accept(self) -> None:
         """Take connections again."""
@@ -406,7 +404,7 @@ class Faults:
         """
         if verb is not None and verb not in VERBS:
             raise UnknownNameError("verb", verb, VERBS)
-        if resource is not None and resource not in (known := set(self._resources())):
+        if resource is not None and resource not in (known := self._cluster.registry.names()):
             raise UnknownNameError("resource", resource, known)
 
     def add(self, fault: _F, rules: list[_F]) -> _F:

@@ -113,12 +113,10 @@ class APIServer:
         self._work = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self.faults = Faults(
-            resources=self.cluster.registry.names,
+            self.cluster,
             watches=lambda: list(self._handler.watches),
-            expire_history=self.cluster.storage.expire_history,
-            refuse=self._refuse,
+            listener=lambda: self._listener,
             accept=self._accept,
-            cut_connections=self._cut_connections,
         )
         self._handler = Handler(
             self.cluster,
@@ -473,12 +471,6 @@ class APIServer:
             request.name,
             f'User "{request.user}" cannot {request.verb} resource "{asked}" in API group "{resource.group}" {where}',
         )
-
-    def _refuse(self) -> None:
-        self._listener.refuse()
-
-    def _cut_connections(self) -> int:
-        return self._listener.cut()
 
     async def _accept(self) -> None:
         if self._worker is not None:
