@@ -30,7 +30,7 @@ _Item = bytes | _Head | Exception | None
 
 
 class Connection:
-    """A connection: for the server a `Wire`, for the client what has arrived.
+    """A connection: for the server where its answer goes, for the client what has arrived.
 
     Args:
         network: Whose latencies and troubles it has.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
@@ -15,25 +15,9 @@ from yarl import URL
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from aioinformer.testing.simulation.connection import Connection
+
     Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-
-class Wire(Protocol):
-    """Where an answer goes."""
-
-    def send_head(self, status: int, headers: Mapping[str, str]) -> None: ...
-
-    def send(self, data: bytes) -> None: ...
-
-    async def drain(self) -> None: ...
-
-    def send_end(self) -> None: ...
-
-    def hang_up(self) -> None:
-        """End the connection after what was sent, but without an end of the body."""
-
-    def reset(self) -> None:
-        """End the connection at once."""
 
 
 class Asked(NamedTuple):
@@ -59,7 +43,7 @@ class Asked(NamedTuple):
         return f"{asked} {self.body.decode(errors='replace')}" if self.body else asked
 
 
-async def answer(handler: Answer, wire: Wire, asked: Asked) -> None:
+async def answer(handler: Answer, connection: Connection, asked: Asked) -> None:
     """Let the server answer a request."""
     given = CIMultiDictProxy(CIMultiDict(asked.headers))
     message = RawRequestMessage(
@@ -76,8 +60,8 @@ async def answer(handler: Answer, wire: Wire, asked: Asked) -> None:
     )
     task = asyncio.current_task()
     assert task is not None
-    protocol, body = cast("Any", _Protocol(wire)), cast("Any", _Body(asked.body))
-    http = web.BaseRequest(message, body, protocol, _Writer(wire), task, asyncio.get_running_loop())
+    protocol, body = cast("Any", _Protocol(connection)), cast("Any", _Body(asked.body))
+    http = web.BaseRequest(message, body, protocol, _Writer(connection), task, asyncio.get_running_loop())
     response = await handler(http)
     await response.prepare(http)
     await response.write_eof()
@@ -100,36 +84,36 @@ class _Protocol:
     peername = ("127.0.0.1", 0)
     sockname = ("127.0.0.1", 0)
 
-    def __init__(self, wire: Wire) -> None:
-        self.transport = _Transport(wire)
+    def __init__(self, connection: Connection) -> None:
+        self.transport = _Transport(connection)
 
 
 class _Transport:
     """What the handler uses of a connection's transport."""
 
-    def __init__(self, wire: Wire) -> None:
-        self.close = wire.hang_up
-        self.abort = wire.reset
+    def __init__(self, connection: Connection) -> None:
+        self.close = connection.hang_up
+        self.abort = connection.reset
 
 
 class _Writer(AbstractStreamWriter):
-    """Takes an answer and puts it on the wire. Length and chunking are not its business: nothing is framed."""
+    """Takes an answer and puts it on the connection. Length and chunking are not its business: nothing is framed."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     async def write_headers(self, status_line: str, headers: CIMultiDict[str]) -> None:
-        self._wire.send_head(int(status_line.split(" ", 2)[1]), headers)
-        await self._wire.drain()
+        self._connection.send_head(int(status_line.split(" ", 2)[1]), headers)
+        await self._connection.drain()
 
     async def write(self, chunk: bytes | bytearray | memoryview) -> None:
-        self._wire.send(bytes(chunk))
-        await self._wire.drain()
+        self._connection.send(bytes(chunk))
+        await self._connection.drain()
 
     async def write_eof(self, chunk: bytes = b"") -> None:
         if chunk:
-            self._wire.send(chunk)
-        self._wire.send_end()
+            self._connection.send(chunk)
+        self._connection.send_end()
 
     async def drain(self) -> None:
         """Nothing is buffered here."""
