@@ -22,7 +22,7 @@ from aioinformer.testing.simulation.errors import (
     VirtualTimeoutError,
 )
 from aioinformer.testing.simulation.line import SERVERS
-from aioinformer.testing.simulation.waiting import describe_tasks
+from aioinformer.testing.simulation.tasks import describe_tasks
 
 if TYPE_CHECKING:
     from collections import deque

@@ -21,7 +21,7 @@ from aioinformer.testing.simulation.history import History
 from aioinformer.testing.simulation.loop import START, VirtualTimeLoop, idle
 from aioinformer.testing.simulation.shrink import RUNS, SECONDS, shrunk
 from aioinformer.testing.simulation.simulation import Simulation
-from aioinformer.testing.simulation.waiting import describe, describe_traceback
+from aioinformer.testing.simulation.tasks import describe, describe_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
