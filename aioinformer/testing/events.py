@@ -5,9 +5,9 @@ They are different objects here; the real server shows each in both forms.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from aioinformer.labels import label_key_faults
 from aioinformer.testing.errors import cause, field_invalid, field_required, invalid
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ GROUP = "events.k8s.io"
 
 _LONGEST = {"reportingInstance": 128, "action": 128, "reason": 128}
 _LONGEST_NOTE = 1024
-_CONTROLLER = re.compile(
-    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-)
 _FIXED = (
     *("regarding", "related", "reason", "note", "type", "action", "eventTime"),
     *("reportingController", "reportingInstance"),
@@ -68,9 +65,7 @@ def _faults(event: Object, about: str, controller: str, note: str) -> list[dict[
     if not (event.get(about) or {}).get("namespace") and namespace not in ("default", "kube-system"):
         faults.append(_misplaced(""))
     reporter = event.get(controller) or ""
-    if reporter and not _CONTROLLER.fullmatch(reporter):
-        why = "name part must consist of alphanumeric characters"
-        faults.append(field_invalid(controller, reporter, why))
+    faults += [field_invalid(controller, reporter, fault) for fault in label_key_faults(reporter)]
     for name, longest in _LONGEST.items():
         if len((event.get(name) or "").encode()) > longest:
             faults.append(field_invalid(name, "", f"can have at most {longest} characters"))

@@ -25,12 +25,17 @@ async def core_events(server: Recorder) -> None:
         for kind in (old, new):
             for about in (mine, other, node, {}):
                 await server.ask("POST", path, {"metadata": {"generateName": "e-"}} | kind | about)
-    for lacking in ("reportingInstance", "action", "reason"):
+    for lacking in ("reportingComponent", "reportingInstance", "action", "reason"):
         left = {name: value for name, value in new.items() if name != lacking}
         await server.ask("POST", _EVENTS, {"metadata": {"name": "lacking"}} | left | mine)
-    for longer in ({"reason": "x" * 129}, {"message": "x" * 1025}, {"series": {"count": 1}}):
+    for wrong in (
+        {"reason": "x" * 129},
+        {"message": "x" * 1025},
+        {"series": {"count": 1}},
+        {"reportingComponent": "-/-"},
+    ):
         for kind in (old, new):
-            await server.ask("POST", _EVENTS, {"metadata": {"generateName": "e-"}} | kind | mine | longer)
+            await server.ask("POST", _EVENTS, {"metadata": {"generateName": "e-"}} | kind | mine | wrong)
     await server.ask("POST", _EVENTS, {"metadata": {"name": "changed"}} | old | mine)
     for about in (mine, other):
         changed = {"metadata": {"name": "changed"}} | old | about | {"message": "another"}
