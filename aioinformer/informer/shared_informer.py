@@ -17,6 +17,7 @@ from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
 from ..handlers import ResourceEventHandler, handler_name, require_plain
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
+from ..listwatch.resource import Collection
 from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import ListerWatcher, Queue, Transformer
@@ -88,7 +89,7 @@ class SharedIndexInformer(Running, Generic[T]):
     ) -> None:
         require_queue(queue)
         codec_for(object_type)  # a type that cannot be cached is found out here
-        list_watches = list_watch if isinstance(list_watch, Mapping) else {EVERYWHERE: list_watch}
+        list_watches = list_watch if isinstance(list_watch, Mapping) else {_namespace(list_watch): list_watch}
         self.list_watches = {namespace: source_of(each) for namespace, each in list_watches.items()}
         if not self.list_watches or (EVERYWHERE in self.list_watches and len(self.list_watches) > 1):
             raise ConfigError(
@@ -528,6 +529,12 @@ def name_of(list_watches: Mapping[str, ListerWatcher]) -> str:
     if len(others) >= NAMED:
         return f"{first} and {len(others)} other namespaces"
     return ", ".join((first, *others))
+
+
+def _namespace(list_watch: ListerWatcher) -> str:
+    """Which it reads, as far as it says so."""
+    resource = getattr(list_watch, "resource", None)
+    return resource.namespace or EVERYWHERE if isinstance(resource, Collection) else EVERYWHERE
 
 
 def _description(list_watch: ListerWatcher) -> str:

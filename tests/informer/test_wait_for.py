@@ -19,6 +19,7 @@ from aioinformer import (
     ConfigError,
     KeyFuncError,
     KubeObject,
+    ListWatch,
     Resource,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
@@ -362,6 +363,15 @@ class TestSeveralNamespaces:
             started = now()
             await subject.wait_for("12")
             assert now() - started == pytest.approx(50)
+
+    @virtual_time
+    async def test_an_informer_of_one_knows_it_by_its_list_watch(self) -> None:
+        async with Client.from_url("http://localhost:1") as client:
+            green = ListWatch.for_resource(client, "v1", "pods", "green")
+            subject = SharedIndexInformer(green, KubeObject)
+            assert list(subject.list_watches) == ["green"]
+            with pytest.raises(ConfigError, match="reads the namespaces green; red/a is in none of them"):
+                await subject.wait_for(written("a", 12, "red"))
 
     @virtual_time
     async def test_an_object_of_another_is_refused(self) -> None:
