@@ -17,7 +17,7 @@ from ..decoders import class_of
 from ..errors import ConfigError, VersionTimeout
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
-from ..keys import lacks_version, namespace_of, resource_version_of, split_meta_namespace_key, uid_of
+from ..keys import lacks_version, namespace_of, resource_version_of, split_meta_namespace_key
 from ..store.lister import Selector
 from ..versions import number_of
 from .resource import Resource
@@ -142,7 +142,7 @@ class CachedResource(Writes[T]):
         goal = waits.goal_of(obj)
         known = self._known(goal)
         # Answers may come in another order than that in which the server gave them.
-        if isinstance(known, Gone) and (uid_of(obj) in known.uids or known.number > version):
+        if isinstance(known, Gone) and ("" not in known.uids or known.number > version):
             goal = known.behind(goal)
         elif known is not None and known.number > version:
             return

@@ -244,6 +244,16 @@ async def test_a_namesake_that_others_made_since() -> None:
         assert (await maps.get(KEY)).uid == new["metadata"]["uid"]
 
 
+async def test_made_again_after_a_deletion_whose_answer_said_no_uid() -> None:
+    async with world() as (server, maps):
+        maps._note_removed(KEY, "", "")
+        frozen = server.faults.freeze(verb="watch")
+        again = await maps.create(configmap())
+        frozen.remove()
+        async with asyncio.timeout(PATIENCE / 2):
+            assert await maps.get(KEY) == again
+
+
 async def test_made_again_by_ourselves() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
@@ -269,6 +279,18 @@ async def test_answers_in_another_order() -> None:
         maps._note_written(third)
         with pytest.raises(NotFoundError):
             await maps.get(KEY)
+
+
+async def test_an_answer_about_an_older_namesake_that_comes_after_a_deletion() -> None:
+    async with world() as (server, maps):
+        late = await maps.create(configmap())
+        await maps.get(KEY)
+        server.delete("v1", "configmaps", "a", "default")
+        await maps.informer.wait_for(server.create("v1", "configmaps", configmap()), PATIENCE)
+        frozen = server.faults.freeze(verb="watch")
+        await maps.delete(KEY)
+        maps._note_written(late)
+        await no_more_after(frozen, maps)
 
 
 @pytest.mark.parametrize("gone", [False, True])
