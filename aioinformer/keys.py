@@ -225,6 +225,12 @@ def lacks_version(kind: type[Any]) -> bool:
     return _version_reader(kind) is _no_version  # type: ignore[arg-type]  # classes are hashable
 
 
+def lacks_uid(kind: type[Any]) -> bool:
+    """As ``lacks_version``, of their uid."""
+    names = _metadata_attributes(kind)
+    return bool(names) and "uid" not in names
+
+
 @lru_cache(maxsize=256)
 def _names_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, Any]] | None:
     """Reads a Struct's metadata.name and namespace in one step, where its type says that they are there."""

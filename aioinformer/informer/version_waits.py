@@ -19,7 +19,7 @@ from ..tasks import within
 from ..versions import NONE, number_of, require_version
 
 MOST_NAMESAKES = 10
-"""Deletions of a name that are waited for at once: of more nobody has read since."""
+"""Deletions of a name that are waited for at once: of more, the last, as nobody has read it since the first."""
 DELETION_PATIENCE = 2.0
 """Seconds for which a version is waited for that may never come: of what was deleted and was not written here."""
 

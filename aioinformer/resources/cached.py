@@ -10,14 +10,22 @@ from __future__ import annotations
 import asyncio
 import builtins
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 from ..checks import require_seconds
 from ..decoders import class_of
-from ..errors import ConfigError, VersionTimeout
+from ..errors import AioInformerError, ConfigError, VersionTimeout
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
-from ..keys import lacks_version, namespace_of, resource_version_of, split_meta_namespace_key
+from ..keys import (
+    deletion_handling_meta_namespace_key_func,
+    lacks_uid,
+    lacks_version,
+    namespace_of,
+    resource_version_of,
+    split_meta_namespace_key,
+)
 from ..store.lister import Selector
 from ..versions import number_of
 from .resource import Resource
@@ -48,14 +56,17 @@ class CachedResource(Writes[T]):
     After that, and where there is none, as where a key is deleted that others have made anew, the cache may
     show that object later, or an older one of its name.
 
+    Before a read fails, the server is asked for the object: what it has, the cache may show. A deletion may have been
+    undone by a restore of etcd, or a transformer leave out the uids by which namesakes are told apart.
+
     Args:
         resource: Whose objects.
         informer: Of the same resource, entered by its owner.
-        timeout: Seconds that a read waits.
+        timeout: Seconds that a read waits; and then for the server's answer.
 
     Raises:
-        ConfigError: The timeout is no duration, or what a write returns says no version to wait for: its type is a
-            Struct without a field for it.
+        ConfigError: The timeout is no duration, the informer has a key_func of its own, or a Struct has no field for
+            what is needed: what a write returns for the version to wait for, what is cached for the uid.
     """
 
     def __init__(
@@ -66,6 +77,14 @@ class CachedResource(Writes[T]):
         if object_type is not None and lacks_version(class_of(object_type)):
             raise ConfigError(
                 f"{object_type.__name__}.metadata needs `resource_version: str`: reads wait for what was written"
+            )
+        if lacks_uid(class_of(informer.object_type)):
+            raise ConfigError(
+                f"{informer.object_type.__name__}.metadata needs `uid: str`: reads wait until what was deleted is gone"
+            )
+        if informer.indexer.key_of is not deletion_handling_meta_namespace_key_func:
+            raise ConfigError(
+                f"{informer.name} has a key_func of its own: writes are known by namespace and name"
             )
         super().__init__(resource._endpoint)
         self.resource = resource
@@ -86,7 +105,7 @@ class CachedResource(Writes[T]):
             NotFoundError: The cache has none.
             VersionTimeout: The cache does not show what was written here, in time.
             SyncTimeout: The first list has not come in time.
-            StoppedError: The informer has stopped.
+            StoppedError: The informer has stopped before the cache showed what was written here, or had synced.
         """
         key = self._endpoint.addresses.key_of(key)
         await self._catch_up([key])
@@ -127,9 +146,18 @@ class CachedResource(Writes[T]):
                 try:
                     await self.informer.version_waits.wait(goal, max(0.0, deadline - now()))
                 except VersionTimeout as error:
-                    error.timeout = self._timeout  # of all together
-                    raise
+                    if not await self._is_as_at_the_server(goal):
+                        error.timeout = self._timeout  # of all together
+                        raise
                 self._forget(goal)
+
+    async def _is_as_at_the_server(self, goal: Goal) -> bool:
+        """Whether the cache is not behind the object that the server has; or has reached the goal meanwhile."""
+        waits, goals = self.informer.version_waits, [goal]
+        with suppress(AioInformerError, TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                goals.append(waits.goal_of(await self.resource.get(goal.key or "")))
+        return any(map(waits.is_reached, goals))
 
     def _forget(self, goal: Goal) -> None:
         if self._written.get(goal.key or "") is goal:

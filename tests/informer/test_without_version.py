@@ -209,3 +209,6 @@ async def test_a_cached_resource_could_not_wait_for_its_own_writes() -> None:
     async with Client.from_url("http://localhost:1") as client:
         with pytest.raises(ConfigError, match=r"Pod\.metadata needs `resource_version: str`"):
             CachedResource(Resource(client, "v1", "pods", Pod), subject)
+        whole: Resource[Any] = Resource(client, "v1", "pods")
+        with pytest.raises(ConfigError, match=r"Pod\.metadata needs `uid: str`"):
+            CachedResource(whole, subject)

@@ -32,6 +32,7 @@ from aioinformer.operator import (
 
 class Meta(msgspec.Struct, rename="camel"):
     name: str = ""
+    uid: str = ""
     resource_version: str = ""
     generation: int = 0
     labels: dict[str, str] | None = None

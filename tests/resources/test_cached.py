@@ -14,6 +14,7 @@ from aioinformer import (
     Client,
     ConfigError,
     KubeObject,
+    ListWatch,
     NotFoundError,
     Resource,
     SharedIndexInformer,
@@ -46,9 +47,11 @@ async def world(**options: Any) -> AsyncIterator[tuple[APIServer, Maps]]:
     """A server with an informer on it, and reads with patience."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         options.setdefault("timeout", PATIENCE)
-        timeout = options.pop("timeout")
+        timeout, transform = options.pop("timeout"), options.pop("transform", None)
         async with SharedInformerFactory(client) as factory:
             informer = factory.for_resource("v1", "configmaps", **options)
+            if transform is not None:
+                informer.set_transform(transform)
             factory.start()
             await factory.wait_for_cache_sync()
             yield server, CachedResource(Resource(client, "v1", "configmaps"), informer, timeout=timeout)
@@ -244,6 +247,51 @@ async def test_a_namesake_that_others_made_since() -> None:
         assert (await maps.get(KEY)).uid == new["metadata"]["uid"]
 
 
+def without_uid(obj: KubeObject) -> KubeObject:
+    fields = obj.to_dict()
+    del fields["metadata"]["uid"]
+    return KubeObject.from_dict(fields)
+
+
+async def test_a_namesake_that_others_made_since_is_found_where_the_cache_has_no_uids() -> None:
+    """By what the server has, before the read would fail."""
+    async with world(timeout=1.0, transform=without_uid) as (server, maps):
+        made = await maps.create(configmap())
+        await maps.informer.wait_for(made, PATIENCE)
+        await maps.delete(made)
+        new = server.create("v1", "configmaps", configmap(k="new"))
+        await maps.informer.wait_for(new, PATIENCE)
+        assert (await maps.get(KEY))["data"] == {"k": "new"}
+        assert not maps._written
+
+
+@pytest.mark.parametrize("undone", ["deletion", "update"])
+async def test_what_a_restore_has_undone_though_no_list_went_back(undone: str) -> None:
+    """As after ``etcdutl snapshot restore --bump-revision``, or where nothing was listed in time."""
+    async with world(timeout=1.0) as (_, maps):
+        made = await maps.create(configmap())
+        await maps.informer.wait_for(made, PATIENCE)
+        if undone == "deletion":
+            maps._note_removed(KEY, made.uid, "")
+        else:
+            newer = {**made.to_dict()["metadata"], "resourceVersion": "5000"}
+            maps._note_written(KubeObject.from_dict({"metadata": newer}))
+        assert made in await maps.list()
+        assert not maps._written
+
+
+async def test_a_server_that_does_not_say_whether_it_is_back() -> None:
+    async with world(timeout=0.3) as (server, maps):
+        made = await maps.create(configmap())
+        await maps.informer.wait_for(made, PATIENCE)
+        for verb in ("watch", "get"):
+            server.faults.freeze(verb=verb)
+        await maps.delete(made)
+        async with asyncio.timeout(5):
+            with pytest.raises(VersionTimeout, match=r"not without default/a after 0\.3 s"):
+                await maps.get(KEY)
+
+
 async def test_made_again_after_a_deletion_whose_answer_said_no_uid() -> None:
     async with world() as (server, maps):
         maps._note_removed(KEY, "", "")
@@ -364,6 +412,14 @@ async def test_an_informer_that_has_not_listed_or_has_stopped() -> None:
             await maps.get(KEY)
         with pytest.raises(ConfigError):
             await maps.get("a")
+
+
+async def test_an_informer_with_keys_of_its_own_is_refused() -> None:
+    async with Client.from_url("http://localhost:1") as client:
+        list_watch = ListWatch.for_resource(client, "v1", "configmaps")
+        informer = SharedIndexInformer(list_watch, KubeObject, key_func=lambda obj: obj.uid)
+        with pytest.raises(ConfigError, match="configmaps has a key_func of its own"):
+            CachedResource(Resource(client, "v1", "configmaps"), informer)
 
 
 async def test_what_nobody_reads_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
