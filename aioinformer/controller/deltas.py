@@ -152,6 +152,7 @@ def _replace(
         yield None
         if key not in fresh:
             gone[key] = DeleteNotification(DeletedFinalStateUnknown(key, store.get_by_key(key)))
-    rejected += store.take_over(fresh, info.resource_version, None if known is None else gone)
+    yield from store.catch_up(fresh, rejected)
+    store.take_over(fresh, info.resource_version, None if known is None else gone)
     yield from gone.values()
     yield from news

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -144,18 +144,25 @@ class Indexer(Store[T]):
         fresh._indexes = {name: index.fresh() for name, index in self._indexes.items()}
         return fresh
 
+    def catch_up(self, fresh: Store[T], rejected: builtins.list[RejectedObjectError]) -> Iterator[None]:
+        assert isinstance(fresh, Indexer)
+        while added := {
+            name: index.fresh() for name, index in self._indexes.items() if name not in fresh._indexes
+        }:
+            for key, obj in fresh._each():
+                for index in added.values():
+                    index.put(key, obj, rejected)
+                yield
+            fresh._indexes = fresh._indexes | added
+
     def take_over(
         self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
-    ) -> builtins.list[RejectedObjectError]:
-        rejected = super().take_over(fresh, resource_version, instead_of)
+    ) -> None:
+        assert isinstance(fresh, Indexer)
+        super().take_over(fresh, resource_version, instead_of)
         for name, index in self._indexes.items():
-            indexed = fresh._indexes.get(name) if isinstance(fresh, Indexer) else None
-            if indexed is None:  # it was added since
-                indexed = index.fresh()
-                indexed.fill(fresh._each(), rejected)
-            index.take_over(indexed, instead_of)
+            index.take_over(fresh._indexes[name], instead_of)
         self._replacements += 1
-        return rejected
 
     def index_named(self, name: str) -> Index:
         """An index itself: which keys it has under which values. Raises UnknownIndexError."""

@@ -179,18 +179,24 @@ class Store(Generic[T]):
         """An empty store of the same kind, to be filled aside by ``put`` and then taken over."""
         return Store(self.key_of, pack=self._pack)
 
+    def catch_up(self, fresh: Store[T], rejected: builtins.list[RejectedObjectError]) -> Iterator[None]:
+        """Have a filled store list its objects in indexes that this one was given meanwhile, a step for each object.
+
+        Args:
+            fresh: What ``fresh`` gave.
+            rejected: Gets the errors of indexes that could not list an object.
+        """
+        return iter(())
+
     def take_over(
         self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
-    ) -> builtins.list[RejectedObjectError]:
-        """Have what a fresh store has, in one step.
+    ) -> None:
+        """Have what a fresh store has, in one step. Nothing else may run between ``catch_up`` and this.
 
         Args:
             fresh: What ``fresh`` gave; it is used up.
             resource_version: The list's.
             instead_of: Keys to forget; None forgets all that is not in the fresh store.
-
-        Returns:
-            The errors of indexes that could not list an object.
         """
         if instead_of is None:
             self._parts = fresh._parts
@@ -200,7 +206,6 @@ class Store(Generic[T]):
             for namespace, part in fresh._parts.items():
                 self._parts.setdefault(namespace, part).update(part)
         self._version = resource_version
-        return []
 
     def _each(self) -> Iterator[tuple[str, T]]:
         return chain.from_iterable(part.items() for part in self._parts.values())
@@ -229,5 +234,6 @@ class Store(Generic[T]):
                 fresh.put(key, obj, rejected)
             elif (kept := self.get_by_key(key)) is not None and key not in fresh:
                 fresh.put(key, kept, rejected)
-        rejected += self.take_over(fresh, resource_version)
+        yield from self.catch_up(fresh, rejected)
+        self.take_over(fresh, resource_version)
         RejectedObjectError.raise_first(rejected)

@@ -243,6 +243,31 @@ class TestInTurns:
             await task
             assert sorted(store.list_index_func_values("name")) == ["b", "c"]
 
+    async def test_an_index_that_is_added_meanwhile_is_filled_in_turns(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        store = stored(A1)
+        objects = [pod(f"p{number}") for number in range(20)]
+        task = asyncio.create_task(
+            apply_in_turns(store, replaced_all(*objects), False, lambda notifications: None)
+        )
+        await turns(10)
+        listed: list[str] = []
+
+        def name(obj: Any) -> list[str]:
+            listed.append(obj.name)
+            return [obj.name]
+
+        await store.add_indexers_in_turns({"name": name})
+        most = 0
+        while not task.done():
+            before = len(listed)
+            await asyncio.sleep(0)
+            most = max(most, len(listed) - before)
+        assert most == 1
+        assert store.by_index("name", "p7") == [objects[7]]
+
     async def test_it_does_not_hold_the_loop(self) -> None:
         store: Store[Any] = Store()
         objects = [pod(f"p{number}") for number in range(20_000)]

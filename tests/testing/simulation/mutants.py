@@ -372,7 +372,7 @@ MUTANTS = [
     Mutant(
         "an index stays as it was when all is replaced",
         "store/indexer.py",
-        "            index.take_over(indexed, instead_of)\n",
+        "            index.take_over(fresh._indexes[name], instead_of)\n",
         "            pass\n",
     ),
     Mutant(
