@@ -82,13 +82,17 @@ class NewestPerKey:
         self._waiting: OrderedDict[str, tuple[Notification, ...]] = OrderedDict()
 
     def extend(self, notifications: Iterable[Notification], /) -> None:
+        waiting, key_of = self._waiting, self._key_of
         for notification in notifications:
-            self._add(notification)
+            key = key_of(notification.obj)
+            before = waiting.get(key)
+            if before is None:
+                waiting[key] = (notification,)
+            else:
+                self._merge(key, before, notification)
 
-    def _add(self, notification: Notification) -> None:
-        key = self._key_of(notification.obj)
-        before = self._waiting.get(key, ())
-        after = (*before[:-1], *merged(before[-1], notification)) if before else (notification,)
+    def _merge(self, key: str, before: tuple[Notification, ...], notification: Notification) -> None:
+        after = (*before[:-1], *merged(before[-1], notification))
         if after:
             self._waiting[key] = after
         else:
