@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -101,8 +100,7 @@ class BookmarkInfo(msgspec.Struct, frozen=True):
     resource_version: str
 
 
-@dataclass(frozen=True)  # slots and type arguments do not go together before Python 3.12
-class DeletedFinalStateUnknown(Generic[T]):
+class DeletedFinalStateUnknown(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """A deletion that was noticed by a list, its watch event having been missed.
 
     Args:

@@ -11,6 +11,7 @@ import msgspec
 import msgspec.inspect
 
 from ..decoders import api_client_of
+from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, DecodeError
 from ..objects import KubeObject, encode
 
@@ -27,7 +28,9 @@ def fields_of(obj: Any) -> dict[str, Any]:
         return obj.to_dict()
     if isinstance(obj, Mapping):
         return dict(obj)
-    if isinstance(obj, msgspec.Struct):
+    if isinstance(obj, DeletedFinalStateUnknown):
+        fields = None
+    elif isinstance(obj, msgspec.Struct):
         fields = _without_none(msgspec.to_builtins(obj))
     elif hasattr(obj, "model_dump"):  # asked first: kubernetes.aio's models have openapi_types too
         fields = obj.model_dump(mode="json", by_alias=True, exclude_none=True)

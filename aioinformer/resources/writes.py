@@ -279,8 +279,8 @@ class Writes(Generic[T]):
 
     async def _put(self, obj: Any, subresource: str = "") -> T:
         endpoint = self._endpoint
-        require_whole(obj)
         key = endpoint.addresses.key_of(obj)
+        require_whole(obj)
         body = await endpoint.write(
             "update",
             key,

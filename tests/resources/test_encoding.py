@@ -10,9 +10,11 @@ import pytest
 from kubernetes.aio.client import V1ConfigMap as AioConfigMap
 from kubernetes_asyncio.client import V1ConfigMap, V1ObjectMeta
 
-from aioinformer import ConfigError, DecodeError, KubeObject, TypeMeta
+from aioinformer import ConfigError, DecodeError, DeletedFinalStateUnknown, KubeObject, TypeMeta
 from aioinformer.objects import encode
 from aioinformer.resources.encoding import body_of, fields_of, require_whole
+
+from ..samples import pod
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -93,7 +95,9 @@ def test_dicts_are_the_callers_own() -> None:
     assert given == {"metadata": {"name": "a"}}
 
 
-@pytest.mark.parametrize("wrong", [None, 7, "default/a", [1], object()])
+@pytest.mark.parametrize(
+    "wrong", [None, 7, "default/a", [1], object(), DeletedFinalStateUnknown("ns/a", pod())]
+)
 def test_what_is_no_object(wrong: Any) -> None:
     with pytest.raises(ConfigError, match=r"is no object: use KubeObject"):
         fields_of(wrong)
