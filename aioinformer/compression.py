@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from itertools import chain
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,6 +41,9 @@ _MOST_TRAINED = 100
 _MOST_PATIENT = 64
 """Each time that there is no better dictionary, the next is looked for after twice as many changes; so many times as
 many as objects are cached, at most."""
+
+_WORSE = 2
+"""It is looked for at once where what comes takes so many times as much as it did at the last look."""
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +101,7 @@ class Compressor:
         # Of all that came, until there is a cache to take them from.
         self._samples: list[KubeObject] | None = []
         self._sampled_bytes = 0
-        self._packed = 0
+        self._packed = self._packed_bytes = 0
         self._next_look = self._options.samples
         self._is_time = asyncio.Event()
 
@@ -124,6 +128,7 @@ class Compressor:
         if packing is not None:
             obj = packing.pack(obj)
         self._packed += 1
+        self._packed_bytes += len(obj._kept)
         if self._packed == self._next_look:
             self._is_time.set()
         if self._samples is not None:
@@ -134,8 +139,8 @@ class Compressor:
         """Make better dictionaries, and have what is cached compressed by them, until cancelled.
 
         It looks for a better one now and then while the first list arrives, when that is cached, and later when
-        as many objects have come as are cached, or some times as many. They are trained in a thread, and objects
-        compressed in turns.
+        as many objects have come as are cached, or, unless they take much more than before, some times as many. They
+        are trained in a thread, and objects compressed in turns.
 
         Args:
             cache: Where the objects are.
@@ -144,13 +149,24 @@ class Compressor:
         await first_of(self._sample_list(cache), synced())
         self._samples = None
         await self._improve(await self._some_of(cache), cache)
-        patience = 1
+        patience, waited, usual = 1, 0, inf
         while True:
-            self._next_look = self._packed + patience * max(len(cache), self._options.samples)
-            self._is_time.clear()
-            await self._is_time.wait()
+            size = await self._mean_of_next(max(len(cache), self._options.samples))
+            waited += 1
+            if waited < patience and size < _WORSE * usual:
+                continue
             is_better = await self._improve(await self._some_of(cache), cache)
             patience = 1 if is_better else min(2 * patience, _MOST_PATIENT)
+            waited, usual = 0, size
+
+    async def _mean_of_next(self, count: int) -> float:
+        """Wait until so many more have been packed; their bytes, on average."""
+        before = self._packed
+        self._packed_bytes = 0
+        self._next_look = before + count
+        self._is_time.clear()
+        await self._is_time.wait()
+        return self._packed_bytes / (self._packed - before)
 
     async def _sample_list(self, cache: Cache) -> None:
         while self._samples is not None:

@@ -253,6 +253,21 @@ class TestDictionaries:
             assert cache.list() == objects
 
     @virtual_time
+    async def test_it_becomes_another_after_a_long_time(self) -> None:
+        compressor, cache = self.cache(dictionary_size=1024, samples=50)
+        cache.replace(of_one_kind("pod", 100))
+        async with running(compressor.run(cache, nothing_to_wait_for)):
+            for _ in range(40):
+                cache.replace(of_one_kind("pod", 100))
+                await asyncio.sleep(1)
+            cache.replace(of_one_kind("deployment", 100))
+            before = lengths(cache)
+            for _ in range(2):
+                await asyncio.sleep(1)
+                cache.replace(of_one_kind("deployment", 100))
+            assert lengths(cache) < 0.5 * before
+
+    @virtual_time
     async def test_few_objects_are_compressed_once_all_are_there(self) -> None:
         compressor, cache = self.cache(dictionary_size=100_000)
         for obj in of_one_kind("pod", 20):
