@@ -21,9 +21,6 @@ PIECE = 128 * 1024
 """Bytes that are worth being taken apart. What a socket gives at once has twice as many at most, and is not to wait for
 more: half a millisecond's work."""
 
-SUSPICIOUS = 1024 * 1024
-"""Bytes of what is taken for an incomplete item, from which on it may be a malformed one as well."""
-
 FAR = 16
 """Times the last item's bytes within which the next one's end is looked for."""
 
@@ -108,7 +105,7 @@ class ListBodySplitter:
         piece, end = None, 0
         if self._head:
             data = data.lstrip()
-            piece, end = self._complete_items(data, by_brackets=len(data) > SUSPICIOUS)
+            piece, end = self._complete_items(data)
         rest = data[end:]
         if len(rest) > self._longest:
             del chunk, data, rest, piece  # whoever keeps the error keeps this frame
@@ -137,7 +134,7 @@ class ListBodySplitter:
                 if not self._head:
                     raise
                 rest = rest.lstrip()
-                piece, end = self._complete_items(rest, by_brackets=True)
+                piece, end = self._complete_items(rest, is_all=True)
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
@@ -178,13 +175,13 @@ class ListBodySplitter:
         self._type_meta = parsed.type_meta
         return data[items.end() :]
 
-    def _complete_items(self, data: bytes, *, by_brackets: bool) -> tuple[ListResult | None, int]:
+    def _complete_items(self, data: bytes, *, is_all: bool = False) -> tuple[ListResult | None, int]:
         """The items at the beginning of data that are complete, if any, and where what is left begins.
 
         Args:
             data: Items, from the beginning of one on.
-            by_brackets: Whether what msgspec cannot parse is cut off by its brackets, rather than awaited. One that is
-                the list's last is complete, too, then.
+            is_all: Whether no more comes: what seems to be incomplete is malformed then, and the list's last item is
+                complete, too.
         """
         items: list[Any] = []
         view, begin = memoryview(data), 0
@@ -212,11 +209,11 @@ class ListBodySplitter:
             except DECODE_ERRORS as error:
                 if found := _END_OF_VALUE.search(str(error)):
                     end = begin + int(found[1]) - 1
-                elif by_brackets:
+                elif is_all or "truncated" not in str(error):
                     end = _end_of_brackets(data, begin)
             if end:
                 comma = _COMMA.match(data, end)
-            if comma is None and not (by_brackets and end and _END_OF_LIST.match(data, end)):
+            if comma is None and not (is_all and end and _END_OF_LIST.match(data, end)):
                 break
             items.append(data[begin:end].rstrip())
             self._last = end - begin

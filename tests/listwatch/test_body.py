@@ -167,6 +167,33 @@ def test_white_space_around_one_that_cannot_be_read(bad: bytes, comma: bytes, si
     assert [item for piece in pieces for item in piece.items] == items
 
 
+def test_what_is_incomplete_is_not_gone_through_by_its_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes msgspec 0.4 ms for each MB, and the brackets 5 to 50."""
+
+    def never(data: bytes, begin: int) -> int:
+        raise AssertionError
+
+    monkeypatch.setattr(body_module, "_end_of_brackets", never)
+    body = large_body(3, {"values": ["x" * 8] * 200_000})
+    assert sum(len(piece.items) for piece in split(body, 2 * PIECE)) == 3
+
+
+def test_a_malformed_item_does_not_hold_up_the_others() -> None:
+    splitter = ListBodySplitter()
+    items = [b'{"metadata":{"name":"%d"},"spec":%s}' % (n, b"tru" if n == 1 else b"1") for n in range(9000)]
+    piece = splitter.feed(b'{"kind":"CaveList","items":[' + b",".join(items[:-1]) + b",")
+    assert piece is not None
+    assert piece.items == items[:-1]
+
+
+def test_one_that_seems_to_be_incomplete_once_all_has_come_is_malformed() -> None:
+    last = b'{"metadata":{},"spec":f}'
+    (piece,) = split(
+        b'{"kind":"CaveList","metadata":{"resourceVersion":"9"},"items":[{"metadata":{}},%s]}' % last, 100
+    )
+    assert piece.items == [b'{"metadata":{}}', last]
+
+
 def test_deeply_nested_and_broken_off() -> None:
     with pytest.raises(TransportError, match=r"breaks off"):
         split(b'{"kind":"CaveList","metadata":{"resourceVersion":"9"},"items":[' + b"[" * 5000 + b'"', 100)
