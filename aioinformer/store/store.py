@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Store(Generic[T]):
     """Objects by key. Plain methods: no other task can run in the middle of one.
 
-    There is a dict for each namespace, so that none becomes so large that to grow it would hold the event loop.
+    There is a dict for each namespace: to grow one of all objects would hold the event loop for longer.
 
     Other threads than the one that writes may read: so a dict that may change is gone through in one step of the
     interpreter's.
