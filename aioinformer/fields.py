@@ -10,9 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from .checks import require_text
-from .decoders import DECODE_ERRORS
+from .decoders import DECODE_ERRORS, class_of
 from .deltas import DeletedFinalStateUnknown
 from .errors import ConfigError
 from .objects import KubeObject, read_labels
@@ -93,14 +94,23 @@ class Field:
         """The field's value, the caller's own if the object is a KubeObject; with a ``[*]`` a list of values.
 
         Args:
-            obj: A KubeObject, dict, Struct or model, or a tombstone, of which the last state is read.
+            obj: A KubeObject, dict, Struct or model, or a tombstone, of which the last state is read; None has no
+                fields.
 
         Raises:
             DecodeError: The object cannot be read.
+            ConfigError: It is none, such as a WatchEvent or a Change.
         """
         if isinstance(obj, DeletedFinalStateUnknown):
             obj = obj.obj
-        return self._read(obj) if isinstance(obj, KubeObject) else self._along(obj, self._steps, _member)
+        if isinstance(obj, KubeObject):
+            return self._read(obj)
+        if not _is_object(type(obj)):  # type: ignore[arg-type]  # classes are hashable
+            raise ConfigError(
+                f"{self!r} reads an object, such as event.object of a WatchEvent or change.new of a Change, "
+                f"not a {type(obj).__name__}"
+            )
+        return self._along(obj, self._steps, _member)
 
     def values(self, obj: Any) -> list[str]:
         """What an index lists an object under: the values as in JSON, without its quotes.
@@ -125,6 +135,21 @@ class Field:
         if self._many:
             return lambda obj: any(map(is_wanted, self(obj)))
         return lambda obj: is_wanted(self(obj))
+
+    def require_known(self, object_type: Any) -> None:
+        """Find out that objects of a type forget the field, which nobody would ever see set.
+
+        Args:
+            object_type: A Struct may; all other types have everything.
+
+        Raises:
+            ConfigError: It names no such field, where it could.
+        """
+        kind = class_of(object_type)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and not issubclass(kind, KubeObject):
+            lack = _lack(inspect.type_info(object_type), self._steps)
+            if lack:
+                raise ConfigError(f"{self.path!r} is no field of a {kind.__name__}: {lack}")
 
     def __repr__(self) -> str:
         return f"field({self.path!r})"
@@ -264,6 +289,31 @@ def _member(found: Any, name: str) -> Any:
     attribute = attributes.get(name)
     value = None if attribute is None else getattr(found, attribute, None)
     return None if value is msgspec.UNSET else value
+
+
+@lru_cache(maxsize=1024)
+def _is_object(kind: Any) -> bool:
+    """Whether it may be an object's type; None is as good as an object that has nothing."""
+    attributes = _attributes(kind)
+    return kind is type(None) or attributes is None or "metadata" in attributes
+
+
+def _lack(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:
+    """What is missing in a type on the way that the steps go; "" where nothing is, or where it may have anything."""
+    if not steps:
+        return ""
+    if isinstance(kind, inspect.UnionType):
+        lacks = [_lack(each, steps) for each in kind.types if not isinstance(each, inspect.NoneType)]
+        return "" if "" in lacks else lacks[0]
+    step, rest = steps[0], steps[1:]
+    if isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(step, int):
+        return _lack(kind.item_type, rest)
+    if not isinstance(kind, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
+        return ""
+    known = {each.encode_name: each.type for each in kind.fields}
+    if step in known:
+        return _lack(known[str(step)], rest)
+    return f"{kind.cls.__name__} has no {step}, but {', '.join(known) or 'nothing'}"
 
 
 @lru_cache(maxsize=1024)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import decimal
 import enum
+import re
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 import pytest
@@ -26,10 +27,12 @@ from aioinformer import (
     KubeObject,
     Lister,
     ResourceEventHandlerFuncs,
+    WatchEvent,
     field,
     meta_namespace_key_func,
 )
 from aioinformer.codec import codec_for
+from aioinformer.operator import Change
 
 from .samples import POD, LoosePod, compressed, pod, pod_dict
 from .test_objects import json_values
@@ -384,3 +387,104 @@ def test_bytes_and_dicts_say_the_same(document: Any, path: list[str]) -> None:
     for in_place in (False, True):
         read = Field("spec" + "".join(path), in_place=in_place)
         assert read(obj) == read(obj.to_dict()) == read(compressed(obj))
+
+
+# -- what has no such field --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "other",
+    [WatchEvent("ADDED", pod()), Change(None, pod()), "ns/a", 5, [pod()]],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("path", ["spec.nodeName", "spec.containers[*].image"])
+def test_what_is_no_object_is_told_what_to_give(path: str, other: Any) -> None:
+    message = (
+        rf"field\(.*\) reads an object, such as event\.object .* change\.new .*, not a {type(other).__name__}"
+    )
+    for read in (field(path), field(path).values, field(path).equals("n")):
+        with pytest.raises(ConfigError, match=message):
+            read(other)
+
+
+def test_no_object_has_no_fields() -> None:
+    assert field("spec.nodeName")(None) is None
+    assert not field("spec.containers[*].image").equals("i")(None)
+
+
+class Named(TypedDict):
+    name: str
+
+
+class Port(msgspec.Struct):
+    number: int = msgspec.field(name="port", default=0)
+
+
+class Tagged(msgspec.Struct, tag=True):
+    first: int = 0
+
+
+class Other(msgspec.Struct, tag=True):
+    second: int = 0
+
+
+class Rules(msgspec.Struct, rename="camel"):
+    main_port: Port | None = None
+    ports: list[Port | None] = []
+    by_name: dict[str, Port] = {}
+    parts: tuple[Tagged | Other, ...] = ()
+    pair: tuple[int, int] = (0, 0)
+    raw: msgspec.Raw | None = None
+    named: Named | msgspec.UnsetType = msgspec.UNSET
+    next: Rules | None = None
+    whatever: Any = None
+
+
+class WithRules(msgspec.Struct):
+    metadata: Meta
+    spec: Rules | None = None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "metadata.labels['app']",
+        "metadata.resourceVersion",
+        "spec.mainPort.port",
+        "spec.ports[0].port",
+        "spec.ports[*].port",
+        "spec.byName.any.thing",
+        "spec.parts[*].first",
+        "spec.parts[*].second",
+        "spec.pair[1]",
+        "spec.raw.any.thing",
+        "spec.named.name",
+        "spec.next.next.mainPort",
+        "spec.whatever.it.is",
+    ],
+)
+def test_what_a_struct_may_have(path: str) -> None:
+    field(path).require_known(WithRules)
+    Indexer(indexers={"by": path}, object_type=WithRules)
+
+
+@pytest.mark.parametrize(
+    ("path", "lack"),
+    [
+        ("status.phase", "WithRules has no status, but metadata, spec"),
+        ("spec.mainport", "Rules has no mainport, but mainPort, ports, byName, "),
+        ("spec.mainPort.number", "Port has no number, but port"),
+        ("spec.ports[0].number", "Port has no number"),
+        ("spec.parts[*].last", "Tagged has no last"),
+        ("spec.named.first", "Named has no first, but name"),
+        ("spec.next.next.none", "Rules has no none"),
+    ],
+)
+def test_what_a_struct_forgets_is_found_out_before_it_is_missed(path: str, lack: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^{re.escape(repr(path))} is no field of a WithRules: {lack}"):
+        Indexer(indexers={"by": path}, object_type=WithRules)
+
+
+@pytest.mark.parametrize("kind", [KubeObject, dict, V1Pod, Named, None])
+def test_all_other_types_have_everything(kind: Any) -> None:
+    field("status.no.one.knows").require_known(kind)

@@ -118,7 +118,7 @@ class SharedIndexInformer(Running, Generic[T]):
                 raise ConfigError(
                     f"an informer of several namespaces has an index {NAMESPACE_INDEX!r} of its own: rename yours"
                 )
-        self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=self._pack)
+        self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=self._pack, object_type=object_type)
         if mutation_detector is not None:
             mutation_detector.name = mutation_detector.name or self.name
         self._tracer = tracer
@@ -241,7 +241,8 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             StoppedError: The informer has stopped.
             IndexerConflictError: A name is taken.
-            ConfigError: A path cannot be read, or a function is no plain one of an object.
+            ConfigError: A path cannot be read, or is no field of the object type, or a function is no plain one of an
+                object.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         if self.is_stopped:

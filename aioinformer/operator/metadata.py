@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,6 +10,7 @@ from msgspec import inspect
 
 from ..decoders import class_of
 from ..errors import ConfigError, shortened
+from ..fields import Field
 from ..keys import kind_hint, metadata_field, read_field, type_of, uid_of
 from ..objects import OwnerReference
 
@@ -45,12 +46,12 @@ _OF_OWNERS = (
 """What is read of each owner reference."""
 
 
-def require_fields(object_type: Any, fields: Iterable[MetadataField], reader: str) -> None:
-    """Find out that objects of a type forget metadata that somebody reads, who would take them for never set.
+def require_fields(object_type: Any, fields: Collection[MetadataField | Field], reader: str) -> None:
+    """Find out that objects of a type forget what somebody reads, who would take it for never set.
 
     Args:
         object_type: A Struct may; all other types have everything.
-        fields: What is read of the metadata; of owner references, also what is read of each.
+        fields: What is read, of the metadata or by a path; of owner references, also what is read of each.
         reader: Who reads it.
 
     Raises:
@@ -61,11 +62,14 @@ def require_fields(object_type: Any, fields: Iterable[MetadataField], reader: st
         return
     metadata = _inner(inspect.type_info(object_type), "metadata")
     where = f"{kind.__name__}.metadata"
-    _require(metadata, fields, where, reader)
+    _require(metadata, [each for each in fields if isinstance(each, MetadataField)], where, reader)
     if OWNER_REFERENCES in fields and isinstance(
         references := _inner(metadata, OWNER_REFERENCES.name), inspect.CollectionType
     ):
         _require(references.item_type, _OF_OWNERS, f"{where}.{OWNER_REFERENCES.attribute}", reader)
+    for each in fields:
+        if isinstance(each, Field):
+            each.require_known(object_type)
 
 
 def _require(kind: inspect.Type | None, fields: Iterable[MetadataField], where: str, reader: str) -> None:

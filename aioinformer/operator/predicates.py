@@ -76,10 +76,10 @@ class Predicate(ABC):
     """Whether a change is worth a reconcile. Combine them with ``&``, ``|`` and ``~``, also with functions.
 
     Attributes:
-        reads: What of the metadata it reads, which a Struct has to have.
+        reads: What of the metadata it reads, or elsewhere, which a Struct has to have.
     """
 
-    reads: tuple[MetadataField, ...] = ()
+    reads: tuple[MetadataField | Field, ...] = ()
 
     @abstractmethod
     def __call__(self, change: Change[Any]) -> bool:
@@ -198,7 +198,7 @@ class FieldsChanged(_Changed):
 
     Args:
         *paths: As those of ``field``: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers[*].image"``. One
-            that no object has never differs.
+            that no object has never differs; one that a Struct does not name is refused by who is given the predicate.
 
     Raises:
         ConfigError: A path is none.
@@ -208,6 +208,7 @@ class FieldsChanged(_Changed):
         if not paths:
             raise ConfigError("FieldsChanged takes paths, such as 'spec.replicas'")
         self._fields = [Field(path, in_place=True) for path in paths]
+        self.reads = tuple(self._fields)
 
     def __repr__(self) -> str:
         return f"FieldsChanged({', '.join(repr(each.path) for each in self._fields)})"
@@ -264,8 +265,8 @@ def require_predicate(name: str, predicate: object) -> None:
     require_arguments(name, predicate, ("change",))
 
 
-def reads_of(predicate: PredicateFunc[Any] | None) -> tuple[MetadataField, ...]:
-    """What of the metadata a predicate is known to read."""
+def reads_of(predicate: PredicateFunc[Any] | None) -> tuple[MetadataField | Field, ...]:
+    """What of an object a predicate is known to read."""
     return predicate.reads if isinstance(predicate, Predicate) else ()
 
 

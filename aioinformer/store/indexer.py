@@ -41,6 +41,7 @@ class Indexer(Store[T]):
         key_func: Gives an object's key.
         indexers: Index functions, or paths of fields (see ``field``), by name; more can be added at any time.
         pack: Gives an object the form in which it is kept.
+        object_type: What an object is, where paths should be found out that are no fields of a Struct.
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Indexer(Store[T]):
         indexers: Indexers[Any] | None = None,
         *,
         pack: Callable[[T], T] | None = None,
+        object_type: type[T] | None = None,
     ) -> None:
         super().__init__(key_func, pack=pack)
+        self._object_type = object_type
         self._indexes: dict[str, Index] = {}  # never changed, as other threads read: replaced
         self._begun: dict[str, Index] = {}  # which do not list everything yet
         self._replacements = 0
@@ -68,7 +71,8 @@ class Indexer(Store[T]):
 
         Raises:
             IndexerConflictError: A name is taken.
-            ConfigError: A path cannot be read, or a function is no plain one of an object; or they have no names.
+            ConfigError: A path cannot be read, or is no field of the object type, or a function is no plain one of an
+                object; or they have no names.
             IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
         """
         added = self._make(indexers)
@@ -85,7 +89,8 @@ class Indexer(Store[T]):
 
         Raises:
             IndexerConflictError: A name is taken, or about to be.
-            ConfigError: A path cannot be read, or a function is no plain one of an object; or they have no names.
+            ConfigError: A path cannot be read, or is no field of the object type, or a function is no plain one of an
+                object; or they have no names.
             IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
         """
         added = self._make(indexers)
@@ -183,7 +188,9 @@ class Indexer(Store[T]):
 
     def _make_one(self, name: str, func: IndexFunc[T] | str) -> Index:
         if isinstance(func, str):
-            return Index(name, field(func).values)
+            path = field(func)
+            path.require_known(self._object_type)
+            return Index(name, path.values)
         if func is meta_namespace_index_func and self.key_of is deletion_handling_meta_namespace_key_func:
             return NamespaceIndex(name, lambda: self._parts)
         what = f"the index {name!r}"

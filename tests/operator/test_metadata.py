@@ -15,6 +15,7 @@ from aioinformer.operator import (
     Change,
     Controller,
     Deleting,
+    FieldsChanged,
     FinalizersChanged,
     GenerationChanged,
     LabelsChanged,
@@ -193,6 +194,16 @@ def cleaning(manager: Manager, kind: type[Any]) -> object:
 def test_what_a_struct_forgets_is_found_out_before_it_is_missed(use: Any, lacks: str, metadata: Any) -> None:
     with pytest.raises(ConfigError, match=rf"Thing\.metadata {lacks}"):
         use(Manager(Client.from_url("http://127.0.0.1:1")), Thing[metadata])
+
+
+@pytest.mark.parametrize(
+    "predicate", [FieldsChanged("spec.nodeName"), anything & ~FieldsChanged("metadata.name", "spec.nodeName")]
+)
+def test_so_is_what_a_path_leads_to(predicate: Any) -> None:
+    with pytest.raises(
+        ConfigError, match=r"'spec\.nodeName' is no field of a Thing: Thing has no spec, but metadata"
+    ):
+        with_predicate(predicate)(Manager(Client.from_url("http://127.0.0.1:1")), Thing[Meta])
 
 
 @pytest.mark.parametrize(
