@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar, Unpack
 
 from ..alarm import every
@@ -26,7 +26,7 @@ from ..reflector.options import WatchErrorHandler, check_options, require_watch_
 from ..reflector.scope import lacks_namespace
 from ..reflector.source import source_of
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
-from ..tasks import Running, finish, first_of, within
+from ..tasks import START_PATIENCE, Running, finish, first_of, within
 from ..tracing import Tracer
 from ..versions import number_of
 from .distributor import Distributor
@@ -121,6 +121,8 @@ class SharedIndexInformer(Running, Generic[T]):
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=self._pack, object_type=object_type)
         if mutation_detector is not None:
             mutation_detector.name = mutation_detector.name or self.name
+        if tracer is not None and not isinstance(tracer, Tracer):
+            raise ConfigError(f"tracer must be a Tracer of its own, Tracer(StageTimes()), not {tracer!r}")
         self._tracer = tracer
         self._processor = Processor() if tracer is None else tracer.processor(self.name)
         self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
@@ -338,7 +340,7 @@ class SharedIndexInformer(Running, Generic[T]):
         """Wait for ``has_synced``.
 
         Args:
-            timeout: Seconds; None waits for ever.
+            timeout: Seconds; None waits for ever. The log names an informer that nobody has started for a while.
             fail_fast: Whether to end at once where a first list is refused for what trying again does not mend: by
                 400 (such as a bad selector), 401, 403, 404 or 405. The informer goes on trying all the same.
 
@@ -356,15 +358,16 @@ class SharedIndexInformer(Running, Generic[T]):
         self.require_own_loop()
         if self.has_synced():
             return True
-        async with within(
-            timeout,
-            lambda: SyncTimeout(
+
+        def too_late() -> SyncTimeout:
+            return SyncTimeout(
                 f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
-            ),
-            self.has_synced,
-        ):
+            )
+
+        async with within(timeout, too_late, self.has_synced):
             refused = [self._wait_refused()] if fail_fast else []
-            await first_of(self._wait_controllers(), self.wait_stopped(), *refused)
+            with self._needed():
+                await first_of(self._wait_controllers(), self.wait_stopped(), *refused)
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
@@ -399,7 +402,8 @@ class SharedIndexInformer(Running, Generic[T]):
         require_timeout(timeout)
         self.require_own_loop()
         goal = self._version_waits.goal_of(written)
-        await self._version_waits.wait(goal, timeout)
+        with self._needed():
+            await self._version_waits.wait(goal, timeout)
         return None if goal.key is None else self._indexer.get_by_key(goal.key)
 
     @property
@@ -491,6 +495,26 @@ class SharedIndexInformer(Running, Generic[T]):
     def _require_own_loop_once_started(self) -> None:
         if self._started.is_set():
             self.require_own_loop()
+
+    @contextmanager
+    def _needed(self) -> Iterator[None]:
+        """Around a wait for what comes only once somebody has started this."""
+        if self._started.is_set():
+            yield
+            return
+        impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
+        try:
+            yield
+        finally:
+            impatience.cancel()
+
+    def _name_unstarted(self) -> None:
+        if not self._started.is_set():
+            logger.warning(
+                "%s is waited for, and nobody has started it: enter it (async with), or await its run(); what "
+                "for_resource of a factory or manager gives starts with that",
+                self.name,
+            )
 
     async def _wait_controllers(self) -> None:
         await self._started.wait()

@@ -22,10 +22,10 @@ from ..leaderelection import LeaderElector
 from ..listwatch import Client
 from ..metrics import Sample, exposition
 from ..objects import KubeObject
-from ..reflector import Phase, ReflectorOptions
+from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
-from ..tasks import START_PATIENCE, Running, finish, first_of, raise_failures, wait_ended
+from ..tasks import Running, finish, first_of, raise_failures, wait_ended
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same
@@ -334,11 +334,7 @@ class Manager(Running):
         await first_of(self._take_turns(), *(each.raise_death() for each in self._controllers))
 
     async def _take_turns(self) -> None:
-        impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
-        try:
-            await self._fill_caches()
-        finally:
-            impatience.cancel()
+        await self._fill_caches()
         if self._election is None:
             await self._work()
             return
@@ -361,17 +357,11 @@ class Manager(Running):
                     raise
                 waited_for = left
 
-    def _name_unstarted(self) -> None:
-        for informer in self.informers:
-            if informer.state.phase is Phase.NEW:
-                logger.warning(
-                    "%r waits for %s, which nobody has started: start it (async with), or make it by the manager's "
-                    "for_resource, whose informers start with the manager",
-                    self, informer.name,
-                )  # fmt: skip
-
     async def _work(self) -> None:
-        logger.info("%r begins to work", self)
+        if self._controllers:
+            logger.info("%r begins to work", self)
+        else:
+            logger.warning("%r begins to work without a controller: none was given to its add", self)
         self._is_working = True
         try:
             async with asyncio.TaskGroup() as group:

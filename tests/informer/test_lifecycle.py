@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,9 @@ from aioinformer import (
     SharedIndexInformer,
     SharedInformerFactory,
     StoppedError,
+    SyncTimeout,
     new_informer,
+    wait_for_cache_sync,
 )
 
 from ..reflector.running import NoJitter
@@ -81,6 +83,42 @@ class TestLifecycle:
         assert state.stopped
         assert state.phase == "stopped"
         assert "not started" not in str(state)
+
+    @pytest.mark.parametrize("what", ["its cache", "a handler", "a version", "with others"])
+    @virtual_time
+    async def test_waited_for_and_not_started_it_is_named(
+        self, what: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        subject = informer(Scripted([page(version=1)]))
+        registration = subject.add_event_handler(Follower())
+        begin: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+            "its cache": subject.wait_synced,
+            "a handler": registration.wait_synced,
+            "a version": lambda: subject.wait_for("1"),
+            "with others": lambda: wait_for_cache_sync(subject),
+        }
+        waiting = asyncio.create_task(begin[what]())
+        await asyncio.sleep(9)
+        assert caplog.messages == []
+        await asyncio.sleep(60)
+        (message,) = caplog.messages
+        assert message.startswith(f"{subject.name} is waited for, and nobody has started it: enter it")
+        async with subject:
+            await waiting
+
+    @virtual_time
+    async def test_started_in_time_or_waited_for_no_more_it_is_not_named(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        subject = informer(Scripted([page(version=1)]))
+        with pytest.raises(SyncTimeout):
+            await subject.wait_synced(timeout=5)
+        waiting = asyncio.create_task(subject.wait_synced())
+        await asyncio.sleep(9)
+        async with subject:
+            await asyncio.sleep(60)
+        assert await waiting
+        assert caplog.messages == []
 
     @virtual_time
     async def test_run_by_hand_it_cannot_be_entered(self) -> None:

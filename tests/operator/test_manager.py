@@ -293,7 +293,7 @@ class TestLifecycle:
             assert warnings_of(world) == []
             await asyncio.sleep(3600)
             (warning,) = warnings_of(world)
-            assert "<Manager of tests> waits for configmaps, which nobody has started: start it" in warning
+            assert "configmaps is waited for, and nobody has started it: enter it" in warning
             async with theirs:
                 await world.eventually(lambda: reconciler.keys == ["default/a"])
 

@@ -12,6 +12,7 @@ from aioinformer import ConfigError, KubeObject, ListWatch, Phase, SharedIndexIn
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import Simulation
 
+from .test_manager import warnings_of
 from .worlds import Reconciler, Stubborn, create, managed, quiet, run_until_a_worker_dies, simulated
 
 
@@ -190,3 +191,15 @@ async def test_what_has_gone_for_good_is_removed_and_not_waited_for(world: Simul
         assert manager.ready()
         with pytest.raises(ConfigError, match=r"^tests needs configmaps, which was not removed"):
             await manager.remove(controller.informer)
+
+
+@simulated
+async def test_one_that_no_controller_was_given_to_says_so(world: Simulation) -> None:
+    manager = Manager(world.client)
+    Controller("tests", Reconciler(), manager.for_resource("v1", "configmaps"))
+    async with manager:
+        await asyncio.sleep(1)
+        (warning,) = warnings_of(world)
+        assert (
+            "<Manager of nothing> begins to work without a controller: none was given to its add" in warning
+        )
