@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListOptions, WatchEvent
-from ..checks import require_seconds
+from ..checks import require_methods, require_seconds
 from ..codec import Codec, codec_for, decode_bookmark
 from ..errors import ApiError, DecodeError, TransportError
 from ..failures import status_error
@@ -18,6 +18,7 @@ from ..objects import KubeObject
 from ..protocols import ListerWatcher
 from ..reflector.intake import version_of_event
 from ..reflector.options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, watch_timeout
+from ..reflector.source import LIKE
 from ..reflector.watch import OpenWatch, open_watch
 from ..versions import require_version
 
@@ -36,17 +37,18 @@ class RetryWatcher(Generic[T]):
 
         async with RetryWatcher(ListWatch.for_resource(client, "v1", "pods"), version) as events:
             async for event in events:
+                if event.type == "ERROR":
+                    raise ApiError.from_status(event.object)
                 print(event.type, event.object.key)
 
     An async iterator of WatchEvents, with objects of the object type. It goes on from the last version that it has
     given, so nothing comes twice and nothing is left out. Bookmarks move that version and are not given.
 
     It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, of whatever type the
-    others are (``raise ApiError.from_status(event.object)``), and after which there are no more. That is once the
-    version has expired (410), when opening a watch is not permitted (401, 403), and for an object that has no
-    resourceVersion or is not of the object type. Other ApiErrors and TransportErrors are tried again. What cannot heal
-    is raised, and is the end, too: ClientClosedError, another ConfigError, WrongEventLoopError, and whatever else a
-    watch function of one's own raises.
+    others are, and after which there are no more. That is once the version has expired (410), when opening a watch is
+    not permitted (401, 403), and for an object that has no resourceVersion or is not of the object type. Other
+    ApiErrors and TransportErrors are tried again. What cannot heal is raised, and is the end, too: ClientClosedError,
+    another ConfigError, WrongEventLoopError, and whatever else a watch function of one's own raises.
 
     Args:
         list_watch: What to watch.
@@ -59,7 +61,8 @@ class RetryWatcher(Generic[T]):
         random: Source of those timeouts.
 
     Raises:
-        ConfigError: ``resource_version`` is ``""``, ``"0"`` or none that a server gives, or another value cannot work.
+        ConfigError: ``list_watch`` cannot watch, ``resource_version`` is ``""``, ``"0"`` or none that a server gives,
+            or another value cannot work.
 
     Cancellation: the watch is closed. The next event asked for then comes as if nothing had happened, by another watch,
     for which ``min_restart_delay`` holds as for any: who looks for events with a timeout should allow for it.
@@ -103,6 +106,7 @@ class RetryWatcher(Generic[T]):
         min_watch_timeout: float = MIN_WATCH_TIMEOUT,
         random: Random | None = None,
     ) -> None:
+        require_methods("list_watch", list_watch, ("watch",), LIKE)
         require_version("resource_version", resource_version)
         require_seconds("min_restart_delay", min_restart_delay)
         require_seconds("min_watch_timeout", min_watch_timeout)

@@ -11,11 +11,13 @@ import pytest
 
 from aioinformer import (
     ApiError,
+    Client,
     ClientClosedError,
     ConfigError,
     DecodeError,
     KubeObject,
     ListOptions,
+    Resource,
     RetryWatcher,
     TransportError,
     WatchEvent,
@@ -229,6 +231,13 @@ class TestTheEnd:
     def test_versions_that_are_none_are_refused(self, version: str) -> None:
         with pytest.raises(ConfigError, match=r"resource_version must be .* with an object or a list"):
             watcher(Scripted(), version)
+
+    async def test_what_cannot_watch_is_refused(self) -> None:
+        client = Client.from_url("http://127.0.0.1:1")
+        with pytest.raises(
+            ConfigError, match=r"list_watch must be one such as ListWatch\..*, which has no watch"
+        ):
+            RetryWatcher(Resource(client, "v1", "pods"), "10")  # type: ignore[call-overload]
 
     @pytest.mark.parametrize("option", ["min_restart_delay", "min_watch_timeout"])
     def test_durations_that_are_none_are_refused(self, option: str) -> None:
