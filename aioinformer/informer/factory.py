@@ -225,7 +225,7 @@ class SharedInformerFactory(InOneLoop):
             **options,
         )
         if self._started:
-            asyncio.get_running_loop().call_soon(self.start)
+            asyncio.get_running_loop().call_soon(self._start_new)
         self._informers[asked] = informer
         return informer
 
@@ -254,13 +254,19 @@ class SharedInformerFactory(InOneLoop):
         return tuple(dict.fromkeys(namespaces))
 
     def start(self) -> None:
-        """Start the informers that are not running yet. After ``shutdown`` it does nothing, as upstream's.
+        """Start the informers that are not running yet. After ``shutdown`` it does nothing, as upstream's, and the log
+        says so.
 
         One that somebody runs by hand stays theirs.
 
         Raises:
             WrongEventLoopError: There is no event loop here, or it is another one than before.
         """
+        if self._shut_down:
+            logger.warning("%r has been shut down, and starts nothing any more: make another one", self)
+        self._start_new()
+
+    def _start_new(self) -> None:
         if self._shut_down:
             return
         self.require_own_loop()
@@ -279,7 +285,7 @@ class SharedInformerFactory(InOneLoop):
         that somebody runs by hand.
         """
         if self._started:
-            self.start()  # what was asked for in this very turn
+            self._start_new()  # what was asked for in this very turn
         elif new := [each.name for each in self.informers if each.state.phase is Phase.NEW]:
             logger.warning(
                 "%r was never started, so nothing waits for %s: enter it (async with), or call start()",
@@ -309,7 +315,7 @@ class SharedInformerFactory(InOneLoop):
         if informer not in self._informers.values() and informer not in being_removed:
             raise ConfigError(f"{informer!r} is none of {self!r}")
         if self._started:
-            self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
+            self._start_new()  # of this very turn: who waits for it is told that it has stopped
             for each in (informer, *being_removed):  # handlers that remove each other's would wait for ever
                 each.require_outside_handlers()
         self._informers = {asked: each for asked, each in self._informers.items() if each is not informer}
@@ -359,7 +365,7 @@ class SharedInformerFactory(InOneLoop):
         for informer in self._tasks:
             informer.require_outside_handlers()
         if self._started:
-            self.start()  # what was asked for in this very turn: who waits for it is told that it has stopped
+            self._start_new()  # of this very turn: who waits for it is told that it has stopped
         self._shut_down = True
         self._ended.set()
         tasks = self._tasks.copy()

@@ -391,7 +391,7 @@ class TestLifecycle:
             subject.for_resource("v1", "secrets")
 
     @virtual_time
-    async def test_shutdown_again_and_start_after_it(self) -> None:
+    async def test_shutdown_again_and_start_after_it(self, caplog: pytest.LogCaptureFixture) -> None:
         transport = FakeTransport()
         subject = factory(transport)
         pods = subject.for_resource("v1", "pods")
@@ -401,6 +401,8 @@ class TestLifecycle:
         assert not transport.asked
         assert not pods.is_stopped
         await subject.shutdown()
+        (message,) = caplog.messages
+        assert message.endswith("pods> has been shut down, and starts nothing any more: make another one")
 
     @virtual_time
     async def test_entered_again(self) -> None:
