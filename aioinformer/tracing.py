@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 import msgspec
 
 from .api import ListOptions
-from .checks import require_count
+from .checks import is_finite, require_count
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
@@ -373,7 +373,13 @@ class StageTimes:
 
         Args:
             shares: Such as ``0.5, 0.99``.
+
+        Raises:
+            ConfigError: One is more than all, or less than none.
         """
+        for share in shares:
+            if not is_finite(share) or not 0 <= share <= 1:
+                raise ConfigError(f"a share is a number from 0 to 1, like 0.99 for 99 %, not {share!r}")
         columns = self._columns()
         columns["total"] = tuple(sum(stages) for stages in self._stages)
         return {name: ranked(sorted(values), shares) for name, values in columns.items() if values}

@@ -202,6 +202,14 @@ def test_what_cannot_work_is_refused() -> None:
         traced(live(), Tracer(print)).add_event_handler(object())  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="plain function"):
         Tracer(asyncio.sleep)  # type: ignore[arg-type]
+    for other in (StageTimes(), Tracer):
+        with pytest.raises(
+            ConfigError, match=r"tracer must be a Tracer of its own, Tracer\(StageTimes\(\)\)"
+        ):
+            traced(live(), other)  # type: ignore[arg-type]
+    for share in (50, -0.1, float("nan"), "0.5"):
+        with pytest.raises(ConfigError, match=r"a share is a number from 0 to 1, like 0\.99 for 99 %, not"):
+            StageTimes().percentiles(0.5, share)  # type: ignore[arg-type]
 
 
 def test_one_is_for_one_informer() -> None:

@@ -26,6 +26,7 @@ from ..keys import (
     resource_version_of,
     split_meta_namespace_key,
 )
+from ..listwatch.resource import Collection
 from ..store.lister import Selector
 from ..versions import number_of
 from .resource import Resource
@@ -65,14 +66,24 @@ class CachedResource(Writes[T]):
         timeout: Seconds that a read waits; and then for the server's answer.
 
     Raises:
-        ConfigError: The timeout is no duration, the informer has a key_func of its own, or a Struct has no field for
-            what is needed: what a write returns for the version to wait for, what is cached for the uid.
+        ConfigError: The timeout is no duration, the informer is of another resource or has a key_func of its own, or a
+            Struct has no field for what is needed: what a write returns for the version to wait for, what is cached
+            for the uid.
     """
 
     def __init__(
         self, resource: Resource[T], informer: SharedIndexInformer[T], *, timeout: float = TIMEOUT
     ) -> None:
         require_seconds("timeout", timeout)
+        if not isinstance(resource, Resource) or not isinstance(informer, SharedIndexInformer):
+            raise ConfigError(
+                f"a CachedResource is of a Resource and an informer, not of {resource!r} and {informer!r}"
+            )
+        written = resource._endpoint.addresses.collection
+        for each in informer.list_watches.values():
+            read = getattr(each, "resource", None)  # of functions nobody knows
+            if isinstance(read, Collection) and (read.group, read.plural) != (written.group, written.plural):
+                raise ConfigError(f"the informer reads {read}, and the resource is of {written}")
         object_type = resource._endpoint.codec.object_type
         if object_type is not None and lacks_version(class_of(object_type)):
             raise ConfigError(

@@ -14,6 +14,7 @@ from aioinformer import (
     Client,
     ConfigError,
     KubeObject,
+    ListOptions,
     ListWatch,
     NotFoundError,
     Resource,
@@ -420,6 +421,31 @@ async def test_an_informer_with_keys_of_its_own_is_refused() -> None:
         informer = SharedIndexInformer(list_watch, KubeObject, key_func=lambda obj: obj.uid)
         with pytest.raises(ConfigError, match="configmaps has a key_func of its own"):
             CachedResource(Resource(client, "v1", "configmaps"), informer)
+
+
+async def test_it_is_of_a_resource_and_an_informer_of_it() -> None:
+    async with Client.from_url("http://127.0.0.1:1") as client:
+        maps = Resource(client, "v1", "configmaps")
+        factory = SharedInformerFactory(client)
+        for informer in (
+            factory.for_resource("v1", "configmaps", namespaces=["a", "b"]),
+            factory.for_resource("v1", "configmaps", metadata_only=True),
+            SharedIndexInformer(ListWatch(nothing, nothing), KubeObject),
+        ):
+            CachedResource(maps, informer)
+        pods = factory.for_resource("v1", "pods", namespaces=["a", "b"])
+        with pytest.raises(
+            ConfigError, match="the informer reads pods in a, and the resource is of configmaps"
+        ):
+            CachedResource(maps, pods)
+        with pytest.raises(
+            ConfigError, match="a CachedResource is of a Resource and an informer, not of <Shared"
+        ):
+            CachedResource(pods, maps)  # type: ignore[arg-type]
+
+
+async def nothing(options: ListOptions) -> Any:
+    raise AssertionError("nobody asks")
 
 
 async def test_what_nobody_reads_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
