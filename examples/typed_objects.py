@@ -21,7 +21,7 @@ from aioinformer.testing import APIServer
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """Of the metadata, a name and a version are needed; namespaced objects need the namespace too."""
+    """Of the metadata, a name is needed; namespaced objects need the namespace too, and most uses the version."""
 
     name: str
     resource_version: str
@@ -31,7 +31,7 @@ class Metadata(msgspec.Struct, rename="camel"):
 class Spec(msgspec.Struct, rename="camel"):
     """Of the spec, only the node."""
 
-    node_name: str = ""
+    node_name: str | None = None
 
 
 class PodOnNode(msgspec.Struct):

@@ -116,7 +116,8 @@ class Faults:
     `"deployments.apps"`, `matching` any plain function of the `Request`. What waits for requests returns a `Fault`,
     with the number of `hits` and a `remove()`. A verb or resource that the server does not have raises
     `UnknownNameError`; define a custom resource before its faults. Where `matching` raises, the fault is not met, and
-    the server's `stop` raises `MatchingError`.
+    the server's `stop` raises `MatchingError`. In another event loop or thread than the server's they raise
+    `WrongEventLoopError`.
 
     Attributes:
         expired_as_status: Answer a watch from an expired version with HTTP status 410. The real server
@@ -130,12 +131,14 @@ class Faults:
         watches: Callable[[], Iterable[OpenWatch]],
         listener: Callable[[], Listener],
         accept: Callable[[], Awaitable[None]],
+        require_home: Callable[[], None],
     ) -> None:
         self.expired_as_status = False
         self._cluster = cluster
         self._watches = watches
         self._listener = listener
         self._accept = accept
+        self._require_home = require_home
         self._failures: list[Failure] = []
         self._delays: list[Delay] = []
         self._freezes: list[Freeze] = []
@@ -277,6 +280,7 @@ class Faults:
 
     def thaw(self) -> None:
         """End every freeze."""
+        self._require_home()
         for freeze in list(self._freezes):
             freeze.remove()
 
@@ -320,6 +324,7 @@ class Faults:
         Returns:
             The version from which watches can begin again.
         """
+        self._require_home()
         return self._cluster.storage.expire_history(step)
 
     def cut_connections(self) -> int:
@@ -328,6 +333,7 @@ class Faults:
         Returns:
             How many there were.
         """
+        self._require_home()
         return self._listener().cut()
 
     def refuse(self, *, cut: bool = False) -> None:
@@ -336,12 +342,14 @@ class Faults:
         Args:
             cut: Cut the connections that are there too, as when a server dies.
         """
+        self._require_home()
         self._listener().refuse()
         if cut:
             self.cut_connections()
 
     async def accept(self) -> None:
         """Take connections again."""
+        self._require_home()
         await self._accept()
 
     def clear(self) -> None:
@@ -366,6 +374,7 @@ class Faults:
 
     def resume(self) -> None:
         """End that, which neither `thaw` nor `clear` does."""
+        self._require_home()
         for pause in list(self._pauses):
             pause.remove()
 
@@ -401,7 +410,9 @@ class Faults:
 
         Raises:
             UnknownNameError: There is no such verb or resource.
+            WrongEventLoopError: The server runs in another event loop.
         """
+        self._require_home()
         if verb is not None and verb not in VERBS:
             raise UnknownNameError("verb", verb, VERBS)
         if resource is not None and resource not in (known := self._cluster.registry.names()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from aioinformer.errors import WrongEventLoopError
 from aioinformer.testing import errors
 from aioinformer.testing.builtin import NAMESPACES
 from aioinformer.testing.cluster import Cluster, DeleteOptions, WriteOptions
@@ -49,8 +51,8 @@ class APIServer:
     enough for kubectl. `faults` makes it fail on command.
 
     The Python API (`create`, `update`, ...) is synchronous, works before `start` and after `stop` too, and is a
-    back door: it asks for no permission, makes missing namespaces, and writes object and status in one step. It is for
-    the event loop's own thread: from another one, open watches are not woken.
+    back door: it asks for no permission, makes missing namespaces, and writes object and status in one step. While the
+    server runs, what changes anything is for its event loop's thread, in that loop or in none: WrongEventLoopError.
 
     Caveats:
         Specs are taken as they are: no schema of a built-in kind or a definition is checked, few fields are
@@ -112,11 +114,13 @@ class APIServer:
         self._controllers = [Definitions(self.cluster), *controllers_of(self.cluster, wanted)]
         self._work = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
+        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None  # thread and loop, while it runs
         self.faults = Faults(
             self.cluster,
             watches=lambda: list(self._handler.watches),
             listener=lambda: self._listener,
             accept=self._accept,
+            require_home=self._require_home,
         )
         self._handler = Handler(
             self.cluster,
@@ -135,10 +139,15 @@ class APIServer:
     # Life
 
     async def start(self) -> None:
-        """Open the port; `url` is known from here on."""
+        """Open the port; `url` is known from here on.
+
+        Raises:
+            RuntimeError: It runs already.
+        """
         if self._worker is not None:
             raise RuntimeError("the API server is running already")
         await self._listener.listen()
+        self._home = threading.get_ident(), asyncio.get_running_loop()
         self._worker = asyncio.create_task(self._work_in_slices(), name="aioinformer.testing controllers")
 
     async def stop(self) -> None:
@@ -148,12 +157,15 @@ class APIServer:
 
         Raises:
             MatchingError: The `matching` of a fault has raised; the server is stopped all the same.
+            WrongEventLoopError: It runs in another event loop.
         """
+        self._require_home()
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
         await self._listener.stop()
+        self._home = None
         self.faults.raise_first()
 
     async def restart(self) -> None:
@@ -187,7 +199,16 @@ class APIServer:
 
     @property
     def url(self) -> str:
-        """The server's address, such as `http://127.0.0.1:40001`."""
+        """The server's address, such as `http://127.0.0.1:40001`.
+
+        Raises:
+            RuntimeError: It was never started, and takes any free port.
+            WrongEventLoopError: Nobody answers there: another event loop runs in the thread of the server's.
+        """
+        if not self.port:
+            raise RuntimeError("the API server has no port before it is entered (async with), or started")
+        if self._home is not None and self._home[0] == threading.get_ident():
+            self._require_home()
         scheme = "http" if self._certificates is None else "https"
         return f"{scheme}://127.0.0.1:{self.port}"
 
@@ -229,7 +250,7 @@ class APIServer:
         Raises:
             StatusError: What the server would answer.
         """
-        resource = self.resource(api_version, plural)
+        resource = self._to_change(api_version, plural)
         namespace = self._namespace(resource, namespace, obj)
         if resource.namespaced and self.cluster.find(NAMESPACES, "", namespace) is None:
             self.cluster.create(NAMESPACES, "", {"metadata": {"name": namespace}})
@@ -268,7 +289,7 @@ class APIServer:
         Raises:
             StatusError: 404, 409 and others.
         """
-        resource = self.resource(api_version, plural)
+        resource = self._to_change(api_version, plural)
         namespace = self._namespace(resource, namespace, obj)
         name = str((obj.get("metadata") or {}).get("name") or "")
         self.cluster.get(resource, namespace, name)  # 404 here even where an update may create
@@ -299,7 +320,7 @@ class APIServer:
         Raises:
             StatusError: 404 and others.
         """
-        resource = self.resource(api_version, plural)
+        resource = self._to_change(api_version, plural)
         namespace = self._namespace(resource, namespace)
         kind = content_type or (JSON_PATCH if isinstance(patch, list) else MERGE_PATCH)
         stored = self.cluster.modify(
@@ -325,7 +346,7 @@ class APIServer:
         Raises:
             StatusError: 404, or 409 if `uid` or `resource_version` are not the object's.
         """
-        resource = self.resource(api_version, plural)
+        resource = self._to_change(api_version, plural)
         options = DeleteOptions(
             grace_period_seconds=grace_period_seconds,
             uid=uid,
@@ -345,7 +366,7 @@ class APIServer:
         field_selector: str = "",
     ) -> int:
         """Delete the objects of one namespace or of all; says how many there were."""
-        resource = self.resource(api_version, plural)
+        resource = self._to_change(api_version, plural)
         found = list(self._selected(resource, namespace, label_selector, field_selector))
         count = sum(1 for _ in delete_collection(self.cluster, resource, found, DeleteOptions()))
         self._settle()
@@ -422,6 +443,30 @@ class APIServer:
         return len(self._handler.watches)
 
     # Within
+
+    def _require_home(self) -> None:
+        """Find out that another event loop or thread calls, for whom no watch would be woken.
+
+        Raises:
+            WrongEventLoopError: It does.
+        """
+        if self._home is None:
+            return
+        thread, loop = self._home
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:  # a plain fixture or test, whose changes wait until the loop goes on
+            running = loop
+        if thread != threading.get_ident() or running is not loop:
+            raise WrongEventLoopError(
+                "the API server runs in another event loop: in pytest-asyncio a fixture and its tests need the same "
+                "loop_scope; from another thread, hand the call to the server's, such as by "
+                "loop.call_soon_threadsafe or the portal's call"
+            )
+
+    def _to_change(self, api_version: str, plural: str) -> ResourceType:
+        self._require_home()
+        return self.resource(api_version, plural)
 
     def _namespace(self, resource: ResourceType, namespace: str | None, obj: Object | None = None) -> str:
         if not resource.namespaced:

@@ -7,12 +7,14 @@ import json
 import ssl
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
 import pytest
 import uvloop
 
+from aioinformer import WrongEventLoopError
 from aioinformer.testing import APIServer, MissingExtraError
 
 from .client import APIClient
@@ -63,6 +65,77 @@ async def test_a_restart_keeps_port_and_objects(api: APIClient, server: APIServe
             await lines.rest_raw()
     assert server.url == url
     assert [item["metadata"]["name"] for item in (await api.get(ALL)).body["items"]] == ["a"]
+
+
+async def elsewhere(loop: str, call: Callable[[], object]) -> None:
+    """Call it in another thread, with an event loop there or without."""
+
+    async def calling() -> None:
+        call()
+
+    await asyncio.to_thread(call if loop == "none" else lambda: asyncio.run(calling()))
+
+
+@pytest.mark.parametrize("loop", ["none", "another"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda server: create(server, "b"),
+        lambda server: server.update("v1", "configmaps", {"metadata": {"name": "a"}}),
+        lambda server: server.patch("v1", "configmaps", "a", {"data": {"k": "2"}}),
+        lambda server: server.delete("v1", "configmaps", "a"),
+        lambda server: server.delete_collection("v1", "configmaps"),
+        lambda server: server.forbid("watch"),
+        lambda server: server.pause(),
+        lambda server: server.resume(),
+        lambda server: server.faults.fail(),
+        lambda server: server.faults.freeze(),
+        lambda server: server.faults.thaw(),
+        lambda server: server.faults.drop_watches(),
+        lambda server: server.faults.send_raw(b""),
+        lambda server: server.faults.expire_history(),
+        lambda server: server.faults.cut_connections(),
+        lambda server: server.faults.refuse(),
+        lambda server: server.faults.clear(),
+    ],
+)
+async def test_while_it_runs_another_loop_or_thread_changes_nothing(
+    change: Callable[[APIServer], object], loop: str
+) -> None:
+    server = APIServer()
+    await elsewhere(loop, lambda: create(server, "a"))
+    async with server:
+        version = server.resource_version
+        with pytest.raises(WrongEventLoopError, match=r"server runs in another event loop: .*loop_scope"):
+            await elsewhere(loop, lambda: change(server))
+        assert server.resource_version == version
+        assert await asyncio.to_thread(server.list, "v1", "configmaps")  # who only reads may
+        assert await asyncio.to_thread(lambda: server.url)
+    await elsewhere(loop, lambda: change(server))
+
+
+def test_where_no_loop_runs_its_thread_may_change_it() -> None:
+    """As plain fixtures of pytest-asyncio do, between what it runs in the loop."""
+    with asyncio.Runner() as runner:
+        server = APIServer()
+        runner.run(server.start())
+        create(server, "a")
+        with pytest.raises(WrongEventLoopError):
+            asyncio.run(server.stop())
+        assert server.url
+
+        async def read() -> str:
+            return server.url
+
+        with pytest.raises(WrongEventLoopError):
+            asyncio.run(read())
+        runner.run(server.stop())
+
+
+def test_the_url_is_known_once_it_was_started() -> None:
+    assert APIServer(port=6443).url == "http://127.0.0.1:6443"
+    with pytest.raises(RuntimeError, match=r"no port before it is entered \(async with\)"):
+        _ = APIServer().url
 
 
 async def test_a_server_starts_once() -> None:

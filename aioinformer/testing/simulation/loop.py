@@ -242,6 +242,13 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         protocol.connection_made(transport)
         return transport, protocol
 
+    async def create_server(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, *, sock: Any = None, **options: Any
+    ) -> Any:
+        if sock is not None:
+            sock.close()
+        raise SimulationError("a simulation has one server, which is there already: world.server")
+
     def _network_at(self, address: Any) -> Network:
         if self.network is None or (address is not None and address[1] != self.network.port):
             raise SimulationError(

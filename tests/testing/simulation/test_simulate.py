@@ -23,7 +23,7 @@ from aioinformer import (
     SharedIndexInformer,
 )
 from aioinformer.reflector import reflector
-from aioinformer.testing import TROUBLES, Simulation, SimulationError, simulate
+from aioinformer.testing import TROUBLES, APIServer, Simulation, SimulationError, simulate
 from aioinformer.testing.simulation import DeadlockError, History, LeakError, VirtualTimeoutError, shrink
 
 
@@ -529,3 +529,14 @@ def test_two_storms_at_once_are_two() -> None:
 
     struck = [entry.time for entry in simulate(scenario) if entry.who == "storm"][:-2]
     assert len(struck) == len(set(struck)) > 5
+
+
+def test_it_has_one_server() -> None:
+    async def scenario(world: Simulation) -> None:
+        async with APIServer():
+            pass
+
+    with pytest.raises(
+        SimulationError, match=r"a simulation has one server, which is there already: world\.server"
+    ):
+        simulate(scenario)
