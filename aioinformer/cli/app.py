@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager
 from enum import StrEnum
@@ -220,7 +222,7 @@ def _run(
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
     unfinished: str = "",
 ) -> None:
-    """Run to the end, or to Ctrl-C or SIGTERM, which are ordinary ends.
+    """Run to the end, or to Ctrl-C or SIGTERM, which are ordinary ends. A second one ends at once what is held.
 
     Args:
         work: What runs.
@@ -228,6 +230,7 @@ def _run(
         unfinished: What to say of these where they are no ordinary ends.
     """
     told: int | None = None
+    told_at = 0.0
     is_done = is_held = False
 
     async def until_told() -> None:
@@ -236,17 +239,15 @@ def _run(
         assert task is not None
 
         def end(number: int, frame: FrameType | None) -> None:
-            nonlocal told, is_held
-            if is_done:
-                return
-            told = number
-            if is_held or task.done():  # since the last signal, or what it has begun in threads goes on
-                raise KeyboardInterrupt
-            is_held = True
-            loop.call_soon_threadsafe(cancel)
-            interrupt_write()
+            nonlocal told, told_at, is_held
+            if not is_held and not task.done():
+                told, told_at, is_held = number, time.monotonic(), True
+                loop.call_soon_threadsafe(heed)
+                interrupt_write()
+            elif not is_done and time.monotonic() - told_at >= 1.0:  # sooner it is the same interruption
+                os._exit(128 + number)  # a full pipe, or a thread, would hold an orderly end, too
 
-        def cancel() -> None:
+        def heed() -> None:
             nonlocal is_held
             is_held = False
             task.cancel()
@@ -261,7 +262,7 @@ def _run(
         try:
             with asyncio.Runner(loop_factory=loop_factory) as runner:
                 runner.run(until_told())
-        except (KeyboardInterrupt, asyncio.CancelledError, OutputError):
+        except (asyncio.CancelledError, OutputError):
             if told is None:
                 raise
             if unfinished:

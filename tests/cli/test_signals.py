@@ -11,6 +11,7 @@ import signal
 import sys
 import termios
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -64,6 +65,40 @@ async def test_it_ends_at_once_while_nobody_reads(
     assert process.returncode == code
     assert b"Traceback" not in errors
     assert (b"interrupted before the whole list was printed" in errors) == bool(args)
+
+
+@ON_ONE_LOOP
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_a_second_one_ends_what_a_full_standard_error_holds(number: int, code: int) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while os.write(writing, bytes(4096)):
+            pass
+    full = _waiting(reading)
+    os.read(reading, 4096)
+    os.set_blocking(writing, True)
+    absent = "http://127.0.0.1:1/" + "x" * 8192  # a line that names it is more than there is room for
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "aioinformer", "watch", "cm", "--server", absent),
+        *("--until-synced", "--timeout", "600"),
+        stderr=writing,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    os.close(writing)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while _waiting(reading) < full:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+            process.send_signal(number)
+            await asyncio.sleep(1.5)  # what comes sooner is the same interruption
+            process.send_signal(number)
+            assert await process.wait() == code
+    finally:
+        os.close(reading)
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
 
 
 def _waiting(pipe: int) -> int:

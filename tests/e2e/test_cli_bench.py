@@ -106,13 +106,14 @@ async def test_changes_that_are_lost_end_it_with_what_to_do() -> None:
         assert server.snapshot("v1", "configmaps") == {}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_told_to_end_it_says_what_it_has_measured_and_leaves_nothing_behind(number: int) -> None:
+@pytest.mark.parametrize("numbers", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]])
+async def test_told_to_end_it_says_what_it_has_measured_and_leaves_nothing_behind(numbers: list[int]) -> None:
     async with APIServer() as server:
         args = ("--server", server.url, "--objects", "30", "--rate", "50", "--seconds", "60")
         async with started(*args) as program:
             await requests(server, "patch", 100)
-            program.signal(number)
+            for number in (signal.SIGSTOP, *numbers, signal.SIGCONT):  # several come at once
+                program.signal(number)
             ended = await program.end()
         assert (ended.code, ended.errors) == (0, "")
         assert ended.output.startswith("interrupted after ")
