@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
@@ -109,6 +110,7 @@ class SharedInformerFactory(InOneLoop):
         self._context = Context()  # of the start: who asks for an informer later may be gone soon
         self._shut_down = False
         self._entered = False
+        self._patience_ends = math.inf  # with what does not end
         self._ended = asyncio.Event()  # shut down, or an informer has failed
 
     def __repr__(self) -> str:
@@ -352,7 +354,7 @@ class SharedInformerFactory(InOneLoop):
 
         Args:
             grace: Seconds that they have to end. Then those whose handlers ignore being cancelled are left behind,
-                with an ERROR; None for never.
+                with an ERROR, and who leaves the factory after this call does not wait for them either; None for never.
 
         Raises:
             ConfigError: ``grace`` is no duration above 0.
@@ -369,10 +371,15 @@ class SharedInformerFactory(InOneLoop):
         self._shut_down = True
         self._ended.set()
         tasks = self._tasks.copy()
+        now = asyncio.get_running_loop().time()
+        if grace is not None:
+            self._patience_ends = min(self._patience_ends, now + grace)
+        patience = None if self._patience_ends == math.inf else self._patience_ends - now
         try:
-            await finish(*tasks.values(), grace=grace)
+            await finish(*tasks.values(), grace=patience)
         finally:  # cancelled meanwhile, too, or nobody would hear of it
-            if left := [informer.name for informer, task in tasks.items() if not task.done()]:
+            left = [informer.name for informer, task in tasks.items() if not task.done()]
+            if left and grace is not None:  # else it has been said
                 logger.error("%r: left behind, since they do not end: %s", self, ", ".join(left))
             raise_failures("informers failed", *tasks.values())
 

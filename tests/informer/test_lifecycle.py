@@ -288,6 +288,29 @@ class TestLifecycle:
         await settled()
 
     @virtual_time
+    async def test_nobody_waits_for_what_a_factory_has_left_behind(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        let_go = asyncio.Event()
+        for is_entered in (True, False):
+            subject = factory(FakeTransport())
+            subject.for_resource("v1", "pods", namespace="red").add_event_handler(goes_on_until(let_go))
+            if is_entered:
+                async with asyncio.timeout(3), subject:
+                    await asyncio.sleep(1)
+                    await subject.shutdown(grace=1)
+            else:
+                running = asyncio.create_task(subject.run())
+                await asyncio.sleep(1)
+                async with asyncio.timeout(2):
+                    await subject.shutdown(grace=1)
+                    await running
+            assert caplog.messages == [f"{subject!r}: left behind, since they do not end: pods in red"]
+            caplog.clear()
+        let_go.set()
+        await settled()
+
+    @virtual_time
     async def test_synced_stays_true_and_unsynced_stays_false(self) -> None:
         """C58."""
         subject = informer(Scripted([page(version=1)]))
