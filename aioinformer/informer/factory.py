@@ -394,7 +394,7 @@ class SharedInformerFactory(InOneLoop):
             await self.wait_ended()
 
     async def wait_ended(self) -> None:
-        """Wait until an informer has failed, or all are shut down."""
+        """Wait until an informer has failed, or ``shutdown`` has begun."""
         await self._ended.wait()
 
     async def __aenter__(self) -> Self:
