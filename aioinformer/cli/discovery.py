@@ -89,12 +89,13 @@ def check_name(name: str) -> None:
         )
 
 
-async def find_resource(client: Client, name: str) -> APIResource:
+async def find_resource(client: Client, name: str, patience: float = GROUP_PATIENCE) -> APIResource:
     """The resource that a name means, as kubectl understands it.
 
     Args:
         client: Whom to ask.
         name: ``pods``, ``po``, ``deployments.apps``, ``deployments.v1.apps``, ``leases.coordination``.
+        patience: Seconds for each group that the name does not name.
 
     Raises:
         ConfigError: The server has no such resource that can be watched; this names one that is spelt alike.
@@ -107,7 +108,7 @@ async def find_resource(client: Client, name: str) -> APIResource:
     plurals: dict[str, str] = {}
     failures: dict[str, AioInformerError] = {}
     for batch in (paths[:1], paths[1:]) if paths[:1] == [CORE] else (paths,):
-        for path, offered in zip(batch, await _offered(client, batch, is_one_group), strict=True):
+        for path, offered in zip(batch, await _offered(client, batch, is_one_group, patience), strict=True):
             if isinstance(offered, AioInformerError):
                 if is_one_group or path == CORE:
                     raise offered
@@ -157,12 +158,12 @@ def _group_versions(groups: list[_Group], group: str) -> list[str]:
 
 
 async def _offered(
-    client: Client, paths: list[str], is_one_group: bool
+    client: Client, paths: list[str], is_one_group: bool, patience: float
 ) -> list[list[_Resource] | AioInformerError]:
     """The resources of each version, or why they are not known."""
 
     async def offered(path: str) -> list[_Resource] | AioInformerError:
-        timeout = READ_TIMEOUT if is_one_group or path == CORE else GROUP_PATIENCE
+        timeout = READ_TIMEOUT if is_one_group or path == CORE else patience
         try:
             resources = (await _ask(client, path, _Resources, timeout)).resources or []
         except AioInformerError as error:

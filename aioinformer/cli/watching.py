@@ -16,7 +16,7 @@ from ..objects import KubeObject
 from ..reflector import Reflector
 from ..reflector.retry import Retry, is_hopeless
 from ..tasks import first_of
-from .discovery import APIResource, find_resource
+from .discovery import GROUP_PATIENCE, APIResource, find_resource
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 from .progress import Progress
 
@@ -91,6 +91,8 @@ class _Discovery:
     def __init__(self, client: Client, asked: Watching) -> None:
         self._client = client
         self._asked = asked
+        # Most of the time is for the list, whatever one group's server does.
+        self._patience = GROUP_PATIENCE if asked.timeout is None else min(GROUP_PATIENCE, asked.timeout / 4)
         self._last_error: Exception | None = None
 
     def __str__(self) -> str:
@@ -101,7 +103,7 @@ class _Discovery:
         retry = Retry(Random(), self._client.health)
         while True:
             try:
-                return await find_resource(self._client, self._asked.resource)
+                return await find_resource(self._client, self._asked.resource, self._patience)
             except (ApiError, TransportError) as error:
                 says_when = isinstance(error, ApiError) and error.retry_after is not None
                 if is_hopeless(error) or (self._asked.timeout is None and not says_when):

@@ -8,13 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import ApiError, Client, ConfigError, DecodeError, TransportError
-from aioinformer.cli import discovery
+from aioinformer import ApiError, Client, ConfigError, DecodeError, SyncTimeout, TransportError
 from aioinformer.cli.discovery import find_resource
+from aioinformer.cli.watching import Watching, watch_resource
 from aioinformer.testing import APIServer, ResourceType
 from tests.listwatch.transports import Server
 
 GROUP = "gateway.example.com"
+
+
+def asking_for(resource: str, timeout: float) -> Watching:
+    return Watching(resource, None, True, None, None, "jsonl", False, True, timeout)
 
 
 @pytest.fixture
@@ -217,13 +221,24 @@ async def test_a_server_that_says_nothing_readable(path: str, answer: Any) -> No
 
 
 @pytest.mark.usefixtures("gateways")
-async def test_a_group_that_never_answers_holds_nobody_up_for_long(
-    server: APIServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_group_that_never_answers_holds_nobody_up_for_long(server: APIServer, client: Client) -> None:
     server.faults.freeze(matching=lambda request: request.path == f"/apis/{GROUP}/v1")
     assert (await find_resource(client, "pods")).plural == "pods", "no group comes before the core"
-    monkeypatch.setattr(discovery, "GROUP_PATIENCE", 1.0)
-    assert (await find_resource(client, "deployments")).plural == "deployments"
+    assert (await find_resource(client, "deployments", patience=1.0)).plural == "deployments"
+
+
+@pytest.mark.usefixtures("gateways")
+async def test_a_group_that_never_answers_leaves_time_for_the_list(
+    server: APIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.create("apps/v1", "deployments", {"metadata": {"name": "web"}})
+    server.faults.freeze(matching=lambda request: request.path == f"/apis/{GROUP}/v1")
+    await watch_resource(Client.from_url(server.url), asking_for("deployments", timeout=8))
+    assert capsys.readouterr().out.count("ADDED") == 1
+    with pytest.raises(
+        SyncTimeout, match=f"has no resource 'caves'.*: get /apis/{GROUP}/v1: .*no answer within"
+    ):
+        await watch_resource(Client.from_url(server.url), asking_for("caves", timeout=4))
 
 
 async def test_what_cannot_be_watched_is_said_to_be_there() -> None:
