@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from ..errors import AioInformerError, ConfigError, DecodeError, TransportError
+from ..errors import AioInformerError, ApiError, ConfigError, DecodeError, TransportError
 from ..listwatch import Client
+from ..listwatch.health import UNAVAILABLE
 from ..listwatch.transport import READ_TIMEOUT
 
 logger = logging.getLogger(__name__)
@@ -140,9 +141,16 @@ async def find_resource(client: Client, name: str, patience: float = GROUP_PATIE
     why = [*failures.values()]
     unless = f" (unless it is where this failed: {'; '.join(map(str, why))})" if why else ""
     text = f"the server {client.server} has no resource {name!r}{hint}{unless}"
-    if any(isinstance(each, TransportError) for each in why):
+    if any(_is_away(each) for each in why):
         raise TransportError(text)  # it may be there in a moment
     raise ConfigError(text)
+
+
+def _is_away(error: AioInformerError) -> bool:
+    """Whether what could not be asked may answer in a moment."""
+    if isinstance(error, ApiError):
+        return error.is_too_many_requests or error.status in UNAVAILABLE
+    return isinstance(error, TransportError)
 
 
 def _group_versions(groups: list[_Group], group: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -80,11 +81,36 @@ async def test_a_group_that_does_not_answer_hides_no_other(server: APIServer, cl
     assert (await find_resource(client, "deploy")).plural == "deployments"
     assert (await find_resource(client, "tcproutes")).plural == "tcproutes"
     with pytest.raises(
-        ConfigError, match=rf"'podz'\. Did you mean 'pods'\? .*failed: get /apis/{GROUP}/v1: 503"
+        TransportError, match=rf"'podz'\. Did you mean 'pods'\? .*failed: get /apis/{GROUP}/v1: 503"
     ):
         await find_resource(client, "podz")
     with pytest.raises(ApiError, match=f"get /apis/{GROUP}/v1: 503"):
         await find_resource(client, f"gateways.{GROUP}")
+
+
+@pytest.mark.usefixtures("gateways")
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(403, ConfigError), (500, ConfigError), *((each, TransportError) for each in (429, 502, 503, 504))],
+)
+async def test_a_group_that_is_away_may_have_it_one_that_refuses_has_it_not(
+    server: APIServer, client: Client, status: int, kind: type[Exception]
+) -> None:
+    server.faults.fail(status, times=None, matching=lambda request: request.path == f"/apis/{GROUP}/v1")
+    with pytest.raises(
+        kind, match=f"'caves' .unless it is where this failed: get /apis/{GROUP}/v1: {status}"
+    ):
+        await find_resource(client, "caves")
+
+
+@pytest.mark.usefixtures("gateways")
+async def test_a_group_that_is_away_is_asked_again_within_a_timeout(server: APIServer) -> None:
+    away = server.faults.fail(503, times=None, matching=lambda request: GROUP in request.path)
+    why = f"has no resource 'tcproutes' .unless it is where this failed: get /apis/{GROUP}/v1: 503"
+    with pytest.raises(SyncTimeout, match=why):
+        await watch_resource(Client.from_url(server.url), asking_for("tcproutes", timeout=2))
+    asyncio.get_running_loop().call_later(1, away.remove)
+    await watch_resource(Client.from_url(server.url), asking_for("tcproutes", timeout=60))
 
 
 @pytest.mark.parametrize(
