@@ -169,12 +169,9 @@ class LibraryTransport:
             if isinstance(refused, ApiError):
                 opened.access.renew_at = -math.inf  # a certificate says nothing against our credentials
             try:
-                async with deadline.awaiting(_NO_CREDENTIALS):
+                async with deadline.awaiting(_NO_ANSWER):
                     opened = await self._renew(opened)
-            except TransportError as error:  # its time is over, and the renewal goes on
-                say_more(error, f"this was refused: {refused}")
-                raise error from refused
-            except ConfigError as error:
+            except (ConfigError, TransportError) as error:  # or its time is over, and the renewal goes on
                 say_more(refused, f"the credentials could not be renewed: {error}")
                 raise refused from error
             if shown is not None and shown == opened.credentials():
