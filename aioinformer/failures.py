@@ -35,6 +35,9 @@ _REASONS = {
 
 _LONGEST_MESSAGE = 300
 
+_PICTURE = ":\n\n"
+"""Where aiohttp's parser begins to draw the bytes that it cannot read."""
+
 _CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
 
 
@@ -110,6 +113,8 @@ def network_error(error: Any) -> AioInformerError | None:
         return TransportError(f"the answer is not HTTP as it should be: {what}")
     if _holds_header_lines(error):
         return TransportError("the answer broke off within its header lines")
+    if isinstance(error, _class("aiohttp.http_exceptions", "HttpProcessingError")):
+        return TransportError(f"not HTTP as it should be: {_shortened(error.message.partition(_PICTURE)[0])}")
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
         return TransportError(_text(error))
     for package in ("kubernetes_asyncio", "kubernetes.aio", "kubernetes"):
@@ -131,8 +136,8 @@ def ours(error: BaseException, what: str) -> AioInformerError | None:
 def cause_of(error: Any) -> BaseException | None:
     """What may be kept of a library's error, as the cause of ours: nothing that quotes more than its message does.
 
-    Several of aiohttp's hold the request with its Authorization, a proxy with its password, or header lines of the
-    answer with their cookies, and their repr shows it.
+    Several of aiohttp's hold the request with its Authorization, a proxy with its password, header lines of the answer
+    with their cookies, or a line of its body, and their repr shows it.
     """
     kept: BaseException | None = error
     if _is_unverified(error):
@@ -140,7 +145,12 @@ def cause_of(error: Any) -> BaseException | None:
     elif isinstance(error, _class("aiohttp", "ClientConnectorError")):
         kept = error.os_error
     elif _holds_header_lines(error) or isinstance(
-        error, (_class("aiohttp", "ClientResponseError"), _class("aiohttp", "RedirectClientError"))
+        error,
+        (
+            _class("aiohttp", "ClientResponseError"),
+            _class("aiohttp", "RedirectClientError"),
+            _class("aiohttp.http_exceptions", "HttpProcessingError"),
+        ),
     ):
         kept = None
     return kept

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
-from ..failures import api_error, network_error, say_more, without_credentials
+from ..failures import api_error, cause_of, network_error, say_more, without_credentials
 
 if TYPE_CHECKING:
     import aiohttp
@@ -39,7 +39,7 @@ class ResponseStream:
             if converted is None:
                 raise
             kind = DamagedError if _is_damaged(self._response) else TransportError
-            raise kind(f"the answer broke off: {converted}") from error
+            raise kind(f"the answer broke off: {converted}") from cause_of(error)
         if chunk:
             return chunk
         await self.aclose()

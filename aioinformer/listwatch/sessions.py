@@ -11,6 +11,7 @@ import aiohttp
 
 from ..errors import TransportError
 from ..failures import network_errors
+from .connections import Connector
 from .libraries import Library, user_agent
 from .sockets import Sockets
 from .transport import CONNECT_TIMEOUT, Change, HttpRequest
@@ -122,7 +123,7 @@ class Sessions:
 
     def _session(self, streaming: bool) -> aiohttp.ClientSession:
         configuration = self._api_client.configuration
-        connector = aiohttp.TCPConnector(
+        connector = Connector(
             limit=0 if streaming else configuration.connection_pool_maxsize or 0,
             ssl=self._ssl_context or True,
             socket_factory=self._sockets,

@@ -1,0 +1,30 @@
+"""The connections of an aiohttp connector: who reads a body hears of whatever ends its connection."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from aiohttp import TCPConnector
+from aiohttp.client_proto import ResponseHandler
+
+
+class Connector(TCPConnector):
+    """Makes its connections of the class below: for that aiohttp has no public way."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        connection: type[ResponseHandler] = _Connection
+        self._factory = partial(connection, asyncio.get_running_loop())
+
+
+class _Connection(ResponseHandler):
+    """A connection to the server."""
+
+    def set_exception(self, exc: BaseException, *cause: Any, **named: Any) -> None:
+        """It has failed. aiohttp closes it where its parser gives up within a body, and lets the reader wait."""
+        super().set_exception(exc, *cause, **named)
+        body = self._payload
+        if body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(exc, *cause, **named)

@@ -1,0 +1,72 @@
+"""What aiohttp keeps from those who read from its connections, and from its pool."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from aioinformer import Client, ListOptions, ListWatch, TransportError
+
+from .wire import CHUNKED, HEAD, Asked, chunk, configmap, line, wired
+
+LONG = chunk(b'{"a": "' + b"x" * 100)
+UNENDED = zlib.compress(b'{"a": "secret"}')[:-5]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param((CHUNKED, LONG, b"zz\r\n"), id="the size of a chunk"),
+        pytest.param((CHUNKED, LONG, b"5\r\nhelloworld"), id="the end of a chunk"),
+        pytest.param((CHUNKED, LONG, b"0\r\nx\r\n: :\r\n\r\n"), id="a trailer"),
+        pytest.param(
+            (HEAD + b"Content-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(UNENDED), UNENDED),
+            id="a compressed body without its end",
+        ),
+    ],
+)
+async def test_a_body_that_is_damaged_breaks_off_at_once(library: str, pieces: tuple[bytes, ...]) -> None:
+    read = asyncio.Event()
+
+    async def answer(asked: Asked) -> AsyncIterator[bytes]:
+        yield pieces[0]
+        await read.wait()
+        for piece in pieces[1:]:
+            yield piece
+        await asyncio.Event().wait()  # the server keeps the connection, and says no more
+
+    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+        body = await client.stream("/api")
+        read.set()
+        with pytest.raises(TransportError, match="the answer broke off") as caught:
+            async with asyncio.timeout(5):
+                async for _ in body:
+                    pass
+        assert caught.value.__cause__ is None  # aiohttp's quotes the body
+        with pytest.raises(TransportError, match="the answer broke off"):
+            await anext(body)
+        await body.aclose()
+
+
+async def test_a_watch_whose_framing_is_damaged_breaks_off_at_once(library: str) -> None:
+    read = asyncio.Event()
+
+    async def answer(asked: Asked) -> AsyncIterator[bytes]:
+        yield CHUNKED + chunk(line("ADDED", configmap("a", 7)))
+        await read.wait()
+        yield b"zz\r\n"
+        await asyncio.Event().wait()
+
+    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+        watch = await ListWatch.for_resource(client, "v1", "configmaps").watch(
+            ListOptions(resource_version="5")
+        )
+        assert await anext(watch)
+        read.set()
+        with pytest.raises(TransportError, match="the answer broke off"):
+            async with asyncio.timeout(5):
+                await anext(watch)
+        await watch.aclose()  # type: ignore[attr-defined]
