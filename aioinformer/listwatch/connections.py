@@ -1,4 +1,4 @@
-"""The connections of an aiohttp connector: who reads a body hears of whatever ends its connection."""
+"""The connections of an aiohttp connector, which says less than it knows of those that are of no use any more."""
 
 from __future__ import annotations
 
@@ -28,3 +28,7 @@ class _Connection(ResponseHandler):
         body = self._payload
         if body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(exc, *cause, **named)
+
+    def is_connected(self) -> bool:
+        """Whether the pool may give it away: not where an answer has come that nobody asked for, as by net/http."""
+        return super().is_connected() and not self.should_close

@@ -7,9 +7,13 @@ import zlib
 from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import web
 
 from aioinformer import Client, ListOptions, ListWatch, TransportError
+from aioinformer.listwatch.transport import Change
 
+from ..steps import turns
+from .streams import json_of, serving
 from .wire import CHUNKED, HEAD, Asked, chunk, configmap, line, wired
 
 LONG = chunk(b'{"a": "' + b"x" * 100)
@@ -70,3 +74,30 @@ async def test_a_watch_whose_framing_is_damaged_breaks_off_at_once(library: str)
             async with asyncio.timeout(5):
                 await anext(watch)
         await watch.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        b"HTTP/1.1 408 Request Time-out\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n",
+        b"no HTTP\r\n\r\n",
+    ],
+)
+async def test_an_answer_that_nobody_asked_for_answers_nothing(library: str, stray: bytes) -> None:
+    """It comes from load balancers that end an idle connection, and what is sent there then may never be seen."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return json_of(f'"{request.method} {request.path}"')
+
+    async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
+        assert await client.get("/1") == b'"GET /1"'
+        idle = server.requests[0].transport
+        assert idle is not None
+        idle.write(stray)
+        await turns(10)  # it has come
+        assert await client.send(Change("PUT", b"{}"), "/2") == b'"PUT /2"'
+        assert await client.get("/3") == b'"GET /3"'
+        assert server.requests[1].transport is not idle
+        assert server.requests[2].transport is server.requests[1].transport
