@@ -159,6 +159,7 @@ async def _identify(
             access.tls = replace(
                 access.tls, certificate=shown, key=Pem("clientKeyData", data=credential.key.encode())
             )
+            await to_thread(access.tls.check_certificate)  # or it would be kept until it expires
     if authorization:
         access.set_authorization(authorization)
     if expires < math.inf:

@@ -83,9 +83,28 @@ class TLS:
         if not self.is_verified:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        if self.certificate is not None and self.key is not None:
-            _show(context, self.certificate, self.key)
+        self._show_in(context)
         return context
+
+    def check_certificate(self) -> None:
+        """See that ours, if there is one, can be shown. Blocks.
+
+        Raises:
+            ConfigError: It cannot be, or not by this key.
+        """
+        self._show_in(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+
+    def _show_in(self, context: ssl.SSLContext) -> None:
+        if self.certificate is None or self.key is None:
+            return
+        try:
+            with ExitStack() as files:
+                shown, by = (files.enter_context(_in_file(pem)) for pem in (self.certificate, self.key))
+                context.load_cert_chain(
+                    shown, by, password=""
+                )  # or else OpenSSL asks for it, at the terminal
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise ConfigError(f"{self.certificate} and {self.key} cannot be used: {error}") from error
 
 
 def _trusting(authorities: Pem) -> ssl.SSLContext:
@@ -98,15 +117,6 @@ def _trusting(authorities: Pem) -> ssl.SSLContext:
         return ssl.create_default_context(cadata=text)
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{authorities} holds no certificates that can be used: {error}") from error
-
-
-def _show(context: ssl.SSLContext, certificate: Pem, key: Pem) -> None:
-    try:
-        with ExitStack() as files:
-            shown, by = (files.enter_context(_in_file(pem)) for pem in (certificate, key))
-            context.load_cert_chain(shown, by, password="")  # or else OpenSSL asks for it, at the terminal
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise ConfigError(f"{certificate} and {key} cannot be used: {error}") from error
 
 
 @contextmanager

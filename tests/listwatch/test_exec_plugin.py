@@ -409,3 +409,39 @@ async def test_a_client_certificate_of_a_plugin_is_replaced(library: str, tmp_pa
             over.set()
             assert await anext(stream) == b"still there\n"  # what was open before goes on
             await stream.aclose()
+
+
+async def test_a_plugin_whose_certificate_cannot_be_used_runs_again(library: str, tmp_path: Path) -> None:
+    """As by client-go: what it gave is not kept."""
+    authority, plugin, wall = Authority(), Plugin(tmp_path), datetime.now(UTC).timestamp()
+    ada, grace = authority.client("ada"), authority.client("grace")
+
+    def gives(certificate: bytes, key: bytes) -> None:
+        plugin.gives(
+            clientCertificateData=certificate.decode(),
+            clientKeyData=key.decode(),
+            expirationTimestamp=datetime.fromtimestamp(wall + 600, UTC).isoformat(),
+        )
+
+    async def name(request: Any) -> Any:
+        return json_of(f'"{client_name(request)}"')
+
+    async with serving(name, authority.server_context(wants_client=True)) as server:
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user(), ca=authority.pem)
+        client = on_clock(KubeConfig(path=path), library, lambda: wall)
+        gives(ada[0], grace[1])
+        with pytest.raises(
+            ConfigError, match=r"config, .*clientCertificateData and clientKeyData cannot be used"
+        ):
+            await client.open()
+        gives(*ada)
+        async with client:
+            assert await client.get_json("/whoami") == "ada"
+            wall += 599
+            gives(grace[0], ada[1])
+            await client.get("/")
+            await renewed(client)
+            gives(*grace)
+            wall += 11
+            assert await client.get_json("/whoami") == "grace"
+    assert len(plugin.runs) == 4
