@@ -39,6 +39,7 @@ _PICTURE = ":\n\n"
 """Where aiohttp's parser begins to draw the bytes that it cannot read."""
 
 _CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
+_CREDENTIALS_WITHIN = re.compile(r"(//)\S*@")
 
 
 def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
@@ -89,34 +90,34 @@ def network_error(error: Any) -> AioInformerError | None:
         return None
     if _is_unverified(error):
         return TransportError(
-            f"the server's certificate cannot be verified: {_text(error.certificate_error)}. In the kubeconfig's "
+            f"the server's certificate cannot be verified: {words_of(error.certificate_error)}. In the kubeconfig's "
             "cluster, certificate-authority names who signed it, and tls-server-name whom it was issued to"
         )
     if isinstance(error, TimeoutError):
-        return TransportError(f"timed out: {_text(error)}")
+        return TransportError(f"timed out: {words_of(error)}")
     if isinstance(error, _class("aiohttp", "ClientConnectorError")):
         plain = getattr(error.os_error, "reason", "") == "WRONG_VERSION_NUMBER"
         hint = ": what answers there speaks no TLS; is it http://?" if plain else ""
         proxy = " to the proxy" if isinstance(error, _class("aiohttp", "ClientProxyConnectionError")) else ""
-        return TransportError(f"cannot connect{proxy}: {_text(error.os_error)}{hint}")
+        return TransportError(f"cannot connect{proxy}: {words_of(error.os_error)}{hint}")
     if isinstance(error, _class("aiohttp", "RedirectClientError")):
-        return TransportError(
-            f"the server redirects to what cannot be asked: {without_credentials(_text(error))}"
-        )
+        return TransportError(f"the server redirects to what cannot be asked: {words_of(error)}")
     if isinstance(error, _class("aiohttp", "TooManyRedirects")):
         last = without_credentials(_shortened(str(error.history[-1].url)))
         return TransportError(f"the server redirects again and again, at last from {last}")
     if isinstance(error, _class("aiohttp", "ClientHttpProxyError")):
-        return TransportError(f"the proxy does not connect: {error.status} {_text(error)}")
+        return TransportError(f"the proxy does not connect: {error.status} {words_of(error)}")
     if isinstance(error, _class("aiohttp", "ClientResponseError")):
-        what = _text(error).partition(" when reading")[0]  # of a header that is too long, and may be a cookie
+        what = words_of(error).partition(" when reading")[
+            0
+        ]  # of a header that is too long, and may be a cookie
         return TransportError(f"the answer is not HTTP as it should be: {what}")
     if _holds_header_lines(error):
         return TransportError("the answer broke off within its header lines")
     if isinstance(error, _class("aiohttp.http_exceptions", "HttpProcessingError")):
         return TransportError(f"not HTTP as it should be: {_shortened(error.message.partition(_PICTURE)[0])}")
     if isinstance(error, (OSError, _class("aiohttp", "ClientError"))):
-        return TransportError(_text(error))
+        return TransportError(words_of(error))
     for package in ("kubernetes_asyncio", "kubernetes.aio", "kubernetes"):
         if isinstance(error, _class(f"{package}.client.exceptions", "ApiException")):
             return _of_api_exception(error)
@@ -144,13 +145,18 @@ def cause_of(error: Any) -> BaseException | None:
         kept = error.certificate_error
     elif isinstance(error, _class("aiohttp", "ClientConnectorError")):
         kept = error.os_error
-    elif _holds_header_lines(error) or isinstance(
-        error,
-        (
-            _class("aiohttp", "ClientResponseError"),
-            _class("aiohttp", "RedirectClientError"),
-            _class("aiohttp.http_exceptions", "HttpProcessingError"),
-        ),
+    elif (
+        _holds_header_lines(error)
+        or _CREDENTIALS_WITHIN.search(str(error))
+        or isinstance(
+            error,
+            (
+                _class("aiohttp", "ClientResponseError"),
+                _class("aiohttp", "InvalidURL"),
+                _class("aiohttp", "RedirectClientError"),
+                _class("aiohttp.http_exceptions", "HttpProcessingError"),
+            ),
+        )
     ):
         kept = None
     return kept
@@ -182,6 +188,15 @@ def network_errors() -> Iterator[None]:
 def without_credentials(url: str) -> str:
     """A URL for messages: what may be a name and a password before an ``@`` is left out."""
     return _CREDENTIALS.sub(r"\1", url)
+
+
+def words_of(error: BaseException) -> str:
+    """What a library's error says, in one line, without what may be a password in a URL of it."""
+    # Some of aiohttp's draw a picture of the bytes that they cannot read.
+    said = str(getattr(error, "message", "") or error)
+    if isinstance(error, (_class("aiohttp", "InvalidURL"), _class("aiohttp", "RedirectClientError"))):
+        return _shortened(without_credentials(said))
+    return _shortened(_CREDENTIALS_WITHIN.sub(r"\1", said)) or type(error).__name__
 
 
 def say_more(error: ApiError | TransportError, what: str) -> None:
@@ -219,11 +234,6 @@ def _holds_header_lines(error: Any) -> bool:
 def _class(module: str, name: str) -> Any:
     """A class of a module if that was imported, else one that nothing is an instance of."""
     return getattr(sys.modules.get(module), name, ())
-
-
-def _text(error: BaseException) -> str:
-    """What an error says, in one line: some of aiohttp's draw a picture of the bytes that they cannot read."""
-    return _shortened(str(getattr(error, "message", "") or error)) or type(error).__name__
 
 
 def _text_of(body: bytes) -> str:

@@ -10,7 +10,7 @@ import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
 
 from aioinformer import AioInformerError, ApiError, DecodeError, TransportError
-from aioinformer.failures import api_error, asking, network_error, say_more, status_error
+from aioinformer.failures import api_error, asking, cause_of, network_error, say_more, status_error
 
 
 def status(**fields: object) -> bytes:
@@ -177,3 +177,20 @@ def test_a_status_without_a_code_has_that_of_its_answer_if_it_is_one(code: Any) 
     status = {"kind": "Status", "message": "busy", "code": code}
     assert api_error(503, json.dumps(status).encode()).status == 503
     assert str(status_error(status)) == "Unknown: busy"
+
+
+def test_no_password_of_a_url_is_told() -> None:
+    """As aiohttp's messages may hold them."""
+    url = "https://ada:secret@proxy:3128"
+    for error in (
+        aiohttp.ClientConnectionError(f"no TLS by an HTTPS proxy {url} ssl:True"),
+        aiohttp.InvalidURL(url.replace("secret", "se cret"), "no URL"),
+    ):
+        found = network_error(error)
+        assert isinstance(found, TransportError)
+        assert "https://proxy:3128" in str(found)
+        assert "cret" not in str(found)
+        assert cause_of(error) is None
+    harmless = aiohttp.ClientConnectionError("ada@example.com has no https://proxy:3128")
+    assert str(network_error(harmless)) == str(harmless)
+    assert cause_of(harmless) is harmless

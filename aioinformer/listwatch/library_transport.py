@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
-from ..failures import cause_of, ours, say_more, without_credentials
+from ..failures import cause_of, ours, say_more, without_credentials, words_of
 from ..tasks import finish, within
 from .libraries import Library, to_thread
 from .response import ResponseStream, error_of
@@ -189,7 +189,7 @@ class LibraryTransport:
 
             await sessions.release()
             if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
-                raise ConfigError(f"the request cannot be made: {error}") from error
+                raise ConfigError(f"the request cannot be made: {words_of(error)}") from cause_of(error)
             if isinstance(error, Exception):
                 found = ours(error, opened.server)
                 if found is not None and found is not error:

@@ -374,3 +374,19 @@ async def test_nor_a_proxys_password(library: str, tmp_path: Path) -> None:
                 with pytest.raises(TransportError, match="the proxy") as caught:
                     await client.get("/api")
             assert "secret" not in chain_of(caught.value)
+
+
+@pytest.mark.parametrize("by_proxy", [False, True])
+async def test_nor_the_password_of_a_url_that_cannot_be_asked(
+    library: str, monkeypatch: pytest.MonkeyPatch, by_proxy: bool
+) -> None:
+    """A host that has no name in ASCII."""
+    server = url = "http://ada:secret@h\u00fcst.."
+    if by_proxy:
+        monkeypatch.setenv("HTTP_PROXY", url)
+        server = "http://api.example.com"
+    async with Client.from_url(server, library=library) as client:
+        for ask in (partial(client.get, "/api"), partial(client.send, Change("PUT", b"{}"), "/api")):
+            with pytest.raises(ConfigError, match="the request cannot be made: http://h\u00fcst") as caught:
+                await ask()
+            assert "secret" not in chain_of(caught.value)
