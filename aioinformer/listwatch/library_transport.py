@@ -190,13 +190,12 @@ class LibraryTransport:
             await sessions.release()
             if isinstance(error, ValueError) and not isinstance(error, (OSError, RedirectClientError)):
                 raise ConfigError(f"the request cannot be made: {words_of(error)}") from cause_of(error)
-            if isinstance(error, Exception):
-                found = ours(error, opened.server)
-                if found is not None and found is not error:
-                    if sessions.via and isinstance(found, TransportError):
-                        say_more(found, sessions.via)
-                    raise found from cause_of(error)
-            raise
+            found = ours(error, opened.server)
+            if sessions.via and isinstance(found, TransportError):
+                say_more(found, sessions.via)
+            if found is None or found is error:
+                raise
+            raise found from cause_of(error)
         body = ResponseStream(response, sessions)
         if 200 <= response.status < 300:
             return body
