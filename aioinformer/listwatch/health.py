@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
@@ -252,7 +252,10 @@ class ServerHealth:
         try:
             with self.noting_answers():
                 async with asyncio.timeout(ANSWER_TIMEOUT):
-                    await self._transport.get(PATH)
+                    # As a stream: calls that hang may have all connections that there are for calls.
+                    async with aclosing(await self._transport.stream(PATH)) as answer:
+                        async for _ in answer:
+                            pass
             return
         except TimeoutError:
             failure = TransportError(f"no answer within {ANSWER_TIMEOUT:g} s")

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch
+from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch, TransportError
+from aioinformer.listwatch.health import PATH
 from aioinformer.listwatch.sessions import Sessions
 from aioinformer.listwatch.transport import Change
 
-from ..steps import turns
+from ..steps import running, turns
 from .clusters import Authority, guarded
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 
@@ -229,3 +230,28 @@ async def test_headers_of_a_wrapped_api_clients_session_are_sent(
             await client.get("/api")
             await (await client.stream("/api")).aclose()
     assert [request.headers["X-Tenant"] for request in server.requests] == ["blue"] * 2
+
+
+async def test_calls_that_hang_keep_nobody_from_asking_whether_the_server_is_back(
+    make: Callable[..., Any],
+) -> None:
+    asked, over = asyncio.Event(), asyncio.Event()
+
+    async def hang(request: web.Request) -> web.StreamResponse:
+        if request.path != PATH:
+            asked.set()
+            await over.wait()
+        return json_of("{}")
+
+    async with (
+        serving(hang) as server,
+        make(server.url) as api_client,
+        Client.wrap(api_client) as client,
+        running(client.send(Change("PUT", b"{}"), "/x")),
+    ):
+        await asked.wait()  # its pool holds one
+        try:
+            async with asyncio.timeout(4):
+                await client.health.until_reachable(TransportError("the watch has ended"))
+        finally:
+            over.set()
