@@ -530,8 +530,7 @@ class SharedIndexInformer(Running, Generic[T]):
             await finish(processor)
 
     def _tell_of_stubborn_handlers(self) -> None:
-        states = [listener.state for listener in self._processor.running]
-        handlers = sorted(f"{state.name} at {state.handling}" for state in states)
+        handlers = sorted(f"{each.state.name} at {each.state.handling}" for each in self._processor.running)
         logger.error("%s: waits for handlers that ignore being cancelled: %s", self.name, ", ".join(handlers))
 
     def _note_end(self, task: object = None) -> None:

@@ -29,6 +29,11 @@ class _Connection(ResponseHandler):
         if body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(exc, *cause, **named)
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Read on, where that was paused. aiohttp asks for it with each HTTP chunk that is taken, however few wait."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
     def is_connected(self) -> bool:
         """Whether the pool may give it away: not where an answer has come that nobody asked for, as by net/http."""
         return super().is_connected() and not self.should_close
