@@ -94,6 +94,9 @@ class KubeConfig:
         is_near = is_local(url.hostname or "") and not access.configuration.proxy
         if url.scheme == "https" or is_near:
             await _identify(sections, access, library, wall, self._last)
+            if self._last is not None and self._last.is_somebodys and not access.is_somebodys:
+                # Who is nobody is told 403, and only a 401 has this read again.
+                raise ConfigError("there are no credentials any more")
             if url.username is not None:
                 access.configuration.api_key.clear()  # what the URL says is sent, as by Go; aiohttp refuses both
         elif sections.user.fields and not self._server:

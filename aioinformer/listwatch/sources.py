@@ -67,6 +67,11 @@ class Access:
     plugin: tuple[object, ExecCredential] | None = None
     name: str = ""
 
+    @property
+    def is_somebodys(self) -> bool:
+        """Whether it shows who we are, if need be by a certificate."""
+        return bool(self.configuration.api_key or self.tls.certificate)
+
     def set_token(self, token: str) -> None:
         """Send this bearer token from now on.
 

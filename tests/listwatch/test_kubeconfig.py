@@ -93,6 +93,24 @@ async def test_a_client_stays_with_the_context_that_it_began_with(library: str, 
     assert not other.requests
 
 
+async def test_a_client_that_was_somebody_does_not_become_nobody(library: str, tmp_path: Path) -> None:
+    """As somebody logs out, and in again: to nobody a server says 403, which has nothing read again."""
+    path = tmp_path / "config"
+    async with guarded("one") as (server, guard):
+        write_kubeconfig(path, server.url, {"token": "one"})
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+            guard.token = "two"
+            write_kubeconfig(path, server.url, {})
+            with pytest.raises(
+                ApiError, match=r"401 .*could not be renewed: .*there are no credentials any more"
+            ):
+                await client.get("/api")
+            write_kubeconfig(path, server.url, {"token": "two"})
+            await client.get("/api")
+    assert server.tokens == ["Bearer one", "Bearer one", "Bearer one", "Bearer two"]
+
+
 async def test_the_first_current_context_that_is_not_empty_counts(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
