@@ -94,6 +94,9 @@ class Client:
         Its connections are left alone: this client makes and closes its own, and never closes the ApiClient. Of its
         configuration's ``client_session_kwargs`` the ``headers`` alone count.
 
+        Requests follow what becomes of its default headers (``set_default_header``), and of its configuration's
+        ``host`` and ``api_key``. What else is changed later, or put in another's place, counts when it is wrapped anew.
+
         Raises:
             ConfigError: It is no such ApiClient.
         """
