@@ -105,7 +105,7 @@ class Field:
             obj = obj.obj
         if isinstance(obj, KubeObject):
             return self._read(obj)
-        if not _is_object(type(obj)):  # type: ignore[arg-type]  # classes are hashable
+        if not _may_have(type(obj), self._steps[0]):  # type: ignore[arg-type]  # classes are hashable
             raise ConfigError(
                 f"{self!r} reads an object, such as event.object of a WatchEvent or change.new of a Change, "
                 f"not a {type(obj).__name__}"
@@ -292,10 +292,11 @@ def _member(found: Any, name: str) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _is_object(kind: Any) -> bool:
-    """Whether it may be an object's type; None is as good as an object that has nothing."""
+def _may_have(kind: Any, step: _Step) -> bool:
+    """Whether it may be the type of an object, or of what has such a field; None is as good as an object that has
+    nothing."""
     attributes = _attributes(kind)
-    return kind is type(None) or attributes is None or "metadata" in attributes
+    return kind is type(None) or attributes is None or "metadata" in attributes or step in attributes
 
 
 def _lack(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:

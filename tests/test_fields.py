@@ -407,6 +407,13 @@ def test_what_is_no_object_is_told_what_to_give(path: str, other: Any) -> None:
             read(other)
 
 
+def test_what_has_the_field_itself_need_be_no_object() -> None:
+    class Row(msgspec.Struct):
+        node_name: str = msgspec.field(name="nodeName")
+
+    assert field("nodeName")(Row("n")) == "n"
+
+
 def test_no_object_has_no_fields() -> None:
     assert field("spec.nodeName")(None) is None
     assert not field("spec.containers[*].image").equals("i")(None)

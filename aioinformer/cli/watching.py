@@ -91,7 +91,7 @@ class _Discovery:
     def __init__(self, client: Client, asked: Watching) -> None:
         self._client = client
         self._asked = asked
-        # Most of the time is for the list, whatever one group's server does.
+        # Most of the time is for the list, whatever one group's server does; a slow one has more with each try.
         self._patience = GROUP_PATIENCE if asked.timeout is None else min(GROUP_PATIENCE, asked.timeout / 4)
         self._last_error: Exception | None = None
 
@@ -109,6 +109,7 @@ class _Discovery:
                 if is_hopeless(error) or (self._asked.timeout is None and not says_when):
                     raise
                 self._last_error = error
+                self._patience = min(GROUP_PATIENCE, 2 * self._patience)
                 if retry.failed(error):
                     logger.warning("%s; trying again", error)
             await retry.wait()

@@ -360,28 +360,19 @@ class SharedInformerFactory(InOneLoop):
             ConfigError: ``grace`` is no duration above 0.
             BaseException: An informer had failed, with this; of several, a BaseExceptionGroup.
         """
-        if grace is not None:
-            require_seconds("grace", grace)
-            if not grace:
-                raise ConfigError("grace must be above 0: nothing ends in no time")
-        for informer in self._tasks:
-            informer.require_outside_handlers()
-        if self._started:
-            self._start_new()  # of this very turn: who waits for it is told that it has stopped
-        self._shut_down = True
-        self._ended.set()
-        tasks = self._tasks.copy()
         now = asyncio.get_running_loop().time()
-        if grace is not None:
-            self._patience_ends = min(self._patience_ends, now + grace)
-        patience = None if self._patience_ends == math.inf else self._patience_ends - now
+        if grace is None:
+            await self._shutdown(math.inf)
+            return
+        require_seconds("grace", grace)
+        if not grace:
+            raise ConfigError("grace must be above 0: nothing ends in no time")
+        self._patience_ends = min(self._patience_ends, now + grace)
         try:
-            await finish(*tasks.values(), grace=patience)
-        finally:  # cancelled meanwhile, too, or nobody would hear of it
-            left = [informer.name for informer, task in tasks.items() if not task.done()]
-            if left and grace is not None:  # else it has been said
+            await self._shutdown(now + grace)
+        finally:
+            if left := [informer.name for informer, task in self._tasks.items() if not task.done()]:
                 logger.error("%r: left behind, since they do not end: %s", self, ", ".join(left))
-            raise_failures("informers failed", *tasks.values())
 
     async def run(self) -> None:
         """Start the informers, and stop them when cancelled or when one has failed; or until they are ``shutdown``.
@@ -407,7 +398,22 @@ class SharedInformerFactory(InOneLoop):
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await self.shutdown()
+        await self._shutdown(self._patience_ends)
+
+    async def _shutdown(self, end: float) -> None:
+        """Stop all, and wait until the loop's clock says so at most."""
+        for informer in self._tasks:
+            informer.require_outside_handlers()
+        if self._started:
+            self._start_new()  # of this very turn: who waits for it is told that it has stopped
+        self._shut_down = True
+        self._ended.set()
+        tasks = tuple(self._tasks.values())
+        left = end - asyncio.get_running_loop().time()
+        try:
+            await finish(*tasks, grace=None if left == math.inf else left)
+        finally:  # cancelled meanwhile, too, or nobody would hear of it
+            raise_failures("informers failed", *tasks)
 
     def _begin(self, informer: SharedIndexInformer[Any]) -> asyncio.Task[None]:
         task = informer.begin()

@@ -17,13 +17,12 @@ from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
 from ..handlers import ResourceEventHandler, handler_name, require_plain
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
-from ..listwatch.resource import Collection
 from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
 from ..reflector.options import WatchErrorHandler, check_options, require_watch_error_handler
-from ..reflector.scope import lacks_namespace
+from ..reflector.scope import lacks_namespace, namespace_read
 from ..reflector.source import source_of
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
 from ..tasks import START_PATIENCE, Running, finish, first_of, within
@@ -89,7 +88,11 @@ class SharedIndexInformer(Running, Generic[T]):
     ) -> None:
         require_queue(queue)
         codec_for(object_type)  # a type that cannot be cached is found out here
-        list_watches = list_watch if isinstance(list_watch, Mapping) else {_namespace(list_watch): list_watch}
+        list_watches = (
+            list_watch
+            if isinstance(list_watch, Mapping)
+            else {namespace_read(list_watch, object_type): list_watch}
+        )
         self.list_watches = {namespace: source_of(each) for namespace, each in list_watches.items()}
         if not self.list_watches or (EVERYWHERE in self.list_watches and len(self.list_watches) > 1):
             raise ConfigError(
@@ -472,7 +475,7 @@ class SharedIndexInformer(Running, Generic[T]):
         queue = make_queue(self._queue, self._key_func, known, self._transform)
         self._queues.append(queue)
         options = self._options.copy()
-        if namespace != EVERYWHERE and ("name" in options or self._are_of_one_name):
+        if len(self.list_watches) > 1 and ("name" in options or self._are_of_one_name):
             options["name"] = f"{self.name} in {namespace}"
         distributor = self._distributor
         is_delta = self._queue == "delta"
@@ -553,12 +556,6 @@ def name_of(list_watches: Mapping[str, ListerWatcher]) -> str:
     if len(others) >= NAMED:
         return f"{first} and {len(others)} other namespaces"
     return ", ".join((first, *others))
-
-
-def _namespace(list_watch: ListerWatcher) -> str:
-    """Which it reads, as far as it says so."""
-    resource = getattr(list_watch, "resource", None)
-    return resource.namespace or EVERYWHERE if isinstance(resource, Collection) else EVERYWHERE
 
 
 def _description(list_watch: ListerWatcher) -> str:

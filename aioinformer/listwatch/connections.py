@@ -29,10 +29,10 @@ class _Connection(ResponseHandler):
         if body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(exc, *cause, **named)
 
-    def resume_reading(self, resume_parser: bool = True) -> None:
+    def resume_reading(self, *args: Any, **named: Any) -> None:
         """Read on, where that was paused. aiohttp asks for it with each HTTP chunk that is taken, however few wait."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
+        if self._reading_paused:  # the arguments are not those of every aiohttp
+            super().resume_reading(*args, **named)
 
     def is_connected(self) -> bool:
         """Whether the pool may give it away: not where an answer has come that nobody asked for, as by net/http."""

@@ -29,6 +29,12 @@ def lacks_namespace(object_type: Any) -> bool:
     return all(field.encode_name != "namespace" for field in msgspec.structs.fields(metadata))
 
 
+def namespace_read(list_watch: Any, object_type: Any) -> str:
+    """The one namespace that is read, as far as its source and its objects say so; ``""`` for any."""
+    namespace = getattr(getattr(list_watch, "resource", None), "namespace", None)
+    return namespace if isinstance(namespace, str) and not lacks_namespace(object_type) else ""
+
+
 def codec_of_collection(
     object_type: type[T] | None, list_watch: Any, key_of: KeyFunc, *, drop_managed_fields: bool = False
 ) -> Codec[T]:

@@ -450,7 +450,7 @@ class APIServer:
         Raises:
             WrongEventLoopError: It does.
         """
-        if self._home is None:
+        if self._home is None or self._home[1].is_closed():
             return
         thread, loop = self._home
         try:

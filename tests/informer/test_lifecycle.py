@@ -13,9 +13,11 @@ from aioinformer import (
     AlreadyStartedError,
     CacheMutatedError,
     CacheMutationDetector,
+    Client,
     ConfigError,
     DeletedFinalStateUnknown,
     KubeObject,
+    ListWatch,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     SharedInformerFactory,
@@ -284,8 +286,18 @@ class TestLifecycle:
         await asyncio.wait({ending}, timeout=1.5)
         assert ending.done()
         assert caplog.messages == [f"{subject!r}: left behind, since they do not end: pods in red"]
-        let_go.set()
+        waiting = asyncio.create_task(subject.shutdown())  # who asks for it waits for them all the same
         await settled()
+        assert not waiting.done()
+        let_go.set()
+        await waiting
+
+    @virtual_time
+    async def test_the_reflector_of_one_namespace_is_called_as_its_informer_is(self) -> None:
+        red = ListWatch.for_resource(Client(FakeTransport()), "v1", "pods", "red")
+        async with SharedIndexInformer(red, KubeObject, name="mine") as subject:
+            await settled()
+            assert [each.name for each in subject.state.reflectors] == ["mine"]
 
     @virtual_time
     async def test_nobody_waits_for_what_a_factory_has_left_behind(

@@ -10,7 +10,12 @@ import pytest
 from aioinformer import ConfigError, KubeObject, ListWatch, Reflector, SharedIndexInformer, WatchEvent
 from aioinformer.codec import Codec
 from aioinformer.keys import meta_namespace_key_func
-from aioinformer.reflector.scope import OneNamespaceCodec, codec_of_collection, lacks_namespace
+from aioinformer.reflector.scope import (
+    OneNamespaceCodec,
+    codec_of_collection,
+    lacks_namespace,
+    namespace_read,
+)
 from aioinformer.store import Store
 
 from ..virtual_time import virtual_time
@@ -179,3 +184,10 @@ def _client() -> Any:
     from aioinformer import Client
 
     return Client.from_url("http://127.0.0.1:1")
+
+
+def test_the_one_namespace_that_is_read_is_told_by_a_source_whose_objects_tell_theirs() -> None:
+    red, everywhere = (ListWatch.for_resource(_client(), "v1", "pods", each) for each in ("red", None))
+    assert namespace_read(red, KubeObject) == "red"
+    assert namespace_read(red, Narrow) == namespace_read(everywhere, KubeObject) == ""
+    assert namespace_read(object(), KubeObject) == ""
