@@ -39,7 +39,7 @@ _PICTURE = ":\n\n"
 """Where aiohttp's parser begins to draw the bytes that it cannot read."""
 
 _CREDENTIALS = re.compile(r"^([^/?#]*//)?.*@", re.DOTALL)
-_CREDENTIALS_WITHIN = re.compile(r"(//)\S*@")
+_WORD = re.compile(r"\S+")
 
 
 def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
@@ -147,7 +147,6 @@ def cause_of(error: Any) -> BaseException | None:
         kept = error.os_error
     elif (
         _holds_header_lines(error)
-        or _CREDENTIALS_WITHIN.search(str(error))
         or isinstance(
             error,
             (
@@ -157,6 +156,7 @@ def cause_of(error: Any) -> BaseException | None:
                 _class("aiohttp.http_exceptions", "HttpProcessingError"),
             ),
         )
+        or _without_credentials_within(str(error)) != str(error)
     ):
         kept = None
     return kept
@@ -196,7 +196,17 @@ def words_of(error: BaseException) -> str:
     said = str(getattr(error, "message", "") or error)
     if isinstance(error, (_class("aiohttp", "InvalidURL"), _class("aiohttp", "RedirectClientError"))):
         return _shortened(without_credentials(said))
-    return _shortened(_CREDENTIALS_WITHIN.sub(r"\1", said)) or type(error).__name__
+    return _shortened(_without_credentials_within(said)) or type(error).__name__
+
+
+def _without_credentials_within(text: str) -> str:
+    """A text without the name and password of any URL in it. It may be long: each word is looked through once."""
+
+    def bare(word: re.Match[str]) -> str:
+        begin, end = word[0].find("//"), word[0].rfind("@")
+        return word[0][: begin + 2] + word[0][end + 1 :] if 0 <= begin < end else word[0]
+
+    return _WORD.sub(bare, text)
 
 
 def say_more(error: ApiError | TransportError, what: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import TCPConnector
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_exceptions import HttpProcessingError
 
 
 class Connector(TCPConnector):
@@ -26,7 +27,8 @@ class _Connection(ResponseHandler):
         """It has failed. aiohttp closes it where its parser gives up within a body, and lets the reader wait."""
         super().set_exception(exc, *cause, **named)
         body = self._payload
-        if body is not None and not body.is_eof() and body.exception() is None:
+        is_damaged = isinstance(exc, HttpProcessingError)  # and no request's body that could not be written
+        if is_damaged and body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(exc, *cause, **named)
 
     def resume_reading(self, *args: Any, **named: Any) -> None:
