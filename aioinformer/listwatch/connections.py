@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import TCPConnector
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
+
+from .chunks import Chunks
+
+if TYPE_CHECKING:
+    from aiohttp.http_parser import RawResponseMessage
+    from aiohttp.streams import StreamReader
 
 
 class Connector(TCPConnector):
@@ -21,7 +27,55 @@ class Connector(TCPConnector):
 
 
 class _Connection(ResponseHandler):
-    """A connection to the server."""
+    """A connection to the server.
+
+    An API server writes a chunk for each event of a watch, and two for each item of a list, for each of which aiohttp's
+    parser calls three functions of Python's. Plain chunks are taken apart here, all of a read at once; the parser has
+    the header, the end, and whatever is not plain.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._awaits_header = False
+        self._is_chunked = False
+        self._chunks: Chunks | None = None
+
+    def set_response_params(self, **params: Any) -> None:
+        """A request is being sent."""
+        self._awaits_header, self._is_chunked, self._chunks = True, False, None
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        """Something has come; nothing where the parser is to go on after a pause."""
+        if self._awaits_header and data:
+            self._awaits_header = False
+            end = data.find(b"\r\n\r\n") + 4
+            if end >= 4 and data.count(b"\n", 0, end) == data.count(b"\r\n", 0, end):
+                super().data_received(data[:end])
+                if self.exception() is not None:
+                    return
+                data = data[end:]
+                if self._is_chunked and self._payload is not None:
+                    self._payload.begin_http_chunk_receiving()
+                    self._chunks = Chunks()
+        if self._chunks is None or not data:
+            super().data_received(data)
+            return
+        self.start_timeout()
+        ready, rest = self._chunks.feed(data)
+        if self._payload is not None:
+            self._payload.feed_data(ready)
+        if rest is not None:
+            self._chunks = None
+            super().data_received(rest)
+            if not self._reading_paused:
+                super().data_received(b"")  # a parser that was paused meanwhile stops once more
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        """The header has been read."""
+        message, body = data
+        self._is_chunked = message.chunked and not message.compression and not body.is_eof()
+        super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: Any, **named: Any) -> None:
         """It has failed. aiohttp closes it where its parser gives up within a body, and lets the reader wait."""
