@@ -163,7 +163,17 @@ class Field:
             return lambda obj: along(read_labels(obj), inside, _member)
         if steps[0] in ("apiVersion", "kind"):  # which the bytes may leave to the collection
             return lambda obj: along(obj, steps, _member)
+        if steps[0] == "spec" and (decode := _decoder(steps[1:])) is not None:
+            return lambda obj: self._of_spec(obj, decode)
         return self._decoded
+
+    def _of_spec(self, obj: KubeObject, decode: Callable[[bytes | msgspec.Raw], Any]) -> Any:
+        """As below, with nothing before the spec, and nothing after it, to skip over."""
+        found = None
+        if obj._spec:
+            with suppress(*DECODE_ERRORS):
+                found = decode(obj._spec)
+        return self._decoded(obj) if found is None else self._along(found, self._steps[1:], _value)
 
     def _decoded(self, obj: KubeObject) -> Any:
         try:
@@ -211,7 +221,7 @@ def _parse(path: str) -> tuple[_Step, ...]:
     return tuple(steps)
 
 
-def _decoder(steps: tuple[_Step, ...]) -> Callable[[bytes], Any] | None:
+def _decoder(steps: tuple[_Step, ...]) -> Callable[[bytes | msgspec.Raw], Any] | None:
     """Decodes this path and skips over all else; None for names that msgspec could not look for."""
     shape: Any = Any
     for step in reversed(steps):

@@ -44,6 +44,7 @@ class Head(msgspec.Struct, gc=False):
 
 class _HeadOnly(msgspec.Struct, gc=False):
     metadata: Head
+    spec: msgspec.Raw = msgspec.Raw()  # likewise
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -80,6 +81,7 @@ class _FrontOnly(msgspec.Struct, gc=False):
 
 _decode_head = msgspec.json.Decoder(_HeadOnly).decode
 _decode_meta = msgspec.json.Decoder(_MetaOnly).decode
+_decode_any = msgspec.json.Decoder().decode
 _decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _decode_any_labels = msgspec.json.Decoder(_LabelsOnly).decode
 _decode_front = msgspec.json.Decoder(_FrontOnly).decode
@@ -266,6 +268,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     _version: str  # likewise
     _type_meta: TypeMeta | None
     _labels: msgspec.Raw | None = None  # a part of what is kept; None where they are no such part
+    _spec: msgspec.Raw | None = None  # likewise; empty where there is none
     _packing: Packing = UNPACKED
 
     @classmethod
@@ -283,19 +286,25 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         if type(raw) is not bytes:
             raw = bytes(raw)  # of a buffer that its owner may go on writing to
         try:
-            head = _decode_head(raw).metadata
+            decoded = _decode_head(raw)
         except DECODE_ERRORS as error:
             raise no_object(error, raw) from error
-        return cls.of(raw, head, type_meta, head.labels)
+        head = decoded.metadata
+        return cls.of(raw, head, type_meta, head.labels, decoded.spec)
 
     @classmethod
     def of(
-        cls, raw: bytes, head: Head, type_meta: TypeMeta | None, labels: msgspec.Raw | None = None
+        cls,
+        raw: bytes,
+        head: Head,
+        type_meta: TypeMeta | None,
+        labels: msgspec.Raw | None = None,
+        spec: msgspec.Raw | None = None,
     ) -> Self:
-        """The object of these bytes, of which this was read already; labels only if they are a part of them."""
+        """The object of these bytes, of which this was read already; labels and spec only if they are parts of them."""
         name = head.name or ""
         key = f"{head.namespace}/{name}" if head.namespace else name
-        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, labels)
+        return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, labels, spec)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
@@ -376,6 +385,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             decoder = _field_decoder(field)
         except (TypeError, ValueError):  # no name that msgspec could look for
             return self.to_dict()[field]
+        if field == "spec" and self._spec:
+            return self._decode_with(_decode_any, field, self._spec)
         value = self._decode_with(decoder.decode, field).value
         if value is not msgspec.UNSET:
             return value
@@ -448,9 +459,9 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __deepcopy__(self, memo: object) -> KubeObject:
         return self
 
-    def _decode_with(self, decode: Any, what: str) -> Any:
+    def _decode_with(self, decode: Any, what: str, part: msgspec.Raw | None = None) -> Any:
         try:
-            return decode(self.raw)
+            return decode(self.raw if part is None else part)
         except DECODE_ERRORS as error:
             raise DecodeError(
                 f"{self.key} at {self.resource_version or 'no version'}: {what} cannot be read: {error}"

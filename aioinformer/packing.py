@@ -54,6 +54,7 @@ class ZstdPacking:
             _uid="" if uid_bytes else uid,
             _version="" if version_bytes else version,
             _labels=None,
+            _spec=None,
             _packing=self,
         )
 
