@@ -10,6 +10,8 @@ _FRAME = re.compile(rb"\r\n([1-9A-Fa-f][0-9A-Fa-f]{0,6})\r\n")
 _BEGUN = re.compile(rb"(?:\r(?:\n(?:[1-9A-Fa-f][0-9A-Fa-f]{0,6}\r?)?)?)?")
 """What may become one."""
 
+_LINE_END = re.compile(rb"\r?\n")
+
 
 class Chunks:
     """Takes the data out of plain chunks, and knows nothing else: no extensions, no trailers, no end.
@@ -40,11 +42,9 @@ class Chunks:
             begin = frame.end()
             end = begin + int(frame[1], 16)
             data.append(view[begin:end])
-        rest: bytes | None = received[end:]
         if _BEGUN.fullmatch(received, end):
-            self._begun, self._left, rest = received[end:], max(0, end - len(received)), None
-        elif not received.startswith(b"\r\n", end):
-            rest = b"?\r\n"  # what is longer than it said; no parser takes this for a size
-        else:
-            rest = received[end + 2 :]
-        return b"".join(data), rest
+            self._begun, self._left = received[end:], max(0, end - len(received))
+            return b"".join(data), None
+        ended = _LINE_END.match(received, end)
+        # What is longer than it said: no parser takes this for a size.
+        return b"".join(data), b"?\r\n" if ended is None else received[ended.end() :]

@@ -46,30 +46,28 @@ class _Connection(ResponseHandler):
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
-        """Something has come; nothing where the parser is to go on after a pause."""
+        """Something has come; nothing, where the parser is to go on after a pause."""
         if self._awaits_header and data:
             self._awaits_header = False
             end = data.find(b"\r\n\r\n") + 4
             if end >= 4 and data.count(b"\n", 0, end) == data.count(b"\r\n", 0, end):
                 super().data_received(data[:end])
-                if self.exception() is not None:
-                    return
-                data = data[end:]
                 if self._is_chunked and self._payload is not None:
                     self._payload.begin_http_chunk_receiving()
                     self._chunks = Chunks()
-        if self._chunks is None or not data:
-            super().data_received(data)
-            return
-        self.start_timeout()
-        ready, rest = self._chunks.feed(data)
-        if self._payload is not None:
+                data = data[end:]
+                if not data or self.exception() is not None:
+                    return
+        if self._chunks is not None and data:
+            if self._payload is None:  # closed, and read no more
+                return
+            self.start_timeout()
+            ready, rest = self._chunks.feed(bytes(data))
             self._payload.feed_data(ready)
-        if rest is not None:
-            self._chunks = None
-            super().data_received(rest)
-            if not self._reading_paused:
-                super().data_received(b"")  # a parser that was paused meanwhile stops once more
+            if rest is None:
+                return
+            self._chunks, data = None, rest
+        super().data_received(data)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         """The header has been read."""
@@ -84,11 +82,6 @@ class _Connection(ResponseHandler):
         is_damaged = isinstance(exc, HttpProcessingError)  # and no request's body that could not be written
         if is_damaged and body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(exc, *cause, **named)
-
-    def resume_reading(self, *args: Any, **named: Any) -> None:
-        """Read on, where that was paused. aiohttp asks for it with each HTTP chunk that is taken, however few wait."""
-        if self._reading_paused:  # the arguments are not those of every aiohttp
-            super().resume_reading(*args, **named)
 
     def is_connected(self) -> bool:
         """Whether the pool may give it away: not where an answer has come that nobody asked for, as by net/http."""

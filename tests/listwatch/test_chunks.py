@@ -24,6 +24,7 @@ UNUSUAL = st.one_of(
     DATA.map(lambda data: b"00%x\r\n%b\r\n" % (len(data), data)),
     DATA.map(lambda data: b"%x;name=value\r\n%b\r\n" % (len(data), data)),
     DATA.map(lambda data: b"%x \r\n%b\r\n" % (len(data), data)),
+    DATA.map(lambda data: b"%x\r\n%b\n" % (len(data), data)),
 )
 DAMAGED = st.one_of(
     st.sampled_from(
@@ -87,7 +88,7 @@ def outcome_of(
     connection: ResponseHandler, pieces: Iterable[bytes], reads: set[int], limit: int
 ) -> dict[str, Any]:
     """What a reader gets of an answer that comes in these pieces, who reads after some of them."""
-    connection.set_response_params(read_bufsize=limit)
+    connection.set_response_params(read_bufsize=limit, read_timeout=60)
     came, body = b"", EMPTY_PAYLOAD
     for index, piece in enumerate(pieces):
         connection.data_received(piece)
@@ -103,6 +104,7 @@ def outcome_of(
         "failed": connection.exception() is not None,
         "reusable": not connection.should_close,
         "paused": connection._reading_paused,
+        "timed": connection._read_timeout_handle is not None,
         "answers": [message.code for (message, _), _ in connection._buffer],
     }
 
@@ -136,6 +138,22 @@ HEADERS = st.sampled_from(
     end=b"0\r\n\r\n",
     cuts=[len(HEADER) + 2 + 5 + 300],
     reads={0},
+)
+@example(  # the same, and a read ends with the size
+    header=HEADER + b"\r\n",
+    chunks=[b"12c\r\n" + b"x" * 300 + b"\r\n", b"5;name=value\r\nhello\r\n"],
+    damage=None,
+    end=b"0\r\n\r\n",
+    cuts=[len(HEADER) + 2 + 5 + 300, len(HEADER) + 2 + 5 + 302 + 14],
+    reads={0},
+)
+@example(  # too many small chunks
+    header=HEADER + b"\r\n",
+    chunks=[b"1\r\nx\r\n"] * 5 + [b"5\r\nhello\r\n"],
+    damage=None,
+    end=b"0\r\n\r\n",
+    cuts=[5, len(HEADER) + 2 + 30],
+    reads={1},
 )
 def test_as_by_aiohttp(
     header: bytes, chunks: list[bytes], damage: bytes | None, end: bytes, cuts: Iterable[int], reads: set[int]
