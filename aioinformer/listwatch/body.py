@@ -24,6 +24,9 @@ more: half a millisecond's work."""
 FAR = 16
 """Times the last item's bytes within which the next one's end is looked for."""
 
+NEAR = 29_000
+"""Bytes in which CPython looks for some bytes in half the time: from 30,000 on by an algorithm for larger ones."""
+
 LONGEST_BEGINNING = 32
 """Bytes in which an item's first field is named."""
 
@@ -189,7 +192,8 @@ class ListBodySplitter:
         while True:
             # An item that is much shorter than all before it is not missed: what seems to be it cannot be read.
             # Nor is one looked for far away: that would go through all the rest for each of those before it.
-            probable = data.find(between, begin + self._shortest // 4 * 3, begin + FAR * self._last)
+            reach = min(FAR * self._last, max(2 * self._last, NEAR))
+            probable = data.find(between, begin + self._shortest // 4 * 3, begin + reach)
             if probable >= 0:
                 item = data[begin : probable + 1]
                 try:
