@@ -169,10 +169,10 @@ class Field:
 
     def _of_spec(self, obj: KubeObject, decode: Callable[[bytes | msgspec.Raw], Any]) -> Any:
         """As below, with nothing before the spec, and nothing after it, to skip over."""
-        found = None
-        if obj._spec:
-            with suppress(*DECODE_ERRORS):
-                found = decode(obj._spec)
+        try:
+            found = decode(obj._spec) if obj._spec else None
+        except DECODE_ERRORS:
+            found = None
         return self._decoded(obj) if found is None else self._along(found, self._steps[1:], _value)
 
     def _decoded(self, obj: KubeObject) -> Any:
