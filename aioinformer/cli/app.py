@@ -21,7 +21,7 @@ from ..errors import AioInformerError, ConfigError
 from ..listwatch import health
 from . import NO_REPORT, UNFINISHED
 from .discovery import check_name
-from .output import LogLines, OutputError, interrupt_write, print_anything, printing, tell
+from .output import LogLines, OutputError, interrupt_writes, print_anything, printing, tell
 from .target import Target
 from .watching import Watching, watch_resource
 
@@ -243,7 +243,7 @@ def _run(
             if not is_held and not task.done():
                 told, told_at, is_held = number, time.monotonic(), True
                 loop.call_soon_threadsafe(heed)
-                interrupt_write()
+                interrupt_writes()
             elif not is_done and time.monotonic() - told_at >= 1.0:  # sooner it is the same interruption
                 os._exit(128 + number)  # a full pipe, or a thread, would hold an orderly end, too
 

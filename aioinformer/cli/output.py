@@ -53,22 +53,31 @@ def printing() -> Iterator[None]:
 
 class _State:
     is_writing = False
+    is_interrupted = False
 
 
 def write(text: str) -> None:
     """Write to standard output, for as long as its reader takes; to be called while ``printing``."""
     try:
         _State.is_writing = True
+        if _State.is_interrupted:
+            raise _interrupted()
         sys.stdout.write(text)
         sys.stdout.flush()
     finally:
         _State.is_writing = False
 
 
-def interrupt_write() -> None:
-    """In a signal's handler: end a write that is under way, and would go on else, with an OutputError."""
+def interrupt_writes() -> None:
+    """In a signal's handler: end a write that is under way, and would go on else, and all later ones with an
+    OutputError. One of these would hold the loop, which ends the program, where nobody reads."""
+    _State.is_interrupted = True
     if _State.is_writing:
-        raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))  # after EINTR it would go on
+        raise _interrupted()  # after EINTR it would go on
+
+
+def _interrupted() -> OSError:
+    return OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
 
 
 def tell(line: str) -> None:

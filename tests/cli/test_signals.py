@@ -31,6 +31,7 @@ PIPE = 60_000
 
 @ON_ONE_LOOP
 @pytest.mark.parametrize("form", ["jsonl", "table"])
+@pytest.mark.parametrize("full", [1, PIPE], ids=["filling", "full"])
 @pytest.mark.parametrize(
     ("number", "args", "code"),
     [
@@ -41,7 +42,7 @@ PIPE = 60_000
     ],
 )
 async def test_it_ends_at_once_while_nobody_reads(
-    server: APIServer, form: str, number: int, args: list[str], code: int
+    server: APIServer, form: str, full: int, number: int, args: list[str], code: int
 ) -> None:
     for each in range(800):
         server.create("v1", "configmaps", {"metadata": {"name": f"{each}-{'x' * 100}"}})
@@ -55,8 +56,8 @@ async def test_it_ends_at_once_while_nobody_reads(
     os.close(writing)
     try:
         async with asyncio.timeout(PATIENCE):
-            while _waiting(reading) < PIPE:  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.05)
+            while _waiting(reading) < full:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0)
             process.send_signal(number)
             _, errors = await process.communicate()
     finally:
