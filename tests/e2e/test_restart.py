@@ -100,6 +100,7 @@ async def outlive_a_kill(real: KubernetesCluster, outage: float, *, kept_off: bo
         await real.delete(CONFIGMAPS, "gone", other)
         added = await real.new_namespace()
         if kept_off:
+            await until_known(real, other)
             await gate.open()
             ready = loop.time()
 
@@ -120,6 +121,16 @@ async def outlive_a_kill(real: KubernetesCluster, outage: float, *, kept_off: bo
             assert ends <= ({"missed"} if kept_off else {"missed", "delete"})
             assert gone or added in witness.shadow
         return times
+
+
+async def until_known(real: KubernetesCluster, other: str) -> None:
+    """Wait until the server's watch cache knows of the deletions: a list may be older, and they come as events."""
+    for resource, namespace in [*((each, None) for each in MAKE), (CONFIGMAPS, other)]:
+        async with asyncio.timeout(WITHIN):
+            while any(  # noqa: ASYNC110 - another process
+                key.endswith("/gone") for key in await real.list(resource, namespace, resourceVersion="0")
+            ):
+                await asyncio.sleep(0.02)
 
 
 async def server_side(real: KubernetesCluster, name: str, other: str) -> dict[str, str]:

@@ -104,7 +104,8 @@ def outcome_of(
         "failed": connection.exception() is not None,
         "reusable": not connection.should_close,
         "paused": connection._reading_paused,
-        "timed": connection._read_timeout_handle is not None,
+        # After an end that comes during a pause the timer may go on.
+        "timed": connection._read_timeout_handle is not None and not body.is_eof(),
         "answers": [message.code for (message, _), _ in connection._buffer],
     }
 
