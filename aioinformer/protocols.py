@@ -191,8 +191,8 @@ class Queue(Protocol):
     ) -> int:
         """Wait for an item, work off what is there within one turn of the loop, and say how many.
 
-        ``process_batch`` is given the deltas of several items at once; ``at_once``, too, while this waits, in the
-        step that adds them.
+        ``process_batch`` is given the deltas of several items at once; ``at_once``, too, of those that are added while
+        this waits, in the step that adds them.
         """
         ...
 

@@ -46,8 +46,8 @@ class Config:
         process_batch: As ``process``, given the deltas of two or more items; None has them given to ``process``,
             one by one.
         at_once: The same, plain and quick: what few changes a watch brings are processed in the step that reads them.
-            Not with ``retry_on_error``. None leaves all to the controller's own task.
-        may_at_once: Asked before each pop whether that may be.
+            What it puts back by RequeueError ``process`` is given. Not with ``retry_on_error``. None leaves all to the
+            controller's own task.
     """
 
     queue: Queue
@@ -62,7 +62,6 @@ class Config:
     reflector_options: ReflectorOptions = field(default_factory=ReflectorOptions)
     process_batch: Process | None = None
     at_once: AtOnce | None = None
-    may_at_once: Callable[[], bool] = lambda: True
 
 
 class Controller(Running):
@@ -140,8 +139,7 @@ class Controller(Running):
         try:
             while True:
                 if in_batches:
-                    at_once = self._at_once if self._config.may_at_once() else None
-                    await queue.pop_batch(self._process, self._process_batch, at_once)
+                    await queue.pop_batch(self._process, self._process_batch, self._at_once)
                 else:
                     await queue.pop(self._process)
                 if self._on_progress is not None:

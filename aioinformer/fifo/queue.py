@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
 from inspect import isawaitable
 from time import perf_counter
 from types import TracebackType
@@ -55,19 +54,6 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     def count(self) -> int:
         """How many the queue counts it for."""
         return len(self.by_key) or len(self.deltas)
-
-
-@dataclass(slots=True, eq=False)
-class Waiting:
-    """A pop that waits for an item, and may be served before it wakes.
-
-    Attributes:
-        at_once: What works off a few items in the step that adds them.
-        count: How many it was served.
-    """
-
-    at_once: AtOnce
-    count: int = 0
 
 
 class QueueState(Protocol):
@@ -120,8 +106,8 @@ class QueueState(Protocol):
 class FIFO:
     """A queue's coroutines, on an ``asyncio.Condition``.
 
-    All waiting is on one condition, and whoever held it wakes all on leaving: ``notify(1)`` would lose a
-    wake-up whose waiter is cancelled (CPython before 3.13).
+    All waiting is on one condition, and whoever held it wakes all on leaving, if any of them could go on:
+    ``notify(1)`` would lose a wake-up whose waiter is cancelled (CPython before 3.13).
 
     One item is processed at a time, however many pop. The queue is held meanwhile; with ``room`` it is let go while
     an async process function waits, and held up again for who adds once so many items are queued.
@@ -142,7 +128,7 @@ class FIFO:
         self._is_let_go = False
         self._held_up = 0  # how many wait for room
         self._changed = asyncio.Condition()
-        self._waiting: Waiting | None = None
+        self._at_once: AtOnce | None = None  # of a pop that waits
         self._processing: asyncio.Task[Any] | None = None
         self._taken: list[Item] = []  # by the pop that is processing
         self._worked_off = 0
@@ -185,7 +171,8 @@ class FIFO:
                     enqueue(delta)
                 except RejectedObjectError as error:
                     rejected.append(error)
-            self._serve_who_waits()
+            if self._at_once is not None:
+                self._work_off_at_once(self._at_once)
         RejectedObjectError.raise_first(rejected)
 
     async def replace(self, objects: Iterable[Any], resource_version: str = "") -> None:
@@ -242,28 +229,25 @@ class FIFO:
         that raises, RequeueError included, ends the batch. With it many in one call: the oldest items, all or none
         of the initial list. While somebody who adds is held up both go on for longer.
 
-        With ``at_once``, what few items ``apply`` brings while this waits are worked off before it returns: until
-        this woke up, all else that is ready would have had its turn.
+        With ``at_once``, what few items ``apply`` brings while this waits are worked off before that returns: until
+        this woke up, all else that is ready would have had its turn. It goes on waiting.
 
         Args:
             process: As for ``pop``.
             process_batch: The same, given the deltas of two or more items. All of them go back if it raises
                 RequeueError or is cancelled, so it should do all or nothing; all are gone if it raises anything else.
-            at_once: The same, plain; it raises nothing but RequeueError.
+            at_once: The same, plain; it raises nothing but RequeueError, which leaves the items to this pop.
 
         Returns:
-            How many items were worked off, those that went back among them.
+            How many items were worked off at last, those that went back among them.
 
         Cancellation: as for ``pop``. What was worked off while it waited stays so.
 
         Raises:
             FIFOClosedError: The queue is closed and empty.
         """
-        waiting = None if at_once is None else Waiting(at_once)
         async with Hold(self):
-            await self._wait_for_item(waiting)
-            if waiting is not None and waiting.count:
-                return waiting.count
+            await self._wait_for_item(at_once)
             return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
 
     async def add_if_not_present(self, deltas: Sequence[Delta]) -> None:
@@ -341,10 +325,12 @@ class FIFO:
                 self._held_up -= 1
 
     def _leave(self) -> None:
-        """Wake all and let go."""
-        self._high_water = max(self._high_water, len(self._state.queue))
+        """Wake all, if there is anything for them, and let go."""
+        depth = len(self._state.queue)
+        self._high_water = max(self._high_water, depth)
         self._note_synced()
-        self._changed.notify_all()
+        if depth or self._held_up or self._closed:
+            self._changed.notify_all()
         self._changed.release()
 
     def _refuse_own_process(self) -> None:
@@ -356,36 +342,32 @@ class FIFO:
                 "the queue is held while process runs; add to it after process has returned, from another task"
             )
 
-    async def _wait_for_item(self, waiting: Waiting | None = None) -> None:
-        """Wait until there is one, or until who waits was served."""
+    async def _wait_for_item(self, at_once: AtOnce | None = None) -> None:
+        """Wait until there is one; meanwhile a few may be worked off as they come."""
         while self._processing is not None or not len(self._state.queue):
             if self._processing is asyncio.current_task():
                 raise QueueHeldError("process popped from its own queue, which waits for process to return")
             if self._closed and self._processing is None:
                 raise FIFOClosedError("the queue is closed")
-            self._waiting = self._waiting or waiting
+            self._at_once = self._at_once or at_once
             try:
                 await self._changed.wait()
             finally:
-                if self._waiting is waiting:
-                    self._waiting = None
-            if waiting is not None and waiting.count:
-                return
+                if self._at_once is at_once:
+                    self._at_once = None
 
-    def _serve_who_waits(self) -> None:
-        """Work off what was added for a pop that waits, if it is little."""
-        waiting, depth = self._waiting, len(self._state.queue)
-        if waiting is None or self._processing is not None or not 0 < depth <= MOST_AT_ONCE:
+    def _work_off_at_once(self, at_once: AtOnce) -> None:
+        """Work off what was added while a pop waits, if it is little."""
+        depth = len(self._state.queue)
+        if self._processing is not None or not 0 < depth <= MOST_AT_ONCE:
             return
-        self._waiting = None
         self._high_water = max(self._high_water, depth)
         item = self._state.take_batch()
-        waiting.count = item.count
         self._taken.append(item)
         finished = True
         try:
             # What goes back stays as it was.
-            waiting.at_once(list(item.deltas), item.is_in_initial_list)
+            at_once(list(item.deltas), item.is_in_initial_list)
         except RequeueError:
             finished = False
         finally:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..controller import apply_deltas, apply_in_turns
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
+from ..errors import RequeueError
 from ..notifications import DeleteNotification, Notification
 from ..processor import CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import KnownObjects, Process
@@ -45,6 +46,12 @@ class Distributor:
     def handle(self, deltas: Iterable[Delta], is_in_initial_list: bool) -> None:
         """Store deltas and tell the handlers, at once."""
         self._tell_until(inf, apply_deltas(self._indexer, deltas, is_in_initial_list))
+
+    def handle_if_there_is_room(self, deltas: Iterable[Delta], is_in_initial_list: bool) -> None:
+        """As ``handle``; RequeueError where a handler that blocks is full, and who processes has to wait for it."""
+        if not self._processor.has_room():
+            raise RequeueError
+        self.handle(deltas, is_in_initial_list)
 
     def handle_batch(self, deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
         """As ``handle``, but without holding the event loop where it takes longer than a turn."""

@@ -488,8 +488,7 @@ class SharedIndexInformer(Running, Generic[T]):
             pack=self._pack,
             reflector_options=options,
             process_batch=distributor.once_there_is_room(distributor.handle_batch),
-            at_once=distributor.handle if is_delta else None,
-            may_at_once=self._processor.has_room,
+            at_once=distributor.handle_if_there_is_room if is_delta else None,
         )
         if self._tracer is not None:
             self._tracer.attach(config)

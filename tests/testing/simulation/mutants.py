@@ -280,16 +280,16 @@ MUTANTS = [
     Mutant(
         "one waiter is woken, not all",
         "fifo/queue.py",
-        "        self._note_synced()\n        self._changed.notify_all()",
-        "        self._note_synced()\n        self._changed.notify()",
+        "        if depth or self._held_up or self._closed:\n            self._changed.notify_all()",
+        "        if depth or self._held_up or self._closed:\n            self._changed.notify()",
         "",
         "In an informer one task alone waits for items.",
     ),
     Mutant(
         "nobody is woken by what is queued",
         "fifo/queue.py",
-        "        self._note_synced()\n        self._changed.notify_all()",
-        "        self._note_synced()",
+        "        if depth or self._held_up or self._closed:\n            self._changed.notify_all()",
+        "",
     ),
     Mutant(
         "what is worked off in the step that adds it is never over",
