@@ -19,7 +19,7 @@ import msgspec
 from .checks import require_count
 from .errors import ConfigError
 from .objects import KubeObject, is_kube_object_type
-from .packing import ZstdPacking
+from .packing import ZstdPacking, unpacked
 from .tasks import first_of
 from .turns import Turn
 
@@ -123,7 +123,7 @@ class Compressor:
     def pack(self, obj: Any) -> Any:
         """The object as it is to be kept. Plain, and called from one thread."""
         packing = self._packing
-        if not isinstance(obj, KubeObject) or (packing is not None and obj._packing is packing):
+        if not isinstance(obj, KubeObject) or (packing is not None and packing.has(obj)):
             return obj
         if packing is not None:
             obj = packing.pack(obj)
@@ -199,9 +199,9 @@ class Compressor:
         """
         if len(samples) < self._options.samples:
             samples.append(obj)
-            self._sampled_bytes += len(obj.raw)
+            self._sampled_bytes += len(unpacked(obj)[1])
             if self._packing is None and self._sampled_bytes >= self._options.dictionary_size:
-                self._packing = self._make(self._put_together([each.raw for each in samples]))
+                self._packing = self._make(self._put_together([unpacked(each)[1] for each in samples]))
         elif (place := int(self._random.random() * self._packed)) < len(samples):
             samples[place] = obj
 
@@ -217,7 +217,7 @@ class Compressor:
             longest = _MOST_TRAINED * self._options.dictionary_size // len(objects)
             raws: list[bytes] = []
             for obj in objects:
-                raws.append(obj.raw[:longest])
+                raws.append(unpacked(obj)[1][:longest])
                 if turn.is_over():
                     await turn.pause()
             others = objects[::_FEWEST]

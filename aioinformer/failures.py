@@ -13,6 +13,7 @@ import msgspec
 
 from .decoders import DECODE_ERRORS
 from .errors import AioInformerError, ApiError, DecodeError, TransportError
+from .protobuf import status_of
 
 _REASONS = {
     400: "BadRequest",
@@ -51,7 +52,7 @@ def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiEr
         retry_after: The header of this name: seconds, or a date.
     """
     try:
-        said = msgspec.json.decode(body)
+        said = status_of(body) or msgspec.json.decode(body)
     except DECODE_ERRORS:
         said = None
     if isinstance(said, dict) and said.get("kind") == "Status":

@@ -16,7 +16,7 @@ from .checks import require_text
 from .decoders import DECODE_ERRORS, class_of
 from .deltas import DeletedFinalStateUnknown
 from .errors import ConfigError
-from .objects import KubeObject, read_labels
+from .objects import KubeObject, on_path, read_labels
 
 _STEP = re.compile(
     r"""\.?(?P<name>[A-Za-z_$][A-Za-z0-9_$-]*)"""
@@ -79,7 +79,7 @@ class Field:
         path: As given.
     """
 
-    __slots__ = ("_along", "_decode", "_many", "_read", "_steps", "path")
+    __slots__ = ("_along", "_decode", "_many", "_read", "_steps", "_wanted", "path")
 
     def __init__(self, path: str, *, in_place: bool = False) -> None:
         require_text("the path of a field", path)
@@ -88,6 +88,7 @@ class Field:
         self._many = _ALL in self._steps
         self._along = _at if not self._many else _in_place if in_place else _every
         self._decode = _decoder(self._steps)
+        self._wanted = on_path(*(step for step in self._steps if isinstance(step, str)))
         self._read = self._reader()
 
     def __call__(self, obj: Any) -> Any:
@@ -176,6 +177,8 @@ class Field:
         return self._decoded(obj) if found is None else self._along(found, self._steps[1:], _value)
 
     def _decoded(self, obj: KubeObject) -> Any:
+        if (fields := obj._fields(self._wanted)) is not None:
+            return self._along(fields, self._steps, _member)
         try:
             found = None if self._decode is None else self._decode(obj.raw)
         except DECODE_ERRORS:

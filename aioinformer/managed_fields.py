@@ -15,6 +15,7 @@ import msgspec
 from .api import TypeMeta
 from .decoders import DECODE_ERRORS, FromBytes
 from .objects import Head, KubeObject, encode, no_object
+from .protobuf import ProtobufForm
 
 _FIELD = b'"managedFields":'
 _COMMA = ord(",")
@@ -77,6 +78,8 @@ def lean_from_bytes(object_type: type[Any], from_bytes: FromBytes) -> FromBytes:
 def drop_managed_fields(obj: Any) -> Any:
     """An object without managed fields: itself, or a copy of what had them. Structs pass as they are."""
     if isinstance(obj, KubeObject):
+        if isinstance(obj._form, ProtobufForm):
+            return obj._form.without_managed_fields(obj)
         raw = obj.raw
         lean = lean_from_bytes(type(obj), type(obj).from_bytes)(raw, obj._type_meta)
         return obj if lean.raw is raw else lean

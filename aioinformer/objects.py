@@ -19,6 +19,18 @@ LABELS_BEGIN = 1024
 """Bytes of an object in which API servers begin its labels: there is little before them."""
 
 
+Wanted = tuple[tuple[str, "Wanted"], ...]
+"""Fields by their names in JSON, each with those that are wanted of it; all of them if it is empty."""
+
+
+def on_path(*names: str) -> Wanted:
+    """The field of a path: each is in the one before."""
+    wanted: Wanted = ()
+    for name in reversed(names):
+        wanted = ((name, wanted),)
+    return wanted
+
+
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     """``metadata.ownerReferences[]``."""
 
@@ -61,6 +73,10 @@ class _Meta(msgspec.Struct, rename="camel"):
 
 class _MetaOnly(msgspec.Struct):
     metadata: _Meta
+
+
+_META: Wanted = (("metadata", tuple((each.encode_name, ()) for each in msgspec.structs.fields(_Meta))),)
+LABELS, ANNOTATIONS = on_path("metadata", "labels"), on_path("metadata", "annotations")
 
 
 class _Labels(msgspec.Struct):
@@ -110,15 +126,23 @@ def _field_decoder(field: str) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(msgspec.defstruct("Field", [("value", Any, wanted)]))
 
 
-class Packing(Protocol):
-    """How the bytes of objects are kept, where they are not kept as they came."""
+class Form(Protocol):
+    """What the bytes of objects are that are kept, where they are not JSON: protobuf, or either of them compressed."""
 
     def raw_of(self, kept: bytes) -> bytes:
-        """The object's JSON, as it came."""
+        """The object's JSON."""
+        ...
+
+    def fields_of(self, kept: bytes, wanted: Wanted = ()) -> dict[str, Any] | None:
+        """The wanted fields of the object, as its JSON has them; None where they are to be had from the JSON.
+
+        Raises:
+            DecodeError: They cannot be read.
+        """
         ...
 
     def uid_of(self, kept: bytes) -> str:
-        """The object's uid, without unpacking the rest."""
+        """The object's uid, where the object itself has none."""
         ...
 
     def version_of(self, kept: bytes) -> str:
@@ -129,13 +153,14 @@ class Packing(Protocol):
 class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     """The metadata of one KubeObject (``metav1.ObjectMeta``), read-only.
 
-    Name, namespace, uid and resource_version are at hand, and labels are read alone; the first use of any other
-    field decodes them all, once for this view. Every ``obj.metadata`` is a view of its own, so what a caller does
-    to the dicts and lists it got here changes nothing for others.
+    Name, namespace, uid and resource_version are at hand, and labels are read alone (of protobuf annotations, too);
+    the first use of any other field decodes them all, once for this view. Every ``obj.metadata`` is a view of its own,
+    so what a caller does to the dicts and lists it got here changes nothing for others.
     """
 
     _obj: KubeObject
     _labels: dict[str, str] | None = None
+    _annotations: dict[str, str] | None = None
     _more: _Meta | None = None
 
     @property
@@ -179,7 +204,11 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     @property
     def annotations(self) -> dict[str, str]:
         """All of them; empty where there are none."""
-        return self._rest.annotations or {}
+        if self._annotations is None:
+            fields = None if self._more is not None else self._obj._fields(ANNOTATIONS)
+            found = self._rest.annotations if fields is None else fields["metadata"].get("annotations")
+            self._annotations = found or {}
+        return self._annotations
 
     @property
     def finalizers(self) -> list[str]:
@@ -221,7 +250,12 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     @property
     def _rest(self) -> _Meta:
         if self._more is None:
-            decoded: _MetaOnly = self._obj._decode_with(_decode_meta, "metadata")
+            fields = self._obj._fields(_META)
+            decoded: _MetaOnly = (
+                self._obj._decode_with(_decode_meta, "metadata")
+                if fields is None
+                else msgspec.convert(fields, _MetaOnly)
+            )
             self._more = decoded.metadata
         return self._more
 
@@ -239,8 +273,8 @@ class _NoAttribute:
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}: {self._remedy}")
 
 
-UNPACKED: Any = type("KubeObject", (), {})()
-"""What an object is packed by that is not. msgspec encodes no object that has it: the JSON would be of internals."""
+AS_JSON: Any = type("KubeObject", (), {})()
+"""In place of a form, where the bytes are JSON. msgspec encodes no object that has it: that would be of internals."""
 
 
 class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -269,7 +303,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     _type_meta: TypeMeta | None
     _labels: msgspec.Raw | None = None  # a part of what is kept; None where they are no such part
     _spec: msgspec.Raw | None = None  # likewise; empty where there is none
-    _packing: Packing = UNPACKED
+    _form: Form = AS_JSON
 
     @classmethod
     def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
@@ -326,20 +360,20 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def raw(self) -> bytes:
-        """The object's JSON, as the server sent it."""
-        return self._kept if self._packing is UNPACKED else self._packing.raw_of(self._kept)
+        """The object's JSON, as the server sent it; of one that came as protobuf what says the same."""
+        return self._kept if self._form is AS_JSON else self._form.raw_of(self._kept)
 
     @property
     def uid(self) -> str:
         """``""`` where the server gave none."""
-        return self._uid if self._uid or self._packing is UNPACKED else self._packing.uid_of(self._kept)
+        return self._uid if self._uid or self._form is AS_JSON else self._form.uid_of(self._kept)
 
     @property
     def resource_version(self) -> str:
         """``""`` where the server gave none."""
-        if self._version or self._packing is UNPACKED:
+        if self._version or self._form is AS_JSON:
             return self._version
-        return self._packing.version_of(self._kept)
+        return self._form.version_of(self._kept)
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -368,7 +402,9 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def to_dict(self) -> dict[str, Any]:
         """A copy to edit: the whole object as plain dicts and lists."""
-        fields: dict[str, Any] = self._decode_with(_decode_dict, "the object")
+        fields = self._fields()
+        if fields is None:
+            fields = self._decode_with(_decode_dict, "the object")
         return with_type_meta(fields, self._type_meta)
 
     def decode(self, type: type[S]) -> S:
@@ -387,7 +423,12 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             return self.to_dict()[field]
         if field == "spec" and self._spec:
             return self._decode_with(_decode_any, field, self._spec)
-        value = self._decode_with(decoder.decode, field).value
+        fields = self._fields(((field, ()),))
+        value = (
+            self._decode_with(decoder.decode, field).value
+            if fields is None
+            else fields.get(field, msgspec.UNSET)
+        )
         if value is not msgspec.UNSET:
             return value
         if self._type_meta is not None and field in ("apiVersion", "kind"):
@@ -436,7 +477,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         if not same_head:
             return False
         same_bytes = (
-            self._kept == other._kept if self._packing is other._packing else self.raw == other.raw
+            self._kept == other._kept if self._form is other._form else self.raw == other.raw
         )  # which of one dictionary compress to the same
         return (same_bytes and self._type_meta == other._type_meta) or self.to_dict() == other.to_dict()
 
@@ -459,13 +500,25 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __deepcopy__(self, memo: object) -> KubeObject:
         return self
 
+    def _fields(self, wanted: Wanted = ()) -> dict[str, Any] | None:
+        """The wanted fields; None where they are to be decoded from the JSON."""
+        if self._form is AS_JSON:
+            return None
+        try:
+            return self._form.fields_of(self._kept, wanted)
+        except DecodeError as error:
+            raise self._unreadable(wanted[0][0] if wanted else "the object", error) from error
+
     def _decode_with(self, decode: Any, what: str, part: msgspec.Raw | None = None) -> Any:
         try:
             return decode(self.raw if part is None else part)
         except DECODE_ERRORS as error:
-            raise DecodeError(
-                f"{self.key} at {self.resource_version or 'no version'}: {what} cannot be read: {error}"
-            ) from error
+            raise self._unreadable(what, error) from error
+
+    def _unreadable(self, what: str, error: Exception) -> DecodeError:
+        return DecodeError(
+            f"{self.key} at {self.resource_version or 'no version'}: {what} cannot be read: {error}"
+        )
 
 
 def no_object(error: Exception, raw: bytes) -> DecodeError:
@@ -492,6 +545,9 @@ def read_labels(obj: KubeObject) -> Any:
 
 def _labels_alone(obj: KubeObject) -> dict[str, str] | None:
     """metadata.labels, without a scan of the rest; None if that cannot be, or if they are no labels."""
+    if (fields := obj._fields(LABELS)) is not None:
+        labels: dict[str, str] = fields["metadata"].get("labels", {})
+        return labels
     try:
         if obj._labels is not None:
             return _decode_labels(obj._labels)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .objects import KubeObject
+from .objects import AS_JSON, Form, KubeObject, Wanted
 
 if TYPE_CHECKING:
     import zstandard
@@ -37,16 +37,22 @@ class ZstdPacking:
         )
         dictionary.precompute_compress(compression_params=params)
         self._compress = zstd.ZstdCompressor(dict_data=dictionary, compression_params=params).compress
-        self._unpacking = _PerThread(
+        self.unpacking = _PerThread(
             lambda: zstd.ZstdDecompressor(dict_data=dictionary, format=form).decompress
         )
+        self._forms: dict[Form, ZstdForm] = {}
+
+    def has(self, obj: KubeObject) -> bool:
+        """Whether an object is packed by this dictionary."""
+        return isinstance(obj._form, ZstdForm) and obj._form.packing is self
 
     def pack(self, obj: KubeObject) -> KubeObject:
-        """The object in this form."""
+        """The object, packed."""
+        form, plain = unpacked(obj)
         uid, version = obj.uid, obj.resource_version
         uid_bytes, version_bytes = _uid_bytes(uid), _version_bytes(version)
         kept = b"".join(
-            (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(obj.raw))
+            (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(plain))
         )
         return msgspec.structs.replace(  # a class of one's own may have more fields
             obj,
@@ -55,17 +61,44 @@ class ZstdPacking:
             _version="" if version_bytes else version,
             _labels=None,
             _spec=None,
-            _packing=self,
+            _form=self._forms.get(form) or self._forms.setdefault(form, ZstdForm(self, form)),
         )
 
+
+class ZstdForm:
+    """Bytes of another form, packed.
+
+    Args:
+        packing: By what.
+        inner: The other form.
+    """
+
+    def __init__(self, packing: ZstdPacking, inner: Form) -> None:
+        self.packing = packing
+        self.inner = inner
+
+    def plain_of(self, kept: bytes) -> bytes:
+        """The bytes of the other form."""
+        return self.packing.unpacking.call(kept[_HEAD:])
+
     def raw_of(self, kept: bytes) -> bytes:
-        return self._unpacking.call(kept[_HEAD:])
+        plain = self.plain_of(kept)
+        return plain if self.inner is AS_JSON else self.inner.raw_of(plain)
+
+    def fields_of(self, kept: bytes, wanted: Wanted = ()) -> dict[str, Any] | None:
+        return None if self.inner is AS_JSON else self.inner.fields_of(self.plain_of(kept), wanted)
 
     def uid_of(self, kept: bytes) -> str:
         return _uid_text(kept[:_UID]) if any(kept[:_UID]) else ""
 
     def version_of(self, kept: bytes) -> str:
         return str(int.from_bytes(kept[_UID:_HEAD], "big") or "")
+
+
+def unpacked(obj: KubeObject) -> tuple[Form, bytes]:
+    """An object's bytes as they came, and their form."""
+    form = obj._form
+    return (form.inner, form.plain_of(obj._kept)) if isinstance(form, ZstdForm) else (form, obj._kept)
 
 
 class _PerThread(threading.local):

@@ -37,7 +37,7 @@ from aioinformer.keys import (
     resource_version_of,
     same_version,
 )
-from aioinformer.objects import UNPACKED
+from aioinformer.objects import AS_JSON
 
 from .samples import LONG, POD, SMALL, Meta, Pod, compressed, pod
 from .steps import running, until
@@ -134,7 +134,7 @@ class TestTheSameObject:
         assert copy.deepcopy([packed])[0] is packed
         thawed = pickle.loads(pickle.dumps(packed))
         assert thawed == packed
-        assert thawed._packing is UNPACKED
+        assert thawed._form is AS_JSON
 
     def test_a_subclass_stays_one_with_the_fields_that_it_adds(self) -> None:
         class Cave(KubeObject, frozen=True):
@@ -214,10 +214,10 @@ class TestDictionaries:
         compressor, cache = self.cache(dictionary_size=2000)
         objects = of_one_kind("pod", 10)
         packed = [compressor.pack(obj) for obj in objects]
-        assert packed[0]._packing is UNPACKED
-        assert packed[-1]._packing is not UNPACKED
+        assert packed[0]._form is AS_JSON
+        assert packed[-1]._form is not AS_JSON
         cache.replace(packed)  # what came before it is packed when it is stored
-        assert None not in {obj._packing for obj in cache.list()}
+        assert None not in {obj._form for obj in cache.list()}
         assert cache.list() == objects
 
     @virtual_time
@@ -228,7 +228,7 @@ class TestDictionaries:
         for obj in objects:
             cache.add(obj)
         before = lengths(cache)
-        old = cache.list()[-1]._packing
+        old = cache.list()[-1]._form
         gone = weakref.ref(old)
         del old
         async with running(compressor.run(cache, lambda: wait(synced))):
@@ -317,6 +317,6 @@ async def nothing_to_wait_for() -> None:
 
 
 def test_samples_are_packed() -> None:
-    assert compressed(pod())._packing is not UNPACKED
+    assert compressed(pod())._form is not AS_JSON
     assert compressed(pod()).decode(Pod) == Pod(Meta("a", "ns", "1"))
     assert SMALL.samples == 8

@@ -17,7 +17,7 @@ from ..errors import AlreadyStartedError, ConfigError, StoppedError
 from ..listwatch import Client, ListWatch
 from ..listwatch.resource import require_selectors
 from ..metrics import Sample, exposition
-from ..objects import KubeObject
+from ..objects import KubeObject, is_kube_object_type
 from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
@@ -42,6 +42,7 @@ class Selected(TypedDict, total=False):
     label_selector: str | None
     field_selector: str | None
     metadata_only: bool
+    protobuf: bool
     compress: bool | Compression
 
 
@@ -155,6 +156,7 @@ class SharedInformerFactory(InOneLoop):
         label_selector: str | None = None,
         field_selector: str | None = None,
         metadata_only: bool = False,
+        protobuf: bool = False,
         compress: bool | Compression = False,
     ) -> SharedIndexInformer[Any]:
         """The informer of a collection, with an index named ``"namespace"``.
@@ -174,6 +176,8 @@ class SharedInformerFactory(InOneLoop):
             label_selector: As kubectl's ``-l``.
             field_selector: As kubectl's ``--field-selector``.
             metadata_only: Read the objects' metadata alone, as PartialObjectMetadata.
+            protobuf: Read KubeObjects of built-in kinds, and metadata alone, as protobuf: see
+                ``ListWatch.for_resource``.
             compress: Whether KubeObjects are kept compressed, and how.
 
         Raises:
@@ -184,8 +188,13 @@ class SharedInformerFactory(InOneLoop):
         chosen = self._namespaces(namespace, namespaces, namespaced)
         require_selectors(label_selector or "", field_selector or "")
         label_selector, field_selector = label_selector or None, field_selector or None
+        if protobuf and not is_kube_object_type(object_type):
+            raise ConfigError(
+                f"protobuf is for KubeObjects, not for {object_type!r}, which is read from JSON"
+            )
         asked = (
-            api_version, plural, object_type, frozenset(chosen), label_selector, field_selector, metadata_only, compress
+            api_version, plural, object_type, frozenset(chosen), label_selector, field_selector,
+            metadata_only, protobuf, compress,
         )  # fmt: skip
         informer = self._informers.get(asked)
         if informer is not None:
@@ -205,6 +214,7 @@ class SharedInformerFactory(InOneLoop):
                 label_selector,
                 field_selector,
                 metadata_only=metadata_only,
+                protobuf=protobuf,
             )
             for each in chosen
         }

@@ -1,4 +1,4 @@
-"""Lines of a watch as events, without a parse of the objects in them."""
+"""A watch as events: lines of JSON, without a parse of the objects in them, or frames of protobuf."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import msgspec
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, WatchEvent
 from ..decoders import DECODE_ERRORS
 from ..errors import TransportError
+from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
 from .transport import ByteStream
 
@@ -69,8 +70,30 @@ def _parse(line: bytes) -> WatchEvent:
     return WatchEvent(parsed.type, bytes(parsed.object))
 
 
+class Lines(LineSplitter):
+    """The lines of a watch in JSON, and the events in them."""
+
+    events = staticmethod(decode_lines)
+
+    def last(self) -> list[Span]:
+        """What is left at the end: a line without its newline, or nothing.
+
+        Raises:
+            TransportError: The stream ended within a line.
+        """
+        rest = self.close()
+        if not rest or rest.isspace():
+            return []
+        if _parse(rest).type == NO_EVENT:
+            size, rest = len(rest), rest[:80]  # whoever keeps the error keeps this frame
+            raise TransportError(
+                f"the stream was cut in the middle of a line, after {size} bytes beginning {rest!r}"
+            )
+        return [(rest, 0, len(rest))]
+
+
 class EventStream:
-    """A watch: lists of the events that arrived at once, out of a stream of bytes.
+    """A watch: lists of the events that arrived at once, out of a stream of bytes, lines of JSON or frames of protobuf.
 
     A line that says no event is NO_EVENT; the stream goes on. It ends where the server ends it after a whole line;
     cut inside a line it raises TransportError. Owns the byte stream: close it with ``aclose``.
@@ -82,8 +105,9 @@ class EventStream:
 
     def __init__(self, chunks: ByteStream, longest_object: int = LONGEST_OBJECT) -> None:
         self._chunks = chunks
-        self._splitter = LineSplitter(longest_object)
-        self._lines: deque[list[Span]] = deque()
+        self._longest = longest_object
+        self._form: Lines | Frames | None = None
+        self._batches: deque[list[Span]] = deque()
         self._ended = False
 
     def __aiter__(self) -> Self:
@@ -91,8 +115,9 @@ class EventStream:
 
     async def __anext__(self) -> list[WatchEvent]:
         while True:
-            while self._lines:
-                events = decode_lines(self._lines.popleft())
+            while self._batches:
+                assert self._form is not None
+                events = self._form.events(self._batches.popleft())
                 if events:
                     return events
                 await asyncio.sleep(0)  # nothing but blank lines: let others run, as who takes events would
@@ -102,25 +127,19 @@ class EventStream:
                 chunk = await self._chunks.__anext__()
             except StopAsyncIteration:
                 self._ended = True
-                self._take_rest()
+                self._add([] if self._form is None else self._form.last())
                 continue
-            lines = self._splitter.feed(chunk)
-            for start in range(0, len(lines), LONGEST_BATCH):
-                self._lines.append(lines[start : start + LONGEST_BATCH])
+            if self._form is None:
+                # A frame begins with its length, whose first byte is 0 for all that an API server stores.
+                self._form = (Frames if chunk[0] == 0 else Lines)(self._longest)
+            self._add(self._form.feed(chunk))
 
     async def aclose(self) -> None:
         """Close the connection. Idempotent."""
         self._ended = True
-        self._lines.clear()
+        self._batches.clear()
         await self._chunks.aclose()
 
-    def _take_rest(self) -> None:
-        rest = self._splitter.close()
-        if not rest or rest.isspace():
-            return
-        if _parse(rest).type == NO_EVENT:
-            size, rest = len(rest), rest[:80]  # whoever keeps the error keeps this frame
-            raise TransportError(
-                f"the stream was cut in the middle of a line, after {size} bytes beginning {rest!r}"
-            )
-        self._lines.append([(rest, 0, len(rest))])
+    def _add(self, spans: list[Span]) -> None:
+        for start in range(0, len(spans), LONGEST_BATCH):
+            self._batches.append(spans[start : start + LONGEST_BATCH])

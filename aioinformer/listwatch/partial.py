@@ -14,11 +14,6 @@ import msgspec
 from ..api import ERROR, NO_EVENT, PARTIAL_KIND, ListResult, TypeMeta, WatchEvent
 from ..decoders import DECODE_ERRORS, FromBytes, without_rest
 
-_AS = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
-
-ACCEPT_LIST = _AS.format("PartialObjectMetadataList")
-ACCEPT_WATCH = _AS.format("PartialObjectMetadata")
-
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
 
@@ -81,7 +76,9 @@ class PartialStream:
 
     async def __anext__(self) -> list[WatchEvent]:
         return [
-            event if event.type in (ERROR, NO_EVENT) else WatchEvent(event.type, partial_object(event.object))
+            WatchEvent(event.type, partial_object(event.object))
+            if event.type not in (ERROR, NO_EVENT) and type(event.object) is bytes
+            else event
             for event in await self._events.__anext__()
         ]
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..api import ListOptions
+from ..api import PARTIAL_KIND, ListOptions
 from ..checks import LABEL, require_text
 from ..errors import ApiError, ConfigError
 from ..failures import say_more
+from ..protobuf import is_known
+from .transport import JSON, PROTOBUF
 
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _VERSION = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -28,6 +30,7 @@ class Collection:
         label_selector: Sent with options that have none of their own.
         field_selector: Likewise.
         metadata_only: Ask for the objects' metadata alone (PartialObjectMetadata).
+        protobuf: Ask for protobuf, where the objects can be read by it; a server that has none of it sends JSON.
     """
 
     api_version: str
@@ -36,6 +39,7 @@ class Collection:
     label_selector: str = ""
     field_selector: str = ""
     metadata_only: bool = False
+    protobuf: bool = False
 
     def __post_init__(self) -> None:
         for name in ("api_version", "plural"):
@@ -71,6 +75,19 @@ class Collection:
         root = f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
         within = f"/namespaces/{self.namespace}" if self.namespace is not None else ""
         return f"{root}{within}/{self.plural}"
+
+    def accept(self, *, lists: bool) -> str:
+        """The media types that will do, as the Accept header has them.
+
+        Args:
+            lists: Whether a list is asked for, or a watch.
+        """
+        is_read = self.protobuf and (self.metadata_only or is_known(self.api_version, self.plural))
+        types = [PROTOBUF, JSON] if is_read else [JSON]
+        if self.metadata_only:
+            kind = f"{PARTIAL_KIND}List" if lists else PARTIAL_KIND
+            types = [*(f"{each};as={kind};g=meta.k8s.io;v=v1" for each in types), JSON]
+        return ",".join(types)
 
     def overlaps(self, other: Collection) -> bool:
         """Whether an object may be in both. Different selectors are taken to pick different ones."""

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ..api import ListOptions, ListResult
+from ..decoders import FromBytes
 from ..failures import asking
+from ..protobuf import MAGIC
 from ..protocols import WatchStream
 from ..turns import Turn
 from .body import ListBodySplitter
@@ -15,9 +17,10 @@ from .client import Client
 from .events import EventStream
 from .lines import LONGEST_OBJECT
 from .list_watch import ListWatch, NamedStream
-from .partial import ACCEPT_LIST, ACCEPT_WATCH, PartialStream, partial_list, reading_partial
+from .partial import PartialStream, partial_list, reading_partial
+from .protobuf_body import ProtobufListSplitter
 from .resource import Collection, asked, query_of
-from .transport import JSON, READ_TIMEOUT
+from .transport import READ_TIMEOUT
 
 SIGN_OF_LIFE = 1.0
 """Seconds after which a list that arrives slowly says that it does."""
@@ -54,14 +57,17 @@ class ResourceListWatch(ListWatch):
                 self._resource.path,
                 query_of(options),
                 idle_timeout=READ_TIMEOUT,
-                accept=ACCEPT_LIST if metadata_only else JSON,
+                accept=self._resource.accept(lists=True),
             )
             try:
                 read_item = reading_partial(options.read_item) if metadata_only else options.read_item
-                splitter, turn = ListBodySplitter(self._longest_object, read_item), Turn()
+                splitter: ListBodySplitter | ProtobufListSplitter | None = None
+                turn = Turn()
                 now = asyncio.get_running_loop().time
                 given = now()
                 async for chunk in body:
+                    if splitter is None:
+                        splitter = self._splitter_of(chunk, read_item)
                     piece = splitter.feed(chunk)
                     if piece is None and now() - given >= SIGN_OF_LIFE:
                         piece = ListResult(())
@@ -72,7 +78,7 @@ class ResourceListWatch(ListWatch):
                         await turn.pause()
             finally:
                 await body.aclose()
-            last = splitter.close()
+            last = (splitter or self._splitter_of(b"", read_item)).close()
             yield partial_list(last) if metadata_only else last
 
     async def watch(self, options: ListOptions) -> WatchStream:
@@ -83,7 +89,15 @@ class ResourceListWatch(ListWatch):
             body = await self.client.stream(
                 self._resource.path,
                 query_of(options, watch=True),
-                accept=ACCEPT_WATCH if self._resource.metadata_only else JSON,
+                accept=self._resource.accept(lists=False),
             )
         events: Any = EventStream(body, self._longest_object)
         return NamedStream(PartialStream(events) if self._resource.metadata_only else events, what)
+
+    def _splitter_of(
+        self, beginning: bytes, read_item: FromBytes | None
+    ) -> ListBodySplitter | ProtobufListSplitter:
+        """What takes a body apart that begins so: as JSON never does, or in any other way."""
+        if beginning.startswith(MAGIC[:1]):
+            return ProtobufListSplitter(self._longest_object)
+        return ListBodySplitter(self._longest_object, read_item)

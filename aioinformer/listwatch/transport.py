@@ -14,6 +14,9 @@ READ_TIMEOUT = 60.0
 JSON = "application/json"
 """The media type that is asked for where nothing else is said."""
 
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+"""That of Kubernetes' protobuf, which API servers have of built-in kinds."""
+
 Query = Sequence[tuple[str, str]]
 
 

@@ -69,7 +69,6 @@ class AioInformer(Peer):
 
     def __init__(self, options: Options, handlers: list[Handler]) -> None:
         super().__init__(options, handlers)
-        self.require(encoding="json")
         self._type, self.shape = object_type(options.form)
         self._stack = AsyncExitStack()
         self._informers: list[SharedIndexInformer[Any]] = []
@@ -86,7 +85,9 @@ class AioInformer(Peer):
         namespaces = [None] if options.informers == 1 else [f"team-{n}" for n in range(options.informers)]
         for namespace in namespaces:
             informer: SharedIndexInformer[Any] = SharedIndexInformer(
-                ListWatch.for_resource(self._client, "v1", "pods", namespace=namespace),
+                ListWatch.for_resource(
+                    self._client, "v1", "pods", namespace, protobuf=options.encoding == "protobuf"
+                ),
                 self._type,
                 indexers={NAMESPACE_INDEX: meta_namespace_index_func},
                 compress=options.form == "compressed",

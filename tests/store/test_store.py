@@ -19,7 +19,7 @@ from aioinformer import (
     Store,
     meta_namespace_key_func,
 )
-from aioinformer.objects import UNPACKED
+from aioinformer.objects import AS_JSON
 
 from ..reflector.running import reflector
 from ..reflector.scripted import FOREVER, Scripted, page
@@ -198,7 +198,7 @@ class TestPacking:
         fresh.put("ns/c", c, [])
         store.take_over(fresh, "6", ["ns/b"])
         assert store.list() == [a, c]
-        assert all(obj._packing is not UNPACKED for obj in store.list())
+        assert all(obj._form is not AS_JSON for obj in store.list())
         assert store.get_by_key("ns/a") == a
         assert store.last_store_sync_resource_version == "6"
 

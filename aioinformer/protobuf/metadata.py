@@ -1,0 +1,128 @@
+"""What is read of every object's metadata, which is the same in all kinds: without the schema, and so at once."""
+
+from __future__ import annotations
+
+from ..objects import Wanted
+from .messages import message
+from .wire import PIECE, WireError, long_number, piece, pieces, skip, written
+
+METADATA = 1 << 3 | PIECE
+LABELS, ANNOTATIONS, MANAGED_FIELDS = (number << 3 | PIECE for number in (11, 12, 17))
+
+_FIRST = tuple(number << 3 | PIECE for number in range(1, 7))
+"""name, generateName, namespace, selfLink, uid, resourceVersion: API servers write them all, be they empty."""
+
+_HEAD: Wanted = tuple((name, ()) for name in ("name", "namespace", "uid", "resourceVersion"))
+
+
+Head = tuple[str, str, str, str]
+"""Name, namespace, uid and resourceVersion; ``""`` for what there is none of."""
+
+
+def read_head(data: bytes) -> Head:
+    """The head of an object; that the lengths of its fields are as they should be is seen to.
+
+    Raises:
+        WireError, IndexError, ValueError: It is no object.
+    """
+    size = data[1]
+    at = 2
+    if size > 0x7F:
+        size = size & 0x7F | data[2] << 7
+        at = 3
+    end_of_metadata = at + size
+    texts: list[bytes] = []
+    for tag in _FIRST:
+        size = data[at + 1]
+        if data[at] != tag or size > 0x7F:
+            return _read_any_head(data)
+        at += 2
+        texts.append(data[at : at + size])
+        at += size
+    if at > end_of_metadata or data[0] != METADATA:
+        return _read_any_head(data)
+    at, end = end_of_metadata, len(data)
+    while at < end:
+        size = data[at + 1]
+        if data[at] & 0x87 != PIECE:  # a number, or one that is known by more than a byte
+            return _read_any_head(data)
+        at += 2
+        if size > 0x7F:
+            size = size & 0x7F | data[at] << 7
+            at += 1
+            if size > 0x3FFF:
+                size, at = long_number(data, at - 2)
+        at += size
+    if at != end:
+        raise WireError(f"it ends {at - end} bytes before its last field")
+    name, _, namespace, _, uid, version = texts
+    return name.decode(), namespace.decode(), uid.decode(), version.decode()
+
+
+def texts_in_metadata(data: bytes, wanted: int) -> dict[str, str] | None:
+    """Labels or annotations alone; None where they are not written as API servers do.
+
+    Raises:
+        IndexError, ValueError: It is no object.
+    """
+    if data[0] != METADATA:
+        return None
+    end, at = long_number(data, 1)
+    end += at
+    found: dict[str, str] = {}
+    while at < end:
+        tag = data[at]
+        size = data[at + 1]
+        at += 2
+        if size > 0x7F:
+            size, at = long_number(data, at - 1)
+        if tag < wanted:
+            if tag & 7 == PIECE:
+                at += size
+            continue
+        if tag > wanted:
+            break
+        # An entry is a message of its own: the key is its field 1, the value its field 2.
+        key, middle = at + 2, at + 2 + data[at + 1]
+        if data[at] != 10 or data[middle] != 18 or middle > at + 0x81:
+            return None
+        at += size
+        value = middle + 2
+        while data[value - 1] > 0x7F:  # its length takes more than a byte
+            value += 1
+        found[data[key:middle].decode()] = data[value:at].decode()
+    return found
+
+
+def without_managed_fields(data: bytes) -> bytes:
+    """An object without metadata.managedFields, behind which there is nothing in its metadata: itself, if it has none.
+
+    Raises:
+        WireError, IndexError: It is no object.
+    """
+    if data[0] != METADATA:
+        return data
+    begin, end = piece(data, 1, len(data))
+    at = cut = begin
+    while at < end:
+        tag, at = long_number(data, at)
+        if tag == MANAGED_FIELDS:
+            return b"%c%b%b%b" % (METADATA, written(cut - begin), data[begin:cut], data[end:])
+        cut = at = skip(tag & 7, data, at, end)
+    return data
+
+
+def _read_any_head(data: bytes) -> Head:
+    """Likewise, of whatever layout."""
+    head: dict[str, str] = {}
+    for tag, begin, end in pieces(data, 0, len(data)):
+        if tag == METADATA:
+            head = message("meta/v1.ObjectMeta", _HEAD).read(data, begin, end)
+    if not head:
+        raise WireError("it has no metadata")
+    return (
+        head.get("name", ""),
+        head.get("namespace", ""),
+        head.get("uid", ""),
+        head.get("resourceVersion", ""),
+    )

@@ -1,0 +1,226 @@
+// Command protobuf-schema prints what aioinformer/protobuf/schema.json says: of every built-in kind, what the fields
+// of its protobuf form are called in JSON. The Go types have both, in their tags.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// special are messages whose JSON is no object of their fields.
+var special = map[reflect.Type]string{
+	reflect.TypeFor[metav1.Time]():          "time",
+	reflect.TypeFor[metav1.MicroTime]():     "microTime",
+	reflect.TypeFor[metav1.FieldsV1]():      "raw",
+	reflect.TypeFor[runtime.RawExtension](): "raw",
+	reflect.TypeFor[resource.Quantity]():    "quantity",
+	reflect.TypeFor[intstr.IntOrString]():   "intOrString",
+}
+
+var (
+	objectMeta = reflect.TypeFor[metav1.ObjectMeta]()
+	unmarshals = reflect.TypeFor[interface{ Unmarshal([]byte) error }]()
+	customJSON = reflect.TypeFor[json.Marshaler]()
+)
+
+// Kinds by apiVersion, and then by their names: the message of each.
+var kinds = map[string]map[string]string{}
+
+// Kinds by apiVersion, and then by what their collections are called in paths.
+var resources = map[string]map[string]string{}
+
+// Fields of messages: number, name in JSON ("" for a message whose fields are its parent's), type, and when it is shown.
+var messages = map[string][][4]any{}
+
+func main() {
+	for kind, of := range scheme.Scheme.AllKnownTypes() {
+		if kind.Version == runtime.APIVersionInternal {
+			continue
+		}
+		field, isObject := of.FieldByName("ObjectMeta")
+		if !isObject || field.Type != objectMeta || isRemoved(of) {
+			continue
+		}
+		put(kinds, kind.GroupVersion().String(), kind.Kind, message(of))
+		if scheme.Scheme.Recognizes(kind.GroupVersion().WithKind(kind.Kind + "List")) {
+			plural, _ := meta.UnsafeGuessKindToResource(kind)
+			put(resources, kind.GroupVersion().String(), plural.Resource, kind.Kind)
+		}
+	}
+	put(kinds, "v1", "Status", message(reflect.TypeFor[metav1.Status]()))
+	put(kinds, "v1", "DeleteOptions", message(reflect.TypeFor[metav1.DeleteOptions]()))
+	partial := schema.GroupVersion{Group: "meta.k8s.io", Version: "v1"}.String()
+	put(kinds, partial, "PartialObjectMetadata", message(reflect.TypeFor[metav1.PartialObjectMetadata]()))
+	write()
+}
+
+// isRemoved says whether no server of this version serves a kind any more.
+func isRemoved(of reflect.Type) bool {
+	old, isOld := reflect.New(of).Interface().(interface{ APILifecycleRemoved() (major, minor int) })
+	if !isOld {
+		return false
+	}
+	_, removed := old.APILifecycleRemoved()
+	minor, err := strconv.Atoi(strings.Split(version(), ".")[1])
+	must(err)
+	return removed <= minor
+}
+
+func put(table map[string]map[string]string, version, name, value string) {
+	if table[version] == nil {
+		table[version] = map[string]string{}
+	}
+	table[version][name] = value
+}
+
+// message notes the fields of a struct; what it is called.
+func message(of reflect.Type) string {
+	name := strings.TrimPrefix(of.PkgPath(), "k8s.io/")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "api/"), "apimachinery/pkg/apis/") + "." + of.Name()
+	if _, known := messages[name]; known {
+		return name
+	}
+	messages[name] = nil // some contain themselves
+	fields := [][4]any{}
+	for i := range of.NumField() {
+		field := of.Field(i)
+		tag, encoded := field.Tag.Lookup("protobuf")
+		if !encoded || tag == "-" {
+			continue // TypeMeta, which the envelope has
+		}
+		number, err := strconv.Atoi(strings.Split(tag, ",")[1])
+		must(err)
+		jsonName, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if jsonName == "-" {
+			continue
+		}
+		shown := shownWhen(field.Type, strings.Split(options, ","))
+		fields = append(fields, [4]any{number, jsonName, typeOf(field.Type), shown})
+	}
+	slices.SortFunc(fields, func(a, b [4]any) int { return a[0].(int) - b[0].(int) })
+	messages[name] = fields
+	return name
+}
+
+// shownWhen is when encoding/json shows a field: "set" where it is there and not empty, "there" where it is there,
+// "null" likewise and null elsewhere, and "always".
+func shownWhen(of reflect.Type, options []string) string {
+	omitted := slices.Contains(options, "omitempty")
+	switch {
+	case of.Kind() == reflect.Pointer && omitted:
+		return "there"
+	case of.Kind() == reflect.Pointer:
+		return "null"
+	case slices.Contains(options, "omitzero"):
+		return "set"
+	case of.Kind() == reflect.Struct || !omitted:
+		return "always"
+	default:
+		return "set"
+	}
+}
+
+func typeOf(of reflect.Type) string {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if name, found := special[of]; found {
+		return name
+	}
+	if of.Kind() == reflect.Slice && reflect.PointerTo(of).Implements(unmarshals) {
+		if of.Elem().Kind() != reflect.String {
+			panic(fmt.Sprintf("%s is a message, and no list of strings", of))
+		}
+		return "strings" // in a message of its own, as a map can have no lists
+	}
+	if of.Implements(customJSON) || reflect.PointerTo(of).Implements(customJSON) {
+		panic(fmt.Sprintf("%s has a JSON of its own, which nobody here knows", of))
+	}
+	switch of.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int32, reflect.Int64:
+		return "int"
+	case reflect.Struct:
+		return message(of)
+	case reflect.Slice:
+		if of.Elem().Kind() == reflect.Uint8 {
+			return "bytes"
+		}
+		return "[]" + typeOf(of.Elem())
+	case reflect.Map:
+		if of.Key().Kind() != reflect.String {
+			panic(fmt.Sprintf("%s has keys that are no strings", of))
+		}
+		return "map:" + typeOf(of.Elem())
+	}
+	panic(fmt.Sprintf("%s is of no known kind", of))
+}
+
+// write prints it all, a line a message, so that one sees what a new version brings.
+func write() {
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	fmt.Fprintf(out, "{\n\"version\": %s,\n", encoded(version()))
+	lines(out, "kinds", kinds, ",")
+	lines(out, "resources", resources, ",")
+	lines(out, "messages", messages, "")
+	fmt.Fprintln(out, "}")
+}
+
+func lines[T any](out *bufio.Writer, name string, table map[string]T, after string) {
+	fmt.Fprintf(out, "%s: {\n", encoded(name))
+	keys := slices.Sorted(maps.Keys(table))
+	for i, key := range keys {
+		comma := ","
+		if i == len(keys)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(out, "  %s: %s%s\n", encoded(key), encoded(table[key]), comma)
+	}
+	fmt.Fprintf(out, "}%s\n", after)
+}
+
+// version is that of Kubernetes, whose types have the same one behind a 0.
+func version() string {
+	info, _ := debug.ReadBuildInfo()
+	for _, module := range info.Deps {
+		if module.Path == "k8s.io/api" {
+			if module.Replace != nil {
+				module = module.Replace
+			}
+			return "1" + strings.TrimPrefix(module.Version, "v0")
+		}
+	}
+	panic("k8s.io/api is not among the modules")
+}
+
+func encoded(value any) string {
+	out, err := json.Marshal(value)
+	must(err)
+	return string(out)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
