@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-eager lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants clean
+.PHONY: help run test test-all test-eager lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema clean
 
 help:            ## Say what there is.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ simulate: $(STAMP) ## HISTORIES (10000) of an informer in simulated trouble, FRO
 
 mutants: $(STAMP) ## Bugs planted in a copy of the package, and how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations
+
+schema:          ## Print aioinformer/protobuf/schema.json anew, of the Kubernetes that tests/kubernetes/go.mod names.
+	cd tests/kubernetes && go run ./cmd/protobuf-schema > ../../.schema.partial
+	mv .schema.partial aioinformer/protobuf/schema.json
 
 clean:           ## Remove the environments and caches.
 	rm -rf .venv .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -41,7 +41,8 @@ class Codec(Generic[T]):
         """The value as the object type; instances of it pass as they are.
 
         Args:
-            value: JSON bytes, a dict, a KubeObject or an instance of the object type.
+            value: JSON bytes, a dict, a KubeObject or an instance of the object type; or the DecodeError of what its
+                source could not read.
             type_meta: apiVersion and kind, where the value does not carry them.
 
         Raises:
@@ -64,6 +65,8 @@ class Codec(Generic[T]):
             return value.decode(self.object_type)
         if isinstance(value, dict):
             return self._decode_dict(value, type_meta)
+        if isinstance(value, DecodeError):
+            raise value  # its source could not read it
         if isinstance(value, (bytearray, memoryview)):
             return self._from_bytes(bytes(value), type_meta)  # type: ignore[no-any-return]
         raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__} {value!r:.80}")
@@ -120,5 +123,5 @@ def decode_bookmark(value: Any) -> Any:
     Raises:
         DecodeError: It cannot be read.
     """
-    is_encoded = isinstance(value, (bytes, bytearray, memoryview, dict))
+    is_encoded = isinstance(value, (bytes, bytearray, memoryview, dict, DecodeError))
     return codec_for(KubeObject).decode(value) if is_encoded else value

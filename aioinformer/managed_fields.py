@@ -14,7 +14,7 @@ import msgspec
 
 from .api import TypeMeta
 from .decoders import DECODE_ERRORS, FromBytes
-from .objects import Head, KubeObject, encode, no_object
+from .objects import Head, KubeObject, encode, is_made_its_own_way, no_object
 from .protobuf import ProtobufForm
 
 _FIELD = b'"managedFields":'
@@ -68,10 +68,7 @@ def lean_from_bytes(object_type: type[Any], from_bytes: FromBytes) -> FromBytes:
         return from_bytes(raw, type_meta)
 
     if issubclass(object_type, KubeObject):
-        # One of its own may refuse what this one takes.
-        own: Any = object_type.from_bytes
-        plain: Any = KubeObject.from_bytes
-        return kube_object if own.__func__ is plain.__func__ else other
+        return other if is_made_its_own_way(object_type) else kube_object
     return from_bytes if issubclass(object_type, msgspec.Struct) else other
 
 

@@ -9,8 +9,11 @@ import aiohttp
 import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
 
-from aioinformer import AioInformerError, ApiError, DecodeError, TransportError
+from aioinformer import AioInformerError, ApiError, DecodeError, TransportError, TypeMeta
 from aioinformer.failures import api_error, asking, cause_of, network_error, say_more, status_error
+
+from .protobuf.samples import envelope
+from .protobuf.test_envelope import STATUS
 
 
 def status(**fields: object) -> bytes:
@@ -22,6 +25,12 @@ def test_a_status_is_taken_as_it_is() -> None:
     assert (error.status, error.reason, error.message) == (410, "Expired", "too old")
     assert error.details == {"kind": "pods"}
     assert error.is_expired
+
+
+def test_a_status_in_protobuf_is_taken_as_it_is() -> None:
+    error = api_error(410, envelope(STATUS, TypeMeta("v1", "Status")))
+    assert (error.status, error.reason, error.message) == (410, "Expired", "too old resource version")
+    assert api_error(500, envelope(b"\xff", TypeMeta("v1", "Status"))).reason == "InternalError"
 
 
 def test_a_status_without_a_code_has_the_answers() -> None:

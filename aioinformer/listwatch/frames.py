@@ -73,8 +73,8 @@ class Frames:
     def events(self, frames: Iterable[Span]) -> list[WatchEvent]:
         """The events of frames; of one that says none, NO_EVENT with the frame.
 
-        Objects are KubeObjects; one that cannot be read stays bytes, which whoever decodes it will drop. An ERROR's is
-        its Status.
+        Objects are KubeObjects; in place of one that cannot be read is the error, which who decodes it will raise. An
+        ERROR's is its Status.
         """
         events: list[WatchEvent] = []
         for data, at, end in frames:
@@ -116,5 +116,5 @@ class Frames:
         raw = data[begin:stop]
         try:
             return WatchEvent(type_, form.object_of(raw))
-        except DecodeError:
-            return WatchEvent(type_, raw)
+        except DecodeError as error:
+            return WatchEvent(type_, error)

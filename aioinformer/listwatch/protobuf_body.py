@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from ..api import ListResult, TypeMeta
-from ..errors import ApiError, DecodeError, TransportError
+from ..errors import AioInformerError, ApiError, DecodeError, TransportError
 from ..protobuf import (
     MAGIC,
     PIECE,
@@ -21,16 +21,16 @@ from ..protobuf import (
 )
 from .lines import LONGEST_OBJECT, Pending
 
-_META, _ITEM = 1 << 3 | 2, 2 << 3 | 2
-
 HEAD = 1024
-"""Bytes in which a list says what it is, and how long."""
+"""Bytes in which a list says what it is of, and how long."""
+
+_META, _ITEM = 1 << 3 | PIECE, 2 << 3 | PIECE
 
 
 class ProtobufListSplitter:
-    """Takes chunks of a LIST's body and gives its items, as KubeObjects, in pieces. See ``ListBodySplitter``.
+    """Takes chunks of a LIST's body and gives its items, KubeObjects, in pieces: as ``ListBodySplitter`` does of JSON.
 
-    An item that cannot be read stays bytes, which whoever decodes it will drop.
+    In place of an item that cannot be read is the error, which who decodes it will raise.
 
     Args:
         longest_object: Bytes that an item may have; all else must be shorter, too.
@@ -41,7 +41,7 @@ class ProtobufListSplitter:
         self._longest = longest_object
         self._received = 0
         self._enough: float = 0  # bytes with which what is pending is worth being looked at again
-        self._form: ProtobufForm | None = None
+        self._form: ProtobufForm | None = None  # of the items, once it is known
         self._left = 0  # bytes of the list that are still to come
         self._version = self._continue = ""
 
@@ -49,28 +49,38 @@ class ProtobufListSplitter:
         """Take a chunk; the items that it completes, if any. Versions and tokens are on the last piece only.
 
         Raises:
-            DecodeError: An item, or whatever else it is, does not end; or nothing is known of its kind.
+            DecodeError: It is no list, or of a kind that is not known; or an item does not end.
         """
         self._received += len(chunk)
         if self._pending.size + len(chunk) < self._enough:
             self._pending.add(chunk)
             return None
-        data = self._pending.take() + chunk
-        begin = self._take_head(data) if self._form is None else 0
-        items: list[Any] = []
+        data, begin = self._pending.take() + chunk, 0
+        if self._form is None:
+            begin = self._take_head(data)
         if self._form is None:
             self._pending.add(data)
             return None
-        end = self._take_fields(self._form, data, begin, items)
+        items: list[Any] = []
+        try:
+            end = self._take_fields(self._form, data, begin, items)
+        except PROTOBUF_ERRORS as error:
+            raise DecodeError(f"the answer is not a list: {error}") from error
         if self._left:
             self._pending.add(data[end:])
         return ListResult(items, type_meta=self._form.type_meta) if items else None
 
     def close(self) -> ListResult:
-        """The collection's version and the continue token. Raises as ``ListBodySplitter.close``."""
-        rest = self._pending.take()
+        """The last piece: the collection's version and the continue token.
+
+        Raises:
+            TransportError: The body breaks off.
+            ApiError: It is a Status that says what went wrong.
+            DecodeError: It is not a list that can be watched.
+        """
+        body = self._pending.take()
         if self._form is None:
-            raise self._no_list(rest)
+            raise self._no_list(body)
         if self._left:
             raise self._breaks_off()
         if not self._version:
@@ -78,18 +88,17 @@ class ProtobufListSplitter:
         return ListResult((), self._version, self._continue, self._form.type_meta)
 
     def _take_head(self, data: bytes) -> int:
-        """Find out what the list is of, and where its fields begin; 0 while, or if, that is not known."""
+        """Find out what it is a list of, and where its fields begin. What is none is gathered until the end."""
+        self._enough = inf
         try:
-            type_meta, begin, end = read_head(data)
+            (api_version, kind), begin, end = read_head(data)
         except PROTOBUF_ERRORS:
-            self._enough = len(data) + 1 if len(data) < HEAD else inf
+            if len(data) < HEAD:
+                self._enough = 0
             return 0
-        kind = type_meta.kind.removesuffix("List")
-        if kind == type_meta.kind:
-            self._enough = inf
-            return 0
-        self._form = form_of(TypeMeta(type_meta.api_version, kind))
-        self._left = end - begin
+        if kind.endswith("List"):
+            self._form = form_of(TypeMeta(api_version, kind.removesuffix("List")))
+            self._left = end - begin
         return begin
 
     def _take_fields(self, form: ProtobufForm, data: bytes, at: int, items: list[Any]) -> int:
@@ -100,12 +109,10 @@ class ProtobufListSplitter:
                 tag, begin = long_number(data, at)
                 size, begin = long_number(data, begin)
             except IndexError:
-                break  # not even that has come
+                break  # not even these have come
             end = begin + size
             if tag & 7 != PIECE or end - at > self._left:
-                raise DecodeError(
-                    f"the answer is not a list: there is no such field as {data[at : at + 20]!r}"
-                )
+                raise DecodeError(f"the answer is not a list: it has no such field as {data[at : at + 20]!r}")
             if end > len(data):
                 self._enough = end - at
                 if size > self._longest:
@@ -120,17 +127,17 @@ class ProtobufListSplitter:
             at = end
         return at
 
-    def _no_list(self, body: bytes) -> Exception:
+    def _no_list(self, body: bytes) -> AioInformerError:
         """What to say of an answer that is none."""
         if (status := status_of(body)) is not None:
             return ApiError.from_status(status)
         try:
             kind = read_envelope(body, 0, len(body)).type_meta.kind
         except PROTOBUF_ERRORS as error:
-            if body[: len(MAGIC)] == MAGIC[: len(body)]:
-                return self._breaks_off()
-            return DecodeError(f"the answer is not a list: {error}")
-        return DecodeError(f"the answer is a {kind}, not a list")
+            has_begun = body.startswith(MAGIC) or MAGIC.startswith(body)
+            return self._breaks_off() if has_begun else DecodeError(f"the answer is not a list: {error}")
+        is_list = not kind or kind.endswith("List")  # without what is in it
+        return self._breaks_off() if is_list else DecodeError(f"the answer is a {kind}, not a list")
 
     def _breaks_off(self) -> TransportError:
         return TransportError(f"the answer breaks off after {self._received} bytes")
@@ -139,5 +146,5 @@ class ProtobufListSplitter:
 def _object_of(form: ProtobufForm, raw: bytes) -> Any:
     try:
         return form.object_of(raw)
-    except DecodeError:
-        return raw
+    except DecodeError as error:
+        return error

@@ -99,8 +99,12 @@ def read_event(data: bytes, at: int, end: int) -> tuple[str, int, int]:
     """
     found = {tag: (begin, stop) for tag, begin, stop in pieces(data, at, end)}
     begin, stop = found.get(_EVENT_TYPE, (end, end))
-    inside = {tag: place for tag, *place in pieces(data, *found.get(_EVENT_OBJECT, (end, end)))}
-    return data[begin:stop].decode(), *inside.get(_EXTENSION_RAW, (end, end))
+    type_ = data[begin:stop].decode()
+    begin = stop = end
+    for tag, *place in pieces(data, *found.get(_EVENT_OBJECT, (end, end))):
+        if tag == _EXTENSION_RAW:
+            begin, stop = place
+    return type_, begin, stop
 
 
 def read_status(data: bytes, envelope: Envelope) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class Message:
             (read, zero), tag = NUMBERS[of], field.number << 3 | VARINT
             how = _NUMBERS if is_listed else _NUMBER
         else:
-            (read, zero), tag = _reader(of, wanted), field.number << 3 | PIECE
+            (read, zero), tag = _reader(of, () if is_map else wanted), field.number << 3 | PIECE
             how = _LIST if is_listed else _MAP if is_map else _TEXT if of == "string" else _ONE
         self._fields[tag] = (how, field.name, field.shown == "set", read, zero)
         if field.shown == "null" or (field.shown == "always" and (is_listed or is_map)):

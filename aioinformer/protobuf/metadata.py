@@ -25,36 +25,39 @@ def read_head(data: bytes) -> Head:
     Raises:
         WireError, IndexError, ValueError: It is no object.
     """
-    size = data[1]
-    at = 2
-    if size > 0x7F:
-        size = size & 0x7F | data[2] << 7
-        at = 3
-    end_of_metadata = at + size
-    texts: list[bytes] = []
-    for tag in _FIRST:
-        size = data[at + 1]
-        if data[at] != tag or size > 0x7F:
-            return _read_any_head(data)
-        at += 2
-        texts.append(data[at : at + size])
-        at += size
-    if at > end_of_metadata or data[0] != METADATA:
-        return _read_any_head(data)
-    at, end = end_of_metadata, len(data)
-    while at < end:
-        size = data[at + 1]
-        if data[at] & 0x87 != PIECE:  # a number, or one that is known by more than a byte
-            return _read_any_head(data)
-        at += 2
+    try:
+        size = data[1]
+        at = 2
         if size > 0x7F:
-            size = size & 0x7F | data[at] << 7
-            at += 1
-            if size > 0x3FFF:
-                size, at = long_number(data, at - 2)
-        at += size
+            size = size & 0x7F | data[2] << 7
+            at = 3
+        end_of_metadata = at + size
+        texts: list[bytes] = []
+        for tag in _FIRST:
+            size = data[at + 1]
+            if data[at] != tag or size > 0x7F:
+                return _read_any_head(data)
+            at += 2
+            texts.append(data[at : at + size])
+            at += size
+        if at > end_of_metadata or data[0] != METADATA:
+            return _read_any_head(data)
+        at, end = end_of_metadata, len(data)
+        while at < end:
+            size = data[at + 1]
+            if data[at] & 0x87 != PIECE:  # a number, or one that is known by more than a byte
+                return _read_any_head(data)
+            at += 2
+            if size > 0x7F:
+                size = size & 0x7F | data[at] << 7
+                at += 1
+                if size > 0x3FFF:
+                    size, at = long_number(data, at - 2)
+            at += size
+    except IndexError:
+        return _read_any_head(data)
     if at != end:
-        raise WireError(f"it ends {at - end} bytes before its last field")
+        return _read_any_head(data)
     name, _, namespace, _, uid, version = texts
     return name.decode(), namespace.decode(), uid.decode(), version.decode()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from pathlib import Path
 
 from tests.go_build import CACHE, GoBuild, Report, report_to_stderr
 
 MODULE = Path(__file__).resolve().parent
-COMMANDS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager")
+COMMANDS = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "protobuf-schema")
 
 _STAMPS = {
     "k8s.io/component-base/version.gitVersion": "v1.36.3",
@@ -24,8 +25,17 @@ KUBERNETES = GoBuild(
     cache=CACHE / "kubernetes",
     flags=("-trimpath", "-ldflags", " ".join(["-s -w", *(f"-X {k}={v}" for k, v in _STAMPS.items())])),
     purpose="make test runs against the real kube-apiserver too",
-    expectation="all four: some four minutes on two cores the first time",
+    expectation="all five: some four minutes on two cores the first time",
 )
+
+
+def testdata() -> Path:
+    """Kubernetes' own examples of every kind, as JSON and as protobuf: k8s.io/api's ``testdata``, a folder a version.
+
+    To be called once the binaries are built: then the module is there.
+    """
+    command = ["go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api"]
+    return Path(subprocess.check_output(command, cwd=MODULE, text=True).strip()) / "testdata"
 
 
 def ensure_binaries(*, report: Report = report_to_stderr, abort: threading.Event | None = None) -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.go_build import build_before_tests, ensured
-from tests.kubernetes.binaries import ensure_binaries
+from tests.kubernetes.binaries import ensure_binaries, testdata
 from tests.kubernetes.controlplane import ControlPlane
 
 _unavailable = pytest.StashKey[Exception]()
@@ -38,6 +38,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def kubernetes_binaries(request: pytest.FixtureRequest) -> Path:
     """For tests that start a ControlPlane of their own: built, or the test skips."""
     return ensured(ensure_binaries, request.config.stash.get(_unavailable, None))
+
+
+@pytest.fixture(scope="session")
+def kubernetes_testdata(kubernetes_binaries: Path) -> Path:
+    """Kubernetes' own examples of every kind: ``HEAD/core.v1.Pod.json``, ``.pb`` …"""
+    return testdata()
 
 
 @pytest.fixture(scope="session")

@@ -103,6 +103,38 @@ def test_selectors_of_the_resource_yield_to_those_of_the_options() -> None:
     assert (own.label_selector, own.field_selector, own.limit) == ("app=db", "spec.nodeName=a", 5)
 
 
+@pytest.mark.parametrize(
+    ("resource", "lists", "expected"),
+    [
+        (Collection("v1", "pods"), True, "application/json"),
+        (
+            Collection("v1", "pods", protobuf=True),
+            True,
+            "application/vnd.kubernetes.protobuf,application/json",
+        ),
+        (
+            Collection("v1", "pods", protobuf=True),
+            False,
+            "application/vnd.kubernetes.protobuf,application/json",
+        ),
+        (Collection("example.com/v1", "caves", protobuf=True), True, "application/json"),
+        (
+            Collection("v1", "pods", metadata_only=True),
+            True,
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+        ),
+        (
+            Collection("example.com/v1", "caves", metadata_only=True, protobuf=True),
+            False,
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+        ),
+    ],
+)
+def test_what_is_accepted(resource: Collection, lists: bool, expected: str) -> None:
+    assert resource.accept(lists=lists) == expected
+
+
 def test_what_was_asked() -> None:
     assert asked("list", "pods", ListOptions()) == "list pods"
     assert asked("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"

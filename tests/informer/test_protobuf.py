@@ -1,0 +1,150 @@
+"""Informers of a server that answers in protobuf, where it is asked to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from aioinformer import Client, ConfigError, KubeObject, ListWatch, SharedIndexInformer, SharedInformerFactory
+from aioinformer.packing import unpacked
+from aioinformer.protobuf import ProtobufForm
+
+from ..listwatch.streams import FakeServer, serving
+from ..listwatch.test_frames import event, frame
+from ..listwatch.test_protobuf_body import listed
+from ..protobuf.samples import WHOLE, WHOLE_JSON, pod
+from ..samples import SMALL
+from ..steps import until
+from .handlers import Follower
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+BAD = pod("bad", "ns", "5") + b"\x1a\x05"
+
+
+class Pods:
+    """A server of pods.
+
+    Args:
+        items: Of its list.
+        has_protobuf: Whether it answers so where it may.
+    """
+
+    def __init__(self, *items: bytes, has_protobuf: bool = True) -> None:
+        self.items = items
+        self.has_protobuf = has_protobuf
+        self.events: asyncio.Queue[bytes] = asyncio.Queue()
+        self.accepted: list[str] = []
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        self.accepted.append(request.headers["Accept"])
+        if not self.has_protobuf:
+            item = {"metadata": {**WHOLE_JSON["metadata"]}, **WHOLE_JSON}
+            body = {
+                "kind": "PodList",
+                "apiVersion": "v1",
+                "metadata": {"resourceVersion": "12"},
+                "items": [item],
+            }
+            return web.json_response(body if "watch" not in request.query else None)
+        if "watch" not in request.query:
+            return web.Response(body=listed(*self.items), content_type=PROTOBUF)
+        response = web.StreamResponse(headers={"Content-Type": f"{PROTOBUF};stream=watch"})
+        await response.prepare(request)
+        while chunk := await self.events.get():
+            await response.write(chunk)
+        self.events.put_nowait(b"")  # for other watches
+        return response
+
+
+@asynccontextmanager
+async def watching(
+    pods: Pods, handler: Any = None, **options: Any
+) -> AsyncIterator[SharedIndexInformer[KubeObject]]:
+    """An informer of these pods, synced."""
+    server: FakeServer
+    async with serving(pods) as server, Client.from_url(server.url) as client:
+        list_watch = ListWatch.for_resource(client, "v1", "pods", protobuf=True)
+        informer = SharedIndexInformer(list_watch, KubeObject, use_watch_list=False, **options)
+        if handler is not None:
+            informer.add_event_handler(handler)
+        async with informer:
+            await informer.wait_synced(timeout=30)
+            yield informer
+            pods.events.put_nowait(b"")  # which ends watches
+
+
+async def test_objects_are_kept_as_it() -> None:
+    pods, follower = Pods(pod("a"), WHOLE), Follower()
+    async with watching(
+        pods, follower, indexers={"node": "spec.nodeName", "app": "metadata.labels['app']"}
+    ) as informer:
+        assert informer.indexer.by_index("node", "node-1") == informer.indexer.by_index("app", "web")
+        assert [each.name for each in informer.lister.list("app=web")] == ["web-1"]
+        pods.events.put_nowait(event("MODIFIED", pod("a", "ns", "20")) + event("ADDED", pod("b", "ns", "21")))
+        pods.events.put_nowait(event("DELETED", pod("a", "ns", "22")))
+        await until(lambda: "delete a 22" in follower.calls)
+        assert follower.copy == {"default/web-1": "42", "ns/b": "21"}
+        assert follower.wrong == []
+        assert informer.store.get_by_key("default/web-1") == {"kind": "Pod", "apiVersion": "v1", **WHOLE_JSON}
+        assert all(isinstance(obj._form, ProtobufForm) for obj in informer.store.list())
+        assert informer.last_sync_resource_version == "22"
+    assert pods.accepted == [f"{PROTOBUF},application/json"] * 2
+
+
+async def test_bookmarks_count() -> None:
+    pods = Pods(pod("a"))
+    async with watching(pods) as informer:
+        pods.events.put_nowait(event("BOOKMARK", pod("", "", "77")))
+        await until(lambda: informer.last_sync_resource_version == "77")
+
+
+@pytest.mark.parametrize("drops", [False, True])
+async def test_they_may_be_lean_and_compressed(drops: bool) -> None:
+    pods = Pods(*(pod(f"a{number}") for number in range(20)), WHOLE)
+    async with watching(pods, compress=SMALL, drop_managed_fields=drops) as informer:
+        pods.events.put_nowait(event("MODIFIED", WHOLE.replace(b"42", b"43", 1)))
+        await until(lambda: informer.last_sync_resource_version == "43")
+        obj = informer.store.get_by_key("default/web-1")
+        assert obj is not None
+        form, kept = unpacked(obj)
+        assert isinstance(form, ProtobufForm)
+        assert form is not obj._form
+        assert (b"kubelet" in kept, "managedFields" in obj["metadata"]) == (not drops, not drops)
+        assert obj["spec"] == WHOLE_JSON["spec"]
+
+
+async def test_what_cannot_be_read_stops_nothing_else() -> None:
+    pods, follower = Pods(pod("a"), BAD), Follower()
+    async with watching(pods, follower) as informer:
+        pods.events.put_nowait(event("MODIFIED", BAD) + frame(b"noise") + event("ADDED", pod("b", "ns", "9")))
+        await until(lambda: "add b 9" in follower.calls)
+        assert informer.state.reflectors[0].rejected == 3
+        assert set(follower.copy) == {"ns/a", "ns/b"}
+
+
+async def test_a_server_without_it_answers_in_json() -> None:
+    pods = Pods(has_protobuf=False)
+    async with watching(pods) as informer:
+        [obj] = informer.store.list()
+        assert obj == {"kind": "Pod", "apiVersion": "v1", **WHOLE_JSON}
+        assert not isinstance(obj._form, ProtobufForm)
+
+
+def test_it_is_for_kube_objects() -> None:
+    class Mine(KubeObject, frozen=True):
+        pass
+
+    factory = SharedInformerFactory(Client.from_url("http://127.0.0.1:1"))
+    with pytest.raises(
+        ConfigError, match="protobuf is for KubeObjects, not for <class 'dict'>, which is read from JSON"
+    ):
+        factory.for_resource("v1", "pods", dict, protobuf=True)
+    plain, asked = factory.for_resource("v1", "pods"), factory.for_resource("v1", "pods", protobuf=True)
+    assert plain is not asked
+    assert factory.for_resource("v1", "pods", protobuf=True) is asked
+    assert factory.for_resource("v1", "pods", Mine, protobuf=True) not in (plain, asked)

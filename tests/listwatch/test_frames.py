@@ -1,0 +1,209 @@
+"""A watch in protobuf."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer import DecodeError, KubeObject, TransportError, TypeMeta, WatchEvent
+from aioinformer.api import NO_EVENT
+from aioinformer.codec import codec_for, decode_bookmark
+from aioinformer.listwatch.events import LONGEST_BATCH, EventStream
+from aioinformer.listwatch.frames import Frames
+from aioinformer.listwatch.lines import LONGEST_OBJECT
+
+from ..protobuf import samples
+from ..protobuf.samples import entry, envelope, field, message, pod
+from ..protobuf.test_envelope import STATUS, STATUS_JSON
+from .streams import EVENT, Chunks
+
+TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+PODS = st.builds(
+    pod,
+    st.text("abc", min_size=1, max_size=200),
+    st.text("abc", max_size=5),
+    st.just("1"),
+    st.builds(lambda size: (12, entry("note", "x" * size)), st.integers(0, 20_000)),
+)
+
+
+def frame(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def event(type_: str, raw: bytes, type_meta: TypeMeta = samples.POD) -> bytes:
+    """A frame as API servers write it."""
+    return frame(message((1, type_), (2, field(1, envelope(raw, type_meta)))))
+
+
+def decoded(stream: bytes, frames: Frames | None = None) -> list[WatchEvent]:
+    frames = frames or Frames()
+    return frames.events(frames.feed(stream))
+
+
+async def streamed(*chunks: bytes) -> list[list[WatchEvent]]:
+    return [batch async for batch in EventStream(Chunks(chunks))]
+
+
+@given(events=st.lists(st.tuples(TYPES, PODS), max_size=5), cuts=st.data())
+def test_however_a_stream_is_cut_its_events_are_the_same(
+    events: list[tuple[str, bytes]], cuts: st.DataObject
+) -> None:
+    stream = b"".join(event(*each) for each in events)
+    frames, found, at = Frames(), list[WatchEvent](), 0
+    while at < len(stream):
+        size = cuts.draw(st.integers(0, 30) | st.integers(0, 30_000))
+        found += decoded(stream[at : at + size], frames)
+        at += size
+    assert [(each.type, each.object._kept) for each in found] == events
+    assert all(each.object == samples.kube_object(raw) for each, (_, raw) in zip(found, events, strict=True))
+    assert frames.last() == []
+
+
+@given(TYPES, PODS, st.sampled_from([1, 2, 3]))
+def test_an_event_means_the_same_in_every_layout(type_: str, raw: bytes, layout: int) -> None:
+    within = b"k8s\0" + field(2, raw) + field(1, message((2, "Pod"), (1, "v1")))
+    body = {
+        1: message((2, field(1, envelope(raw))), (1, type_)),
+        2: message((1, type_), (2, field(1, within))),
+        3: message((1, type_), (2, field(2, "new") + field(1, envelope(raw) + field(5, "new"))), (3, "new")),
+    }[layout]
+    frames = Frames()
+    for _ in range(2):  # the second time it knows what the first one was of
+        [found] = decoded(frame(body), frames)
+        assert (found.type, found.object._kept, found.object.kind) == (type_, raw, "Pod")
+        [found] = decoded(event(type_, raw), frames)
+        assert (found.type, found.object._kept) == (type_, raw)
+
+
+def test_kinds_may_change() -> None:
+    frames = Frames()
+    partial = TypeMeta("meta.k8s.io/v1", "PartialObjectMetadata")
+    for type_meta in (samples.POD, partial, samples.POD, TypeMeta("v1", "Node"), partial):
+        [found] = decoded(event("ADDED", pod(), type_meta), frames)
+        assert (found.object.api_version, found.object.kind) == type_meta
+
+
+def test_a_bookmark_is_read_as_that_of_json() -> None:
+    raw = field(1, samples.metadata("", "", "42", (12, entry("k8s.io/initial-events-end", "true")))) + field(
+        2, b""
+    )
+    [found] = decoded(event("BOOKMARK", raw))
+    bookmark = decode_bookmark(found.object)
+    assert (bookmark.resource_version, bookmark.metadata.annotations) == (
+        "42",
+        {"k8s.io/initial-events-end": "true"},
+    )
+
+
+def test_the_status_of_an_error_is_decoded() -> None:
+    assert decoded(event("ERROR", STATUS, TypeMeta("v1", "Status"))) == [WatchEvent("ERROR", STATUS_JSON)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\x0a",
+        b"not protobuf",
+        message((1, "ADDED")),
+        message((1, "ADDED"), (2, field(1, b"no envelope"))),
+        message((1, "ADDED"), (2, field(1, envelope(pod())[:-9]))),
+        message((1, "ERROR"), (2, field(1, envelope(pod())))),
+        message((1, b"\xff"), (2, field(1, envelope(pod())))),
+    ],
+)
+def test_a_frame_that_says_no_event_stops_no_other(body: bytes) -> None:
+    stream = event("ADDED", pod("a")) + frame(body) + event("ADDED", pod("b"))
+    assert [(each.type, each.object) for each in decoded(stream)] == [
+        ("ADDED", samples.kube_object(pod("a"))),
+        (NO_EVENT, body),
+        ("ADDED", samples.kube_object(pod("b"))),
+    ]
+
+
+def test_of_an_object_that_cannot_be_read_the_error_is_for_who_decodes_it() -> None:
+    bad = pod() + b"\x1a\x05"
+    frames = Frames()
+    for _ in range(2):
+        [found] = decoded(event("MODIFIED", bad), frames)
+        assert found.type == "MODIFIED"
+        for decode in (codec_for(KubeObject).decode, codec_for(dict).decode, decode_bookmark):
+            with pytest.raises(DecodeError, match=r"not a Kubernetes object: .*; it begins b"):
+                decode(found.object)
+
+
+def test_a_kind_that_nothing_is_known_of_ends_the_stream() -> None:
+    """It was not asked for."""
+    with pytest.raises(DecodeError, match=r"Cave of example\.com/v1 cannot be read as protobuf"):
+        decoded(event("ADDED", pod(), TypeMeta("example.com/v1", "Cave")))
+
+
+@given(st.data())
+def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> None:
+    stream = bytearray(
+        event("ADDED", pod("a")) + event("MODIFIED", samples.WHOLE) + event("DELETED", pod("b"))
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 255))
+    frames = Frames()
+    try:
+        for found in decoded(bytes(stream), frames):
+            assert isinstance(found.object, (KubeObject, bytes, dict, DecodeError))
+        frames.last()
+    except (DecodeError, TransportError):
+        pass
+
+
+def test_a_frame_that_spans_many_chunks_is_joined_once() -> None:
+    body = message((1, "ADDED"), (2, bytes(8 * 1024 * 1024)))
+    stream, frames = frame(body), Frames()
+    started = time.perf_counter()
+    found = [span for at in range(0, len(stream), 4096) for span in frames.feed(stream[at : at + 4096])]
+    assert [(end - begin) for _, begin, end in found] == [len(body)]
+    assert time.perf_counter() - started < 30  # quadratic joining takes minutes
+
+
+def test_a_frame_has_its_limit() -> None:
+    frames = Frames(longest=100)
+    frames.feed(frame(bytes(100)))
+    with pytest.raises(DecodeError, match="more than 104 bytes have come, and no object has ended"):
+        frames.feed((101).to_bytes(4, "big"))
+    assert frames.last() == []
+    with pytest.raises(DecodeError):
+        Frames().feed((LONGEST_OBJECT + 1).to_bytes(4, "big") + b"x")
+
+
+async def test_a_stream_is_protobuf_where_it_begins_as_no_json_does() -> None:
+    assert await streamed(event("ADDED", pod("a")), event("DELETED", pod("a"))) == [
+        [WatchEvent("ADDED", samples.kube_object(pod("a")))],
+        [WatchEvent("DELETED", samples.kube_object(pod("a")))],
+    ]
+    assert [each.type for [each] in await streamed(EVENT, EVENT)] == ["ADDED", "ADDED"]
+    assert await streamed() == []
+
+
+async def test_batches_have_their_limit() -> None:
+    batches = await streamed(event("ADDED", pod()) * (LONGEST_BATCH + 1))
+    assert [len(batch) for batch in batches] == [LONGEST_BATCH, 1]
+
+
+@pytest.mark.parametrize("left", [1, 3, 4, 5, 60])
+async def test_cut_within_an_event_it_says_so(left: int) -> None:
+    stream = EventStream(Chunks([event("ADDED", pod("a")) + event("ADDED", pod("b"))[:left]]))
+    assert [each.object.name for each in await anext(stream)] == ["a"]
+    with pytest.raises(TransportError, match=f"in the middle of an event, after {left} bytes"):
+        await anext(stream)
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+def test_objects_are_copies() -> None:
+    """A cached object does not keep a chunk alive."""
+    stream = event("ADDED", pod()) + event("ADDED", pod())
+    found: list[Any] = [each.object._kept for each in decoded(stream)]
+    assert all(type(kept) is bytes and len(kept) == len(pod()) for kept in found)

@@ -1,0 +1,133 @@
+"""What is read of every object without the schema; it must say what the schema says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioinformer.protobuf import PROTOBUF_ERRORS
+from aioinformer.protobuf.messages import message as reader
+from aioinformer.protobuf.metadata import (
+    ANNOTATIONS,
+    LABELS,
+    read_head,
+    texts_in_metadata,
+    without_managed_fields,
+)
+
+from .samples import WHOLE, WHOLE_JSON, entry, field, message, metadata, pod
+
+TEXTS = st.text(max_size=150)
+
+
+@given(name=TEXTS, namespace=TEXTS, uid=TEXTS, version=TEXTS, generate=TEXTS, more=st.binary(max_size=300))
+def test_heads_of_all_lengths(
+    name: str, namespace: str, uid: str, version: str, generate: str, more: bytes
+) -> None:
+    texts = [name, generate, namespace, "", uid, version]
+    data = message((1, message(*enumerate(texts, 1), (7, 2))), (2, more), (3, b""))
+    assert read_head(data) == (name, namespace, uid, version)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (field(1, message((1, "a"))), ("a", "", "", "")),
+        (field(1, message((1, "a"), (3, "ns"), (6, "7"), (8, b""))), ("a", "ns", "", "7")),
+        (field(2, b"") + field(1, metadata("a", "ns", "1")), ("a", "ns", "uid-a", "1")),
+        (pod() + field(4, 7) + field(100, b"new"), ("a", "ns", "uid-a", "1")),
+        (field(1, metadata("a", "ns", "1", (12, entry("note", "x" * 20_000)))), ("a", "ns", "uid-a", "1")),
+        (message((1, metadata()), (2, bytes(20_000)), (3, bytes(200))), ("a", "ns", "uid-a", "1")),
+    ],
+)
+def test_heads_of_other_layouts(data: bytes, expected: tuple[str, ...]) -> None:
+    assert read_head(data) == expected
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x0a",
+        field(2, b""),
+        field(1, b""),
+        pod()[:-1],
+        pod() + b"\x1a\x05",
+        pod() + b"\x1a",
+        field(1, metadata()[:-1]),
+        field(1, metadata() + b"\x0a\x05")[:-1],
+        b"\x0a\x05" + pod(),
+        field(1, b"\x0a\x7f" + metadata()),
+        field(1, message((1, b"\xff"), (2, ""), (3, ""), (4, ""), (5, ""), (6, ""))),
+    ],
+)
+def test_what_is_no_object_is_an_error(data: bytes) -> None:
+    with pytest.raises(PROTOBUF_ERRORS):
+        read_head(data)
+
+
+@given(st.data())
+def test_a_head_that_is_read_says_what_the_schema_says(data: st.DataObject) -> None:
+    damaged = bytearray(pod("a", "ns", "1", (11, entry("app", "web"))))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(damaged[: data.draw(st.integers(0, len(damaged)))])
+    try:
+        head = read_head(cut)
+    except PROTOBUF_ERRORS:
+        return
+    wanted = (("metadata", tuple((name, ()) for name in ("name", "namespace", "uid", "resourceVersion"))),)
+    found = reader("core/v1.Pod", wanted).read(cut, 0, len(cut)).get("metadata", {})
+    assert head == tuple(found.get(name, "") for name in ("name", "namespace", "uid", "resourceVersion"))
+
+
+@given(
+    labels=st.dictionaries(TEXTS, TEXTS, max_size=5),
+    annotations=st.dictionaries(TEXTS, st.text(max_size=300), max_size=3),
+)
+def test_labels_and_annotations_of_all_lengths(labels: dict[str, str], annotations: dict[str, str]) -> None:
+    entries = [
+        (number, entry(*each))
+        for number, texts in ((11, labels), (12, annotations))
+        for each in texts.items()
+    ]
+    data = pod("a", "ns", "1", (7, 2), (8, b"\x08\x01"), *entries, (14, "finalizer"), (17, b""))
+    for tag, texts in ((LABELS, labels), (ANNOTATIONS, annotations)):
+        assert texts_in_metadata(data, tag) in (texts, None)
+        if all(len(key.encode()) < 128 for key in texts):
+            assert texts_in_metadata(data, tag) == texts
+
+
+def test_those_of_other_layouts_are_for_the_schema() -> None:
+    assert texts_in_metadata(field(2, b"") + pod(), LABELS) is None
+    for odd in (message((2, "web"), (1, "app")), field(1, "app"), field(2, "web")):
+        assert texts_in_metadata(pod("a", "ns", "1", (11, odd + b"\x1a\x00")), LABELS) is None
+    assert texts_in_metadata(pod(), LABELS) == {}
+
+
+@given(st.data())
+def test_damaged_texts_raise_nothing_else(data: st.DataObject) -> None:
+    damaged = bytearray(WHOLE)
+    damaged[data.draw(st.integers(0, 300))] = data.draw(st.integers(0, 255))
+    for tag in (LABELS, ANNOTATIONS):
+        try:
+            found = texts_in_metadata(bytes(damaged), tag)
+        except PROTOBUF_ERRORS:
+            continue
+        assert found is None or isinstance(found, dict)
+
+
+def test_managed_fields_are_cut_out() -> None:
+    lean = without_managed_fields(WHOLE)
+    fields = reader("core/v1.Pod").read(lean, 0, len(lean))
+    metadata = {name: value for name, value in WHOLE_JSON["metadata"].items() if name != "managedFields"}
+    assert fields == {**WHOLE_JSON, "metadata": metadata}
+    assert read_head(lean) == read_head(WHOLE)
+    assert without_managed_fields(lean) is lean
+
+
+def test_of_several_entries_none_is_left() -> None:
+    managed = (17, message((1, "kubelet"), (7, field(1, b"{}" + b" " * 300))))
+    data = pod("a", "ns", "1", (14, "finalizer"), managed, managed)
+    assert without_managed_fields(data) == pod("a", "ns", "1", (14, "finalizer"))
