@@ -199,9 +199,9 @@ class Compressor:
         """
         if len(samples) < self._options.samples:
             samples.append(obj)
-            self._sampled_bytes += len(unpacked(obj)[1])
+            self._sampled_bytes += len(unpacked(obj)._kept)
             if self._packing is None and self._sampled_bytes >= self._options.dictionary_size:
-                self._packing = self._make(self._put_together([unpacked(each)[1] for each in samples]))
+                self._packing = self._make(self._put_together([unpacked(each)._kept for each in samples]))
         elif (place := int(self._random.random() * self._packed)) < len(samples):
             samples[place] = obj
 
@@ -217,7 +217,7 @@ class Compressor:
             longest = _MOST_TRAINED * self._options.dictionary_size // len(objects)
             raws: list[bytes] = []
             for obj in objects:
-                raws.append(unpacked(obj)[1][:longest])
+                raws.append(unpacked(obj)._kept[:longest])
                 if turn.is_over():
                     await turn.pause()
             others = objects[::_FEWEST]

@@ -129,24 +129,24 @@ def _field_decoder(field: str) -> msgspec.json.Decoder[Any]:
 class Form(Protocol):
     """What the bytes of objects are that are kept, where they are not JSON: protobuf, or either of them compressed."""
 
-    def raw_of(self, kept: bytes) -> bytes:
-        """The object's JSON."""
-        ...
-
-    def fields_of(self, kept: bytes, wanted: Wanted = ()) -> dict[str, Any] | None:
-        """The wanted fields of the object, as its JSON has them; None where they are to be had from the JSON.
+    def raw_of(self, obj: KubeObject) -> bytes:
+        """An object's JSON.
 
         Raises:
-            DecodeError: They cannot be read.
+            DecodeError: It cannot be read.
         """
         ...
 
-    def uid_of(self, kept: bytes) -> str:
-        """The object's uid, where the object itself has none."""
+    def fields_of(self, obj: KubeObject, wanted: Wanted = ()) -> dict[str, Any] | None:
+        """The wanted fields of an object, as its JSON has them; None where they are to be had from that. Raises so."""
         ...
 
-    def version_of(self, kept: bytes) -> str:
-        """The object's resourceVersion, likewise."""
+    def uid_of(self, obj: KubeObject) -> str:
+        """The uid of an object that has none at hand."""
+        ...
+
+    def version_of(self, obj: KubeObject) -> str:
+        """The resourceVersion, likewise."""
         ...
 
 
@@ -303,8 +303,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     _uid: str  # "" where it is packed
     _version: str  # likewise
     _type_meta: TypeMeta | None
-    _labels: msgspec.Raw | None = None  # a part of what is kept; None where they are no such part
-    _spec: msgspec.Raw | None = None  # likewise; empty where there is none
+    _labels: Any = None  # of JSON, a part of what is kept; of protobuf, where to look; None for neither
+    _spec: msgspec.Raw | None = None  # a part, likewise; empty where there is none
     _form: Form = AS_JSON
 
     @classmethod
@@ -363,19 +363,19 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     @property
     def raw(self) -> bytes:
         """The object's JSON, as the server sent it; of one that came as protobuf what says the same."""
-        return self._kept if self._form is AS_JSON else self._form.raw_of(self._kept)
+        return self._kept if self._form is AS_JSON else self._form.raw_of(self)
 
     @property
     def uid(self) -> str:
         """``""`` where the server gave none."""
-        return self._uid if self._uid or self._form is AS_JSON else self._form.uid_of(self._kept)
+        return self._uid if self._uid or self._form is AS_JSON else self._form.uid_of(self)
 
     @property
     def resource_version(self) -> str:
         """``""`` where the server gave none."""
         if self._version or self._form is AS_JSON:
             return self._version
-        return self._form.version_of(self._kept)
+        return self._form.version_of(self)
 
     @property
     def metadata(self) -> ObjectMeta:
@@ -522,7 +522,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         if self._form is AS_JSON:
             return None
         try:
-            return self._form.fields_of(self._kept, wanted)
+            return self._form.fields_of(self, wanted)
         except DecodeError as error:
             raise self._unreadable(wanted[0][0] if wanted else "the object", error) from error
 

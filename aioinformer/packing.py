@@ -48,11 +48,12 @@ class ZstdPacking:
 
     def pack(self, obj: KubeObject) -> KubeObject:
         """The object, packed."""
-        form, plain = unpacked(obj)
+        plain = unpacked(obj)
+        form = plain._form
         uid, version = obj.uid, obj.resource_version
         uid_bytes, version_bytes = _uid_bytes(uid), _version_bytes(version)
         kept = b"".join(
-            (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(plain))
+            (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(plain._kept))
         )
         return msgspec.structs.replace(  # a class of one's own may have more fields
             obj,
@@ -77,28 +78,30 @@ class ZstdForm:
         self.packing = packing
         self.inner = inner
 
-    def plain_of(self, kept: bytes) -> bytes:
-        """The bytes of the other form."""
-        return self.packing.unpacking.call(kept[_HEAD:])
+    def plain(self, obj: KubeObject) -> KubeObject:
+        """An object of this form in the other one."""
+        kept = self.packing.unpacking.call(obj._kept[_HEAD:])
+        return msgspec.structs.replace(
+            obj, _kept=kept, _uid=obj.uid, _version=obj.resource_version, _form=self.inner
+        )
 
-    def raw_of(self, kept: bytes) -> bytes:
-        plain = self.plain_of(kept)
-        return plain if self.inner is AS_JSON else self.inner.raw_of(plain)
+    def raw_of(self, obj: KubeObject) -> bytes:
+        return self.plain(obj).raw
 
-    def fields_of(self, kept: bytes, wanted: Wanted = ()) -> dict[str, Any] | None:
-        return None if self.inner is AS_JSON else self.inner.fields_of(self.plain_of(kept), wanted)
+    def fields_of(self, obj: KubeObject, wanted: Wanted = ()) -> dict[str, Any] | None:
+        return None if self.inner is AS_JSON else self.plain(obj)._fields(wanted)
 
-    def uid_of(self, kept: bytes) -> str:
-        return _uid_text(kept[:_UID]) if any(kept[:_UID]) else ""
+    def uid_of(self, obj: KubeObject) -> str:
+        uid = obj._kept[:_UID]
+        return _uid_text(uid) if any(uid) else ""
 
-    def version_of(self, kept: bytes) -> str:
-        return str(int.from_bytes(kept[_UID:_HEAD], "big") or "")
+    def version_of(self, obj: KubeObject) -> str:
+        return str(int.from_bytes(obj._kept[_UID:_HEAD], "big") or "")
 
 
-def unpacked(obj: KubeObject) -> tuple[Form, bytes]:
-    """An object's bytes as they came, and their form."""
-    form = obj._form
-    return (form.inner, form.plain_of(obj._kept)) if isinstance(form, ZstdForm) else (form, obj._kept)
+def unpacked(obj: KubeObject) -> KubeObject:
+    """An object as it came."""
+    return obj._form.plain(obj) if isinstance(obj._form, ZstdForm) else obj
 
 
 class _PerThread(threading.local):

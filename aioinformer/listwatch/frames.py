@@ -6,8 +6,16 @@ from collections.abc import Iterable
 from struct import Struct
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, WatchEvent
-from ..errors import DecodeError, TransportError
-from ..protobuf import PROTOBUF_ERRORS, ProtobufForm, form_of, piece, read_envelope, read_event, read_status
+from ..errors import TransportError
+from ..protobuf import (
+    PROTOBUF_ERRORS,
+    ProtobufForm,
+    form_of,
+    long_number,
+    read_envelope,
+    read_event,
+    read_status,
+)
 from .lines import LONGEST_OBJECT, Pending, Span
 
 _LENGTH = Struct(">I")
@@ -21,8 +29,8 @@ _HEADS = {
 
 _NO_HEAD = (NO_EVENT, b"\0", 0)
 
-_LENGTHS = 16
-"""Bytes in which there are, between the heads, the lengths of what the object is in."""
+_LENGTHS = 100
+"""Bytes in which, behind the frame's head, there are the lengths of what the object is in, and its envelope's head."""
 
 _TAIL = b'\x1a\0"\0'
 """How a frame ends: two fields of the object's envelope that are empty."""
@@ -79,7 +87,7 @@ class Frames:
         events: list[WatchEvent] = []
         for data, at, end in frames:
             try:
-                events.append(self._event(data, at, end))
+                events.append(self._usual_event(data, at, end) or self._event(data, at, end))
             except PROTOBUF_ERRORS:
                 events.append(WatchEvent(NO_EVENT, data[at:end]))
         return events
@@ -98,23 +106,32 @@ class Frames:
             )
         return []
 
-    def _event(self, data: bytes, at: int, end: int) -> WatchEvent:
+    def _usual_event(self, data: bytes, at: int, end: int) -> WatchEvent | None:
+        """That of a frame as API servers write it, of the kind that the last one was of: all is known but lengths."""
         type_, head, length = _HEADS.get(data[at + 2], _NO_HEAD)
-        form, begin, stop = self._form, -1, end
-        if form is not None and data.startswith(head, at):
-            # Of the kind that the last one was of, as API servers write it: what follows is known, but for lengths.
-            begin = data.find(form.head, at + length, at + length + _LENGTHS + len(form.head))
-            if begin > 0:
-                begin, stop = piece(data, begin + len(form.head), end)
-        if form is None or begin < 0 or stop + len(_TAIL) != end or not data.endswith(_TAIL, stop, end):
-            type_, begin, stop = read_event(data, at, end)
-            envelope = read_envelope(data, begin, stop)
-            if type_ == ERROR:
-                return WatchEvent(ERROR, read_status(data, envelope))
-            type_meta, begin, stop = envelope
-            form = self._form = form_of(type_meta)
-        raw = data[begin:stop]
-        try:
-            return WatchEvent(type_, form.object_of(raw))
-        except DecodeError as error:
-            return WatchEvent(type_, error)
+        form, stop = self._form, end - len(_TAIL)
+        if form is None or not data.startswith(head, at) or not data.startswith(_TAIL, stop):
+            return None
+        begin = data.find(form.head, at + length, at + length + _LENGTHS)
+        if begin < 0:
+            return None
+        begin += len(form.head)
+        size = data[begin]
+        begin += 1
+        if size > 0x7F:
+            size = size & 0x7F | data[begin] << 7
+            begin += 1
+            if size > 0x3FFF:
+                size, begin = long_number(data, begin - 2)
+        if begin + size != stop:
+            return None
+        return WatchEvent(type_, form.object_of(data[begin:stop]))
+
+    def _event(self, data: bytes, at: int, end: int) -> WatchEvent:
+        type_, begin, stop = read_event(data, at, end)
+        envelope = read_envelope(data, begin, stop)
+        if type_ == ERROR:
+            return WatchEvent(ERROR, read_status(data, envelope))
+        type_meta, begin, stop = envelope
+        self._form = form_of(type_meta)
+        return WatchEvent(type_, self._form.object_of(data[begin:stop]))

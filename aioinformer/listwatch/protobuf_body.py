@@ -120,7 +120,7 @@ class ProtobufListSplitter:
                     raise self._pending.too_long()
                 break
             if tag == _ITEM:
-                items.append(_object_of(form, data[begin:end]))
+                items.append(form.object_of(data[begin:end]))
             elif tag == _META:
                 self._version, self._continue = read_list_meta(data, begin, end)
             self._left -= end - at
@@ -141,10 +141,3 @@ class ProtobufListSplitter:
 
     def _breaks_off(self) -> TransportError:
         return TransportError(f"the answer breaks off after {self._received} bytes")
-
-
-def _object_of(form: ProtobufForm, raw: bytes) -> Any:
-    try:
-        return form.object_of(raw)
-    except DecodeError as error:
-        return error

@@ -42,41 +42,42 @@ class ProtobufForm:
         self.head = head_of(type_meta)
         self._message = found
 
-    def object_of(self, kept: bytes) -> KubeObject:
-        """The object that these bytes are.
+    def object_of(self, kept: bytes) -> KubeObject | DecodeError:
+        """The object that these bytes are; in place of one that they are not the error, for who decodes it to raise.
 
         The lengths of its fields, and of its metadata what tells objects apart, are checked here; what is within other
         fields is where they are read.
-
-        Raises:
-            DecodeError: They are none.
         """
         try:
-            name, namespace, uid, version = metadata.read_head(kept)
+            name, namespace, uid, version, rest = metadata.read_head(kept)
         except PROTOBUF_ERRORS as error:
-            raise DecodeError(f"not a Kubernetes object: {error}; it begins {kept[:80]!r}") from error
+            found = DecodeError(f"not a Kubernetes object: {error}; it begins {kept[:80]!r}")
+            found.__cause__ = error
+            return found
         key = f"{namespace}/{name}" if namespace else name
-        return KubeObject(kept, key, uid, version, self.type_meta, None, None, self)
+        return KubeObject(kept, key, uid, version, self.type_meta, rest, None, self)
 
-    def fields_of(self, kept: bytes, wanted: Wanted = ()) -> dict[str, Any]:
+    def fields_of(self, obj: KubeObject, wanted: Wanted = ()) -> dict[str, Any]:
+        kept = obj._kept
         try:
-            if wanted is LABELS and (labels := metadata.texts_in_metadata(kept, metadata.LABELS)) is not None:
-                return {"metadata": {"labels": labels}}
-            if wanted is ANNOTATIONS:
-                annotations = metadata.texts_in_metadata(kept, metadata.ANNOTATIONS)
-                if annotations is not None:
-                    return {"metadata": {"annotations": annotations}}
+            if wanted is LABELS and (texts := metadata.texts(kept, metadata.LABELS, obj._labels)) is not None:
+                return {"metadata": {"labels": texts}}
+            if (
+                wanted is ANNOTATIONS
+                and (texts := metadata.texts(kept, metadata.ANNOTATIONS, obj._labels)) is not None
+            ):
+                return {"metadata": {"annotations": texts}}
             return message(self._message, wanted).read(kept, 0, len(kept))
         except PROTOBUF_ERRORS as error:
             raise DecodeError(f"not the protobuf of a {self.type_meta.kind}: {error}") from error
 
-    def raw_of(self, kept: bytes) -> bytes:
-        return encode(self.fields_of(kept))
+    def raw_of(self, obj: KubeObject) -> bytes:
+        return encode(self.fields_of(obj))
 
-    def uid_of(self, kept: bytes) -> str:
-        return ""  # which the object has itself
+    def uid_of(self, obj: KubeObject) -> str:
+        return ""
 
-    def version_of(self, kept: bytes) -> str:
+    def version_of(self, obj: KubeObject) -> str:
         return ""
 
     def without_managed_fields(self, obj: KubeObject) -> KubeObject:
@@ -87,9 +88,11 @@ class ProtobufForm:
         """
         try:
             lean = metadata.without_managed_fields(obj._kept)
+            if lean is obj._kept:
+                return obj
+            return msgspec.structs.replace(obj, _kept=lean, _labels=metadata.read_head(lean)[4])
         except PROTOBUF_ERRORS as error:
             raise DecodeError(f"{obj.key}: its metadata cannot be read: {error}") from error
-        return obj if lean is obj._kept else msgspec.structs.replace(obj, _kept=lean)
 
 
 @lru_cache(maxsize=256)

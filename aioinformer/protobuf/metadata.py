@@ -15,8 +15,9 @@ _FIRST = tuple(number << 3 | PIECE for number in range(1, 7))
 _HEAD: Wanted = tuple((name, ()) for name in ("name", "namespace", "uid", "resourceVersion"))
 
 
-Head = tuple[str, str, str, str]
-"""Name, namespace, uid and resourceVersion; ``""`` for what there is none of."""
+Head = tuple[str, str, str, str, int | None]
+"""Name, namespace, uid and resourceVersion, ``""`` for what there is none of; and where the metadata's other fields
+begin, where that is behind these."""
 
 
 def read_head(data: bytes) -> Head:
@@ -40,7 +41,8 @@ def read_head(data: bytes) -> Head:
             at += 2
             texts.append(data[at : at + size])
             at += size
-        if at > end_of_metadata or data[0] != METADATA:
+        rest = at
+        if rest > end_of_metadata or data[0] != METADATA:
             return _read_any_head(data)
         at, end = end_of_metadata, len(data)
         while at < end:
@@ -59,19 +61,24 @@ def read_head(data: bytes) -> Head:
     if at != end:
         return _read_any_head(data)
     name, _, namespace, _, uid, version = texts
-    return name.decode(), namespace.decode(), uid.decode(), version.decode()
+    return name.decode(), namespace.decode(), uid.decode(), version.decode(), rest
 
 
-def texts_in_metadata(data: bytes, wanted: int) -> dict[str, str] | None:
+def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
     """Labels or annotations alone; None where they are not written as API servers do.
+
+    Args:
+        data: An object.
+        wanted: Which.
+        at: Where to look for them, as ``read_head`` says.
 
     Raises:
         IndexError, ValueError: It is no object.
     """
-    if data[0] != METADATA:
+    if at is None:
         return None
-    end, at = long_number(data, 1)
-    end += at
+    end, begin = long_number(data, 1)
+    end += begin
     found: dict[str, str] = {}
     while at < end:
         tag = data[at]
@@ -86,14 +93,15 @@ def texts_in_metadata(data: bytes, wanted: int) -> dict[str, str] | None:
         if tag > wanted:
             break
         # An entry is a message of its own: the key is its field 1, the value its field 2.
-        key, middle = at + 2, at + 2 + data[at + 1]
+        middle = at + 2 + data[at + 1]
         if data[at] != 10 or data[middle] != 18 or middle > at + 0x81:
             return None
-        at += size
         value = middle + 2
         while data[value - 1] > 0x7F:  # its length takes more than a byte
             value += 1
-        found[data[key:middle].decode()] = data[value:at].decode()
+        key = data[at + 2 : middle].decode()
+        at += size
+        found[key] = data[value:at].decode()
     return found
 
 
@@ -123,9 +131,5 @@ def _read_any_head(data: bytes) -> Head:
             head = message("meta/v1.ObjectMeta", _HEAD).read(data, begin, end)
     if not head:
         raise WireError("it has no metadata")
-    return (
-        head.get("name", ""),
-        head.get("namespace", ""),
-        head.get("uid", ""),
-        head.get("resourceVersion", ""),
-    )
+    name, namespace, uid, version = (head.get(each, "") for each, _ in _HEAD)
+    return name, namespace, uid, version, None

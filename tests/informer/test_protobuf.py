@@ -111,10 +111,10 @@ async def test_they_may_be_lean_and_compressed(drops: bool) -> None:
         await until(lambda: informer.last_sync_resource_version == "43")
         obj = informer.store.get_by_key("default/web-1")
         assert obj is not None
-        form, kept = unpacked(obj)
-        assert isinstance(form, ProtobufForm)
-        assert form is not obj._form
-        assert (b"kubelet" in kept, "managedFields" in obj["metadata"]) == (not drops, not drops)
+        plain = unpacked(obj)
+        assert isinstance(plain._form, ProtobufForm)
+        assert plain is not obj
+        assert (b"kubelet" in plain._kept, "managedFields" in obj["metadata"]) == (not drops, not drops)
         assert obj["spec"] == WHOLE_JSON["spec"]
 
 

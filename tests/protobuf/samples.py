@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aioinformer import KubeObject, TypeMeta
+from aioinformer.codec import codec_for
 from aioinformer.protobuf import PIECE, form_of
 from aioinformer.protobuf.wire import VARINT, written
 
@@ -50,7 +51,7 @@ def pod(
 
 def kube_object(raw: bytes, type_meta: TypeMeta = POD) -> KubeObject:
     """The object that protobuf is."""
-    return form_of(type_meta).object_of(raw)
+    return codec_for(KubeObject).decode(form_of(type_meta).object_of(raw))
 
 
 _MANAGED = message(

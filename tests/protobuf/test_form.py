@@ -185,7 +185,7 @@ def test_without_managed_fields_it_stays_what_it_is() -> None:
 def test_compressed_it_is_the_protobuf_that_is_compressed() -> None:
     packed = compressed(PROTOBUF)
     assert (packed._uid, packed._version) != (PROTOBUF._uid, PROTOBUF._version)  # in what is kept
-    assert packed._form.raw_of(packed._kept) == PROTOBUF.raw
+    assert packed.raw == PROTOBUF.raw
     assert len(packed._kept) < len(WHOLE)
 
 
