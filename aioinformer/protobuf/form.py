@@ -87,12 +87,10 @@ class ProtobufForm:
             DecodeError: Its metadata cannot be read.
         """
         try:
-            lean = metadata.without_managed_fields(obj._kept)
-            if lean is obj._kept:
-                return obj
-            return msgspec.structs.replace(obj, _kept=lean, _labels=metadata.read_head(lean)[4])
+            lean, rest = metadata.without_managed_fields(obj._kept, obj._labels)
         except PROTOBUF_ERRORS as error:
             raise DecodeError(f"{obj.key}: its metadata cannot be read: {error}") from error
+        return obj if lean is obj._kept else msgspec.structs.replace(obj, _kept=lean, _labels=rest)
 
 
 @lru_cache(maxsize=256)

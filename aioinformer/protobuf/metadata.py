@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..objects import Wanted
 from .messages import message
-from .wire import PIECE, WireError, long_number, piece, pieces, skip, written
+from .wire import PIECE, WireError, long_number, pieces, skip, written
 
 METADATA = 1 << 3 | PIECE
 LABELS, ANNOTATIONS, MANAGED_FIELDS = (number << 3 | PIECE for number in (11, 12, 17))
@@ -105,22 +105,40 @@ def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
     return found
 
 
-def without_managed_fields(data: bytes) -> bytes:
-    """An object without metadata.managedFields, behind which there is nothing in its metadata: itself, if it has none.
+def without_managed_fields(data: bytes, rest: int | None) -> tuple[bytes, int | None]:
+    """An object without metadata.managedFields, behind which there is nothing in its metadata (itself, if it has none),
+    and where the other fields begin then.
+
+    Args:
+        data: The object.
+        rest: Where they begin, as ``read_head`` says.
 
     Raises:
         WireError, IndexError: It is no object.
     """
     if data[0] != METADATA:
-        return data
-    begin, end = piece(data, 1, len(data))
-    at = cut = begin
+        return data, rest
+    end, begin = long_number(data, 1)
+    end += begin
+    at = rest or begin
     while at < end:
-        tag, at = long_number(data, at)
-        if tag == MANAGED_FIELDS:
-            return b"%c%b%b%b" % (METADATA, written(cut - begin), data[begin:cut], data[end:])
-        cut = at = skip(tag & 7, data, at, end)
-    return data
+        start = at
+        tag = data[at]
+        if tag > 0x7F:
+            tag, at = long_number(data, at)
+            if tag == MANAGED_FIELDS:
+                head = b"%c%b" % (METADATA, written(start - begin))
+                lean = b"%b%b%b" % (head, data[begin:start], data[end:])
+                return lean, None if rest is None else rest + len(head) - begin
+            at = skip(tag & 7, data, at, end)
+            continue
+        size = data[at + 1]
+        at += 2
+        if size > 0x7F:
+            size, at = long_number(data, at - 1)
+        if tag & 7 == PIECE:
+            at += size
+    return data, rest
 
 
 def _read_any_head(data: bytes) -> Head:

@@ -122,16 +122,36 @@ def test_damaged_texts_raise_nothing_else(data: st.DataObject) -> None:
         assert found is None or isinstance(found, dict)
 
 
+def lean_of(data: bytes) -> bytes:
+    """It is the same wherever one begins to look, and says where the other fields begin."""
+    lean, rest = without_managed_fields(data, read_head(data)[4])
+    assert (lean, rest) == (without_managed_fields(data, None)[0], read_head(lean)[4])
+    assert without_managed_fields(lean, rest)[0] is lean
+    return lean
+
+
 def test_managed_fields_are_cut_out() -> None:
-    lean = without_managed_fields(WHOLE)
+    lean = lean_of(WHOLE)
     fields = reader("core/v1.Pod").read(lean, 0, len(lean))
     metadata = {name: value for name, value in WHOLE_JSON["metadata"].items() if name != "managedFields"}
     assert fields == {**WHOLE_JSON, "metadata": metadata}
     assert read_head(lean)[:4] == read_head(WHOLE)[:4]
-    assert without_managed_fields(lean) is lean
 
 
-def test_of_several_entries_none_is_left() -> None:
-    managed = (17, message((1, "kubelet"), (7, field(1, b"{}" + b" " * 300))))
-    data = pod("a", "ns", "1", (14, "finalizer"), managed, managed)
-    assert without_managed_fields(data) == pod("a", "ns", "1", (14, "finalizer"))
+@pytest.mark.parametrize("size", [0, 1, 60, 100, 200, 20_000])
+def test_of_several_entries_none_is_left(size: int) -> None:
+    managed = (17, message((1, "kubelet"), (7, field(1, b"{}" + b" " * size))))
+    annotation = (12, entry("note", "x" * size))
+    data = pod("a", "ns", "1", (7, 300), annotation, (14, "finalizer"), managed, managed)
+    assert lean_of(data) == pod("a", "ns", "1", (7, 300), annotation, (14, "finalizer"))
+
+
+def test_of_other_layouts_they_are_cut_out_too() -> None:
+    managed = (17, message((1, "kubelet")))
+    assert lean_of(message((1, message((3, "ns"), (1, "a"), managed)))) == message(
+        (1, message((3, "ns"), (1, "a")))
+    )
+    turned = message((2, ""), (1, message((1, "a"), managed)))
+    assert without_managed_fields(turned, None) == (turned, None)
+    new_field = (16, "new")
+    assert lean_of(pod("a", "ns", "1", new_field, managed)) == pod("a", "ns", "1", new_field)
