@@ -35,6 +35,8 @@ from aioinformer import (
     field,
     meta_namespace_index_func,
 )
+from aioinformer.protobuf import form_of
+from aioinformer.testing.protobuf import marshaller
 
 from .harness.page_reporting import keeping_memory
 from .pods import (
@@ -50,6 +52,7 @@ from .pods import (
 from .projection import Pod
 
 TEMPLATES = Path(".cache/benchmarks/pods-4000.jsonl")
+POD = TypeMeta("v1", "Pod")
 PAGE = 36
 """Pods in one piece of a list: a quarter of a megabyte, as they come from a socket."""
 BATCH = 16
@@ -65,6 +68,9 @@ CHOICES: dict[str, tuple[type[Any], dict[str, Any]]] = {
         KubeObject,
         {"compress": True, "drop_managed_fields": True},
     ),
+    "KubeObject, protobuf": (KubeObject, {}),
+    "KubeObject, protobuf, drop_managed_fields": (KubeObject, {"drop_managed_fields": True}),
+    "KubeObject, protobuf, compress": (KubeObject, {"compress": True}),
     "a Struct of five fields": (Pod, {}),
     "dict": (dict, {}),
     "V1Pod": (type(None), {}),
@@ -74,12 +80,20 @@ LARGE = ("dict", "V1Pod")
 
 
 class Pods:
-    """Pods as bytes, made when they are asked for."""
+    """Pods as bytes, made when they are asked for.
 
-    def __init__(self, count: int) -> None:
+    Args:
+        count: How many there are.
+        protobuf: Whether as that, instead of JSON; all that is replaced in them is as long as what it is replaced by.
+    """
+
+    def __init__(self, count: int, protobuf: bool = False) -> None:
         if not TEMPLATES.exists():
             write_templates(TEMPLATES, 4000)
         self._templates = TEMPLATES.read_bytes().splitlines()
+        if protobuf:
+            write = marshaller("core/v1.Pod")
+            self._templates = [write(json.loads(template)) for template in self._templates]
         self.count = count
 
     def pod(self, number: int, version: int) -> bytes:
@@ -103,11 +117,12 @@ class Pods:
 
 
 class Source(ListWatch):
-    """Gives the pods, and then what is put into ``batches``."""
+    """Gives the pods, and then what is put into ``batches``: bytes of JSON, or objects of protobuf, as a server's does."""
 
-    def __init__(self, pods: Pods) -> None:
+    def __init__(self, pods: Pods, protobuf: bool = False) -> None:
         super().__init__(self.list, self.watch, description="pods")
         self._pods = pods
+        self._item_of: Callable[[bytes], Any] = form_of(POD).object_of if protobuf else bytes
         self.batches: asyncio.Queue[list[memoryview]] = asyncio.Queue()
         self.busy = 0.0
 
@@ -119,7 +134,7 @@ class Source(ListWatch):
             self.busy += time.thread_time() - began
             if page is None:
                 break
-            yield ListResult(page, type_meta=TypeMeta("v1", "Pod"))
+            yield ListResult([self._item_of(raw) for raw in page], type_meta=POD)
             del page
             await asyncio.sleep(0)
         yield ListResult((), str(FIRST_VERSION + self._pods.count))
@@ -128,7 +143,8 @@ class Source(ListWatch):
         async def events() -> AsyncIterator[list[WatchEvent]]:
             while True:
                 batch = await self.batches.get()
-                yield [WatchEvent("MODIFIED", bytes(raw)) for raw in batch]  # as cut out of a socket's buffer
+                # as cut out of a socket's buffer
+                yield [WatchEvent("MODIFIED", self._item_of(bytes(raw))) for raw in batch]
 
         return events()
 
@@ -198,8 +214,9 @@ async def measure(choice: str, objects: int, events: int) -> dict[str, Any]:
     object_type, options = CHOICES[choice]
     if choice == "V1Pod":
         from kubernetes_asyncio.client import V1Pod as object_type  # noqa: N813
-    pods = Pods(objects)
-    source = Source(pods)
+    protobuf = "protobuf" in choice
+    pods = Pods(objects, protobuf)
+    source = Source(pods, protobuf)
     handler = Handler(name_reader(choice))
     informer: SharedIndexInformer[Any] = SharedIndexInformer(
         source, object_type, indexers={NAMESPACE_INDEX: meta_namespace_index_func}, **options

@@ -68,7 +68,7 @@ class Message:
         if found is None:
             found = self._zeros.copy()
         while at < end:
-            # Numbers of two bytes are frequent, and others rare; the second one is a length or a value.
+            # Numbers of two bytes are frequent, and longer ones rare.
             tag = data[at]
             at += 1
             if tag > 0x7F:
@@ -76,9 +76,10 @@ class Message:
                 at += 1
                 if tag > 0x3FFF:
                     tag, at = long_number(data, at - 2)
-            if tag not in fields:
-                if tag > last:
-                    return found  # API servers write fields in the order of their numbers
+            if tag > last:  # API servers write fields in the order of their numbers
+                at = end
+                break
+            if tag & 5:  # neither a number nor a piece, as all that is known is
                 at = skip(tag & 7, data, at, end)
                 if last == _ALL:
                     _tell_of_unknown(self._name, tag >> 3)
@@ -90,6 +91,12 @@ class Message:
                 at += 1
                 if size > 0x3FFF:
                     size, at = long_number(data, at - 2)
+            if tag not in fields:
+                if tag & PIECE:
+                    at += size
+                if last == _ALL:
+                    _tell_of_unknown(self._name, tag >> 3)
+                continue
             how, name, drops_empty, read, zero = fields[tag]
             if how >= _NUMBER:
                 if how == _NUMBERS:

@@ -109,6 +109,13 @@ def test_of_a_path_nothing_else_is_read(path: tuple[str, ...], expected: dict[st
     assert read(POD, WHOLE, *path) == expected
 
 
+def test_of_a_path_that_is_not_there_is_shown_what_is_shown_of_the_whole() -> None:
+    data = samples.field(1, samples.metadata()) + samples.field(3, field(1, "Running"))  # without a spec
+    assert read(POD, data, "spec") == {"spec": {"containers": None}}
+    assert read(POD, data, "spec", "nodeName") == {"spec": {}}
+    assert read(POD, data, "spec", "containers", "image") == {"spec": {"containers": None}}
+
+
 def test_what_is_wanted_may_be_several_fields() -> None:
     wanted = (("metadata", (("name", ()), ("uid", ()))), ("kind", ()), ("status", (("phase", ()),)))
     found = message(POD, wanted).read(WHOLE, 0, len(WHOLE))
