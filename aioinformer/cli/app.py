@@ -170,6 +170,9 @@ def bench(
     rate: Annotated[float, typer.Option("--rate", min=1.0, max=100_000.0, help="Changes a second.")] = 300.0,
     seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="For how long.")] = 10.0,
     loop: Annotated[Loop, typer.Option("--loop", help="What the informer runs on.")] = Loop.ASYNCIO,
+    protobuf: Annotated[
+        bool, typer.Option("--protobuf", help="Read protobuf, as informers may of built-in kinds.")
+    ] = False,
     output: Annotated[Form, typer.Option("-o", "--output")] = Form.TABLE,
     verbose: Verbose = False,
 ) -> None:
@@ -186,7 +189,9 @@ def bench(
     except ModuleNotFoundError as error:
         _fail(f"the benchmark needs {error.name}: pip install 'aioinformer[cli]'")
     loop_factory = _loop_factory(loop)
-    benchmark = Benchmark(target, namespace, objects, rate, seconds, loop.value, output is Form.JSON)
+    benchmark = Benchmark(
+        target, namespace, objects, rate, seconds, loop.value, protobuf, output is Form.JSON
+    )
     _run(run_benchmark(benchmark), loop_factory, unfinished=NO_REPORT)
 
 

@@ -42,6 +42,7 @@ class Benchmark(NamedTuple):
         rate: Changes a second.
         seconds: For how long.
         loop: The loop's name, for the report.
+        protobuf: Whether the informer asks for that.
         as_json: Whether the report is a document, no table.
     """
 
@@ -51,6 +52,7 @@ class Benchmark(NamedTuple):
     rate: float
     seconds: float
     loop: str
+    protobuf: bool
     as_json: bool
 
 
@@ -145,7 +147,9 @@ def _print(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> No
 async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
     async with _load(benchmark) as load, (benchmark.target or Target(load.url)).client() as client:
         informer = SharedIndexInformer(
-            ListWatch.for_resource(client, "v1", "configmaps", benchmark.namespace, SELECTOR),
+            ListWatch.for_resource(
+                client, "v1", "configmaps", benchmark.namespace, SELECTOR, protobuf=benchmark.protobuf
+            ),
             KubeObject,
             tracer=Tracer(latencies.traced),
             watch_error_handler=latencies.on_error,
@@ -242,6 +246,7 @@ def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> R
     means = {"received": fmean(latencies.received) / 1e9, **latencies.stages.means()}
     return Report(
         loop=benchmark.loop,
+        encoding="protobuf" if benchmark.protobuf else "json",
         embedded=benchmark.target is None,
         objects=benchmark.objects,
         rate=benchmark.rate,

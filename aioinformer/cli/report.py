@@ -18,6 +18,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         loop: What the informer ran on.
+        encoding: What was read: "json" or "protobuf".
         embedded: Whether the server was, so that latencies begin with a change there. Elsewhere nobody sees that: they
             begin with the request for it.
         objects: How many there were.
@@ -31,6 +32,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     loop: str
+    encoding: str
     embedded: bool
     objects: int
     rate: float
@@ -57,7 +59,7 @@ def print_table(report: Report, nanoseconds: list[int]) -> None:
     since = "the change at the server" if report.embedded else "the request for the change"
     screen.print(
         f"{report.changes:,} changes of {report.objects:,} objects, {report.changes_per_second:,.0f} a second"
-        f"{asked}, {report.loop}; from {since} to the end of the handler",
+        f"{asked}, {report.loop}, {report.encoding}; from {since} to the end of the handler",
         highlight=False,
     )
     screen.print(_stages(report))

@@ -41,7 +41,7 @@ async def test_it_prints_each_stage_and_a_histogram(loop: str) -> None:
     assert ended.code == 0, ended.errors
     # A busy machine makes the changes later than asked for, and is told so.
     assert re.search(
-        rf"100 changes of 20 objects, \d+ a second( of the 100 asked for)?, {loop}", ended.output
+        rf"100 changes of 20 objects, \d+ a second( of the 100 asked for)?, {loop}, json", ended.output
     )
     assert "from the change at the server to the end" in ended.output
     for stage in ("received", *STAGES, "end to end"):
@@ -61,12 +61,12 @@ async def test_at_a_server_it_leaves_nothing_behind() -> None:
 
 async def test_at_a_kubeconfig_s_context_it_makes_a_document(secure: EmbeddedCluster) -> None:
     to = ("--kubeconfig", str(secure.kubeconfig), "-n", secure.namespace)
-    ended = await bench(*to, "--objects", "20", "--rate", "50", "--seconds", "2", "-o", "json")
+    ended = await bench(*to, "--objects", "20", "--rate", "50", "--seconds", "2", "--protobuf", "-o", "json")
     assert (ended.code, ended.errors) == (0, "")
     (line,) = ended.output.splitlines()
     report = json.loads(line)
     assert (report["loop"], report["objects"], report["rate"]) == ("asyncio", 20, 50.0)
-    assert report["embedded"] is False
+    assert (report["encoding"], report["embedded"]) == ("protobuf", False)
     assert (report["interrupted"], report["changes"]) == (False, 100)
     assert report["durationSeconds"] * report["changesPerSecond"] == pytest.approx(100)
     assert sum(report["shares"].values()) == pytest.approx(1)
