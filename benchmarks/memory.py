@@ -117,7 +117,7 @@ class Pods:
 
 
 class Source(ListWatch):
-    """Gives the pods, and then what is put into ``batches``: bytes of JSON, or objects of protobuf, as a server's does."""
+    """Gives the pods, and then what is put into ``batches``: bytes of JSON, or objects of protobuf."""
 
     def __init__(self, pods: Pods, protobuf: bool = False) -> None:
         super().__init__(self.list, self.watch, description="pods")

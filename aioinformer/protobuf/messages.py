@@ -145,17 +145,17 @@ class Message:
             self._zero_messages |= embedded._zero_messages
 
     def _add(self, field: FieldSchema, wanted: Wanted) -> None:
-        is_listed, is_map = field.type.startswith("[]"), field.type.startswith("map:")
-        of = field.type.removeprefix("[]").removeprefix("map:")
         read: Any
-        if of in NUMBERS:
-            (read, zero), tag = NUMBERS[of], field.number << 3 | VARINT
-            how = _NUMBERS if is_listed else _NUMBER
+        if field.of in NUMBERS:
+            (read, zero), tag = NUMBERS[field.of], field.number << 3 | VARINT
+            how = _NUMBERS if field.is_list else _NUMBER
         else:
-            (read, zero), tag = _reader(of, () if is_map else wanted), field.number << 3 | PIECE
-            how = _LIST if is_listed else _MAP if is_map else _TEXT if of == "string" else _ONE
+            (read, zero), tag = _reader(field.of, () if field.is_map else wanted), field.number << 3 | PIECE
+            how = (
+                _LIST if field.is_list else _MAP if field.is_map else _TEXT if field.of == "string" else _ONE
+            )
         self._fields[tag] = (how, field.name, field.shown == "set", read, zero)
-        if field.shown == "null" or (field.shown == "always" and (is_listed or is_map)):
+        if field.shown == "null" or (field.shown == "always" and (field.is_list or field.is_map)):
             self._zeros[field.name] = None
         elif field.shown == "always" and isinstance(zero, Message):
             self._zero_messages[field.name] = zero
@@ -189,9 +189,9 @@ def _enter(entries: Fields, data: bytes, at: int, end: int, read: Read, zero: An
 
 @lru_cache(maxsize=1024)
 def _tell_of_unknown(name: str, number: int) -> None:
-    """Say, once, that a server knows what is not known here."""
+    """Say, once, that others know what is not known here."""
     logger.warning(
-        "the API server has fields that Kubernetes %s had not, such as number %d of %s: objects read by protobuf are "
-        "without them, read as JSON they have them",
+        "there are fields that Kubernetes %s had not, such as number %d of %s: objects read as protobuf are without "
+        "them, read as JSON they have them",
         schema().version, number, name,
     )  # fmt: skip

@@ -33,6 +33,19 @@ class FieldSchema(msgspec.Struct, frozen=True, array_like=True, gc=False):
     type: str
     shown: Shown
 
+    @property
+    def is_list(self) -> bool:
+        return self.type.startswith("[]")
+
+    @property
+    def is_map(self) -> bool:
+        return self.type.startswith("map:")
+
+    @property
+    def of(self) -> str:
+        """Its type, or that of what is in the list or map that it is."""
+        return self.type.removeprefix("[]").removeprefix("map:")
+
 
 class Schema(msgspec.Struct, frozen=True):
     """The messages of the API, of one version of Kubernetes.

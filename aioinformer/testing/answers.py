@@ -1,58 +1,42 @@
-"""What every answer over HTTP is made of: headers, objects, statuses, and the body of the request."""
+"""What every answer over HTTP is made of: headers, objects, statuses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from aiohttp import web
 
-from aioinformer.testing.errors import StatusError
-from aioinformer.testing.objects import load, raw
+from aioinformer.testing.negotiation import encoding_of_status
+from aioinformer.testing.objects import load
 from aioinformer.testing.scale import scale_of
-from aioinformer.testing.views import PlainView, negotiate
 
 if TYPE_CHECKING:
+    from aioinformer.testing.encodings import Encoding
+    from aioinformer.testing.errors import StatusError
+    from aioinformer.testing.objects import Object
     from aioinformer.testing.requests import Request
-    from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage import StoredObject
-
-JSON = {"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
-_BODY_LIMIT = 3 * 1024 * 1024
+    from aioinformer.testing.views import View
 
 
-async def read_body(http: web.BaseRequest) -> bytes:
-    """The body, up to the real server's limit.
-
-    Raises:
-        StatusError: 413.
-    """
-    body = bytearray()
-    async for chunk in http.content.iter_any():
-        body += chunk
-        if len(body) > _BODY_LIMIT:
-            message = f"Request entity too large: limit is {_BODY_LIMIT}"
-            raise StatusError(413, "RequestEntityTooLarge", message)
-    return bytes(body)
+def headers(content_type: str) -> dict[str, str]:
+    """Those of an answer."""
+    return {"Content-Type": content_type, "Cache-Control": "no-cache, private"}
 
 
-def show(
-    http: web.BaseRequest, request: Request, resource: ResourceType, stored: StoredObject, status: int = 200
-) -> web.Response:
+def show(request: Request, view: View, stored: StoredObject, status: int = 200) -> web.Response:
     """An object, as the client wants to see it."""
     if request.subresource == "scale":
-        return as_json(scale_of(resource, load(resource, stored)), status)
-    view = negotiate(http.headers.get("Accept", ""), resource, request.query.get("includeObject", ""))
-    body = raw(resource, stored) if isinstance(view, PlainView) else view.one(stored)
-    return web.Response(body=body, status=status, headers=JSON)
+        return respond(view.encoding, scale_of(view.resource, load(view.resource, stored)), status)
+    return web.Response(body=view.one(stored), status=status, headers=headers(view.encoding.media_type))
 
 
-def as_json(value: Any, status: int = 200) -> web.Response:
+def respond(encoding: Encoding, obj: Object, status: int = 200) -> web.Response:
     """Anything else."""
-    return web.Response(body=msgspec.json.encode(value) + b"\n", status=status, headers=JSON)
+    return web.Response(body=encoding.body(obj), status=status, headers=headers(encoding.media_type))
 
 
-def success(status: int = 200, **details: str) -> web.Response:
+def success(encoding: Encoding, status: int = 200, **details: str) -> web.Response:
     """A `Status` that says that all went well."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     given = {name: value for name, value in details.items() if value}
@@ -60,15 +44,20 @@ def success(status: int = 200, **details: str) -> web.Response:
         body["details"] = given
     if status != 200:
         body["code"] = status
-    return as_json(body, status)
+    return respond(encoding, body, status)
 
 
-def refusal(error: StatusError) -> web.Response:
+def refusal(http: web.BaseRequest, error: StatusError) -> web.Response:
     """A `Status` that says what is wrong."""
-    headers = dict(JSON)
+    response = respond(encoding_of_status(accept_of(http)), error.status, error.code)
     if error.retry_after is not None:
-        headers["Retry-After"] = str(error.retry_after)
-    return web.Response(body=error.body(), status=error.code, headers=headers)
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def accept_of(http: web.BaseRequest) -> str:
+    """The Accept header of a request."""
+    return http.headers.get("Accept", "")
 
 
 def hang_up(http: web.BaseRequest, *, flush: bool) -> None:

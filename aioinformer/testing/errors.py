@@ -5,6 +5,7 @@ The tree of this room's errors:
     TestingError
     ├── StatusError          an HTTP answer with a `Status` body; raised by the Python API as well
     ├── MatchingError        a function that was to say which requests a fault is about has raised
+    ├── MarshalError         an object that the storage has cannot be written as protobuf
     ├── MissingExtraError    a library of the extra `aioinformer[testing]` is not installed
     └── SimulationError      what a simulation finds by itself: deadlock, leaks and others
 """
@@ -72,6 +73,10 @@ class MissingExtraError(TestingError, ImportError):
         super().__init__(
             f"{purpose} needs {library}, which is not installed: pip install 'aioinformer[testing]'"
         )
+
+
+class MarshalError(TestingError, ValueError):
+    """A test has stored what Kubernetes would not: a value is of another type than its field."""
 
 
 class MatchingError(TestingError):
@@ -142,10 +147,6 @@ class StatusError(TestingError):
         """Seconds for the Retry-After header, if the status names some."""
         seconds = (self.details or {}).get("retryAfterSeconds")
         return int(seconds) if seconds else None
-
-    def body(self) -> bytes:
-        """The status as an HTTP body."""
-        return msgspec.json.encode(self.status) + b"\n"
 
 
 def cause(reason: str, message: str, field: str = "") -> dict[str, str]:

@@ -12,7 +12,7 @@ from aioinformer.testing.cluster import Cluster
 from aioinformer.testing.errors import MatchingError, StatusError, UnknownNameError
 from aioinformer.testing.listener import Listener
 from aioinformer.testing.requests import VERBS, Request
-from aioinformer.testing.watches import OpenWatch, error_line
+from aioinformer.testing.watches import OpenWatch
 
 _F = TypeVar("_F", bound="Fault")
 
@@ -197,6 +197,7 @@ class Faults:
 
         Raises:
             TypeError: The status is no object.
+            MarshalError: A watch is in protobuf, and the status has a value of the wrong type.
         """
         if status is None:
             status = _error(code, reason, message, retry_after).status
@@ -204,7 +205,7 @@ class Faults:
             raise TypeError(
                 f"a status is a Status object, not {status!r}: a code alone is watch_error(code=...)"
             )
-        return self._send(error_line(status), resource, end=end)
+        return self._send(lambda watch: watch.send_error(status), resource, end=end)
 
     def send_raw(self, data: bytes, resource: str | None = None, *, end: bool = False) -> int:
         """Send bytes of any kind into the open watches, such as a line that is no JSON.
@@ -212,7 +213,7 @@ class Faults:
         Returns:
             How many watches got them.
         """
-        return self._send(data, resource, end=end)
+        return self._send(lambda watch: watch.send(data), resource, end=end)
 
     # Requests to come
 
@@ -454,10 +455,10 @@ class Faults:
         self.check(None, resource)
         return [watch for watch in self._watches() if watch.request.about(resource)]
 
-    def _send(self, data: bytes, resource: str | None, *, end: bool) -> int:
+    def _send(self, send: Callable[[OpenWatch], None], resource: str | None, *, end: bool) -> int:
         found = self._open(resource)
         for watch in found:
-            watch.send(data)
+            send(watch)
             if end:
                 watch.end()
         return len(found)

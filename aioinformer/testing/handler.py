@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from aioinformer.testing import errors
-from aioinformer.testing.answers import JSON, hang_up, refusal, show
+from aioinformer.testing.answers import accept_of, hang_up, headers, refusal, show
 from aioinformer.testing.discovery import Discovery
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.listing import ListOptions, Page, list_page, page_body, parse_resource_version
+from aioinformer.testing.listing import ListOptions, Page, list_page, parse_resource_version
+from aioinformer.testing.negotiation import negotiate
 from aioinformer.testing.requests import Request, parse_request
 from aioinformer.testing.resources import verbs_of
 from aioinformer.testing.reviews import Reviews
 from aioinformer.testing.selection import Selection
 from aioinformer.testing.selectors import FieldSelector, parse_labels
-from aioinformer.testing.views import PlainView, negotiate
-from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions, error_line, in_stream
+from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions, in_stream
 from aioinformer.testing.writing import Writer
 
 if TYPE_CHECKING:
@@ -29,11 +29,15 @@ if TYPE_CHECKING:
     from aioinformer.testing.cluster import Cluster
     from aioinformer.testing.faults import Faults, Truncation
     from aioinformer.testing.resources import ResourceType
+    from aioinformer.testing.views import View
 
 _logger = logging.getLogger(__name__)
 
-_SMALL_LIST = 1 << 18
-"""A list of up to so many bytes is sent in one piece, with its length."""
+_AT_ONCE = 1 << 18
+"""About how many bytes of a list one write takes; one of fewer is sent with its length."""
+
+_ITEMS_AT_ONCE = 100
+"""After how many items of a list others have a turn."""
 
 
 class Handler:
@@ -94,11 +98,9 @@ class Handler:
             if failure is not None and not (failure.in_stream and request.verb == "watch"):
                 raise failure.error
             self._authorize(request, token)
-            if failure is not None:
-                return await _error_stream(http, request, failure.error)
-            response = await self._answer(http, request)
+            response = await self._answer(http, request, None if failure is None else failure.error)
         except StatusError as error:
-            response = refusal(error)
+            response = refusal(http, error)
         except ConnectionError:
             raise
         except Exception as error:
@@ -106,13 +108,16 @@ class Handler:
             if request.status:  # the answer has begun: there is no taking it back
                 hang_up(http, flush=False)
                 raise
-            response = refusal(StatusError(500, "InternalError", f"Internal error occurred: {error}"))
+            response = refusal(http, StatusError(500, "InternalError", f"Internal error occurred: {error}"))
         request.status = response.status
         return response
 
-    async def _answer(self, http: web.BaseRequest, request: Request) -> web.StreamResponse:
+    async def _answer(
+        self, http: web.BaseRequest, request: Request, in_watch: StatusError | None
+    ) -> web.StreamResponse:
+        """Answer a request; a watch with an error, if there is one."""
         if not request.resource:
-            return self._discovery.answer(request, http.headers.get("Accept", ""))
+            return self._discovery.answer(request, accept_of(http))
         resource = self._cluster.registry.find(request.group, request.version, request.resource)
         if resource is None:
             if self._discovery.has_builtin_group(request.group):
@@ -128,32 +133,31 @@ class Handler:
             raise errors.method_not_allowed()
         if not resource.stored and request.verb != "create":
             raise errors.method_not_allowed()
+        view = negotiate(accept_of(http), resource, request.query.get("includeObject", ""))
         match request.verb:
             case "watch":
-                return await self._watch(http, request, resource)
+                return await self._watch(http, request, view, in_watch)
             case "list":
-                return await self._list(http, request, resource)
+                return await self._list(http, request, view)
             case "get":
-                return self._get(http, request, resource)
+                return self._get(request, view)
         if resource.namespaced and not request.namespace:
             raise errors.method_not_allowed()
-        return await self._write(http, request, resource)
+        return await self._write(http, request, view)
 
-    async def _write(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
-        writer = self._writer
+    async def _write(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+        writer, resource = self._writer, view.resource
         match request.verb:
             case "create" if not request.name:
-                return await writer.create(http, request, resource)
+                return await writer.create(http, request, view)
             case "create" if request.subresource:
-                return await writer.create_subresource(http, request, resource)
+                return await writer.create_subresource(http, request, view)
             case "update" if request.name:
-                return await writer.update(http, request, resource)
+                return await writer.update(http, request, view)
             case "patch" if request.name:
-                return await writer.patch(http, request, resource)
+                return await writer.patch(http, request, view)
             case "delete" if not request.subresource:
-                return await writer.delete(http, request, resource)
+                return await writer.delete(http, request, view)
             case "deletecollection" if "deletecollection" in resource.verbs:
                 options = _list_options(request, resource)
                 collection = self._cluster.collection(resource)
@@ -161,35 +165,32 @@ class Handler:
                 deleted = await writer.delete_collection(http, request, resource, page.items)
                 version = self._cluster.resource_version
                 page = replace(page, items=deleted, resource_version=version)
-                return await _send_page(http, request, resource, page)
+                return await _send_page(http, request, view, page)
         raise errors.method_not_allowed()
 
-    def _get(self, http: web.BaseRequest, request: Request, resource: ResourceType) -> web.Response:
+    def _get(self, request: Request, view: View) -> web.Response:
         version = parse_resource_version(request.query.get("resourceVersion", ""))
         if version > self._cluster.resource_version:
             raise errors.resource_version_too_large(version, self._cluster.resource_version)
-        stored = self._cluster.get(resource, request.namespace, request.name)
-        return show(http, request, resource, stored)
+        return show(request, view, self._cluster.get(view.resource, request.namespace, request.name))
 
-    async def _list(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
-        view = negotiate(http.headers.get("Accept", ""), resource, request.query.get("includeObject", ""))
+    async def _list(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
+        resource = view.resource
         options = _list_options(request, resource)
         collection, current = self._cluster.collection(resource), self._cluster.resource_version
         version = self._faults.replica_version(request, current, collection.log.floor)
         page = list_page(collection, options, version)
-        if not isinstance(view, PlainView):
-            body = view.page(page.items, str(page.resource_version), page.continue_token, page.remaining)
-            return web.Response(body=body, headers=JSON)
         truncation = self._faults.truncation_for(request)
         if truncation is not None:
-            return await _send_truncated(http, resource, page, truncation)
-        return await _send_page(http, request, resource, page)
+            return await _send_truncated(http, view, page, truncation)
+        return await _send_page(http, request, view, page)
 
     async def _watch(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
+        self, http: web.BaseRequest, request: Request, view: View, in_watch: StatusError | None
     ) -> web.StreamResponse:
+        """Open a watch; one that consists of an error, if there is one."""
+        if in_watch is not None:
+            return await _error_stream(http, request, view, in_watch)
         options = WatchOptions(
             resource_version=request.query.get("resourceVersion", ""),
             resource_version_match=request.query.get("resourceVersionMatch", ""),
@@ -199,21 +200,19 @@ class Handler:
             continue_token=request.query.get("continue", ""),
         )
         options.validate(watch_list=self._watch_list)
-        collection = self._cluster.collection(resource)
-        view = negotiate(http.headers.get("Accept", ""), resource, request.query.get("includeObject", ""))
+        collection = self._cluster.collection(view.resource)
         try:
             cursor = WatchCursor(
-                resource,
+                view,
                 collection,
-                _selection(request, resource),
+                _selection(request, view.resource),
                 options,
                 current=lambda: self._cluster.resource_version,
                 watch_list=self._watch_list,
-                view=None if isinstance(view, PlainView) else view,
             )
         except StatusError as error:
             if in_stream(error) and not self._faults.expired_as_status:
-                return await _error_stream(http, request, error)
+                return await _error_stream(http, request, view, error)
             raise
         watch = OpenWatch(
             request,
@@ -224,7 +223,7 @@ class Handler:
             keep_bookmark=self._faults.keep_bookmark,
             thawed=self._faults.thawed,
         )
-        response = web.StreamResponse(headers=JSON)
+        response = web.StreamResponse(headers=headers(view.encoding.stream_type))
         request.status = 200
         self.watches[watch] = None
         collection.watchers[watch.wake] = None
@@ -266,47 +265,50 @@ def _list_options(request: Request, resource: ResourceType) -> ListOptions:
     )
 
 
-async def _send_page(
-    http: web.BaseRequest, request: Request, resource: ResourceType, page: Page
-) -> web.StreamResponse:
+async def _send_page(http: web.BaseRequest, request: Request, view: View, page: Page) -> web.StreamResponse:
     """Send a list: a small one whole, a large one in pieces, with turns for others between them."""
-    pieces = page_body(resource, page)
-    first = next(pieces)
-    second = next(pieces, b"")
-    if len(first) + len(second) < _SMALL_LIST:
-        return web.Response(body=first + second + b"".join(pieces), headers=JSON)
-    response = web.StreamResponse(headers=JSON)
-    request.status = 200
-    await response.prepare(http)
-    await response.write(first)
-    await response.write(second)
-    for piece in pieces:
-        await response.write(piece)
-        await asyncio.sleep(0)
+    response: web.StreamResponse | None = None
+    pending: list[bytes] = []
+    size = 0
+    for number, piece in enumerate(view.page(page), 1):
+        pending.append(piece)
+        size += len(piece)
+        if size >= _AT_ONCE:
+            if response is None:
+                response = web.StreamResponse(headers=headers(view.encoding.media_type))
+                request.status = 200
+                await response.prepare(http)
+            await response.write(b"".join(pending))
+            pending, size = [], 0
+        if number % _ITEMS_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    if response is None:
+        return web.Response(body=b"".join(pending), headers=headers(view.encoding.media_type))
+    await response.write(b"".join(pending))
     return response
 
 
 async def _send_truncated(
-    http: web.BaseRequest, resource: ResourceType, page: Page, truncation: Truncation
+    http: web.BaseRequest, view: View, page: Page, truncation: Truncation
 ) -> web.StreamResponse:
     """Send a fraction of the objects and half of one more, then hang up."""
-    response = web.StreamResponse(headers=JSON)
+    response = web.StreamResponse(headers=headers(view.encoding.media_type))
     await response.prepare(http)
     kept = min(int(len(page.items) * truncation.fraction), max(len(page.items) - 1, 0))
-    part = Page(page.items[: kept + 1], page.resource_version, page.continue_token, page.remaining)
-    *whole, last = page_body(resource, part)
-    for piece in whole:
-        await response.write(piece)
-    cut = len(page.items[kept].body) // 2 if page.items else 0
-    await response.write(last[: max(len(last) - cut - 4, 1)])
+    head, *rest = filter(None, view.page(page))
+    await response.write(b"".join([head, *rest[:kept]]))
+    for piece in rest[kept : kept + 1]:
+        await response.write(piece[: len(piece) // 2])
     hang_up(http, flush=True)
     return response
 
 
-async def _error_stream(http: web.BaseRequest, request: Request, error: StatusError) -> web.StreamResponse:
+async def _error_stream(
+    http: web.BaseRequest, request: Request, view: View, error: StatusError
+) -> web.StreamResponse:
     """A watch that consists of an error."""
-    response = web.StreamResponse(headers=JSON)
+    response = web.StreamResponse(headers=headers(view.encoding.stream_type))
     request.status = 200
     await response.prepare(http)
-    await response.write(error_line(error.status))
+    await response.write(view.error(error.status))
     return response

@@ -1,10 +1,10 @@
-"""LIST: what the resourceVersion means, pages and their continue tokens, and the body in pieces."""
+"""LIST: what the resourceVersion means, pages and their continue tokens."""
 
 from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,9 +22,6 @@ from aioinformer.testing.errors import (
 from aioinformer.testing.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage import Collection, StoredObject
 
 _UNPARSABLE = 'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
@@ -184,35 +181,3 @@ def _cut(found: list[StoredObject], selection: Selection, limit: int, version: i
         if limit and len(matching) == limit and index + 1 < len(found):
             return Page(matching, version, _encode_token(version, stored.key + "\0"))
     return Page(matching, version)
-
-
-def page_body(resource: ResourceType, page: Page, chunk: int = 1 << 18) -> Iterator[bytes]:
-    """A list's JSON in pieces of about `chunk` bytes; the whole is never in memory."""
-    kind = msgspec.json.encode(resource.kind + "List")
-    api_version = msgspec.json.encode(resource.api_version)
-    metadata: dict[str, str | int] = {"resourceVersion": str(page.resource_version)}
-    if page.continue_token or resource.custom:
-        metadata["continue"] = page.continue_token
-    if page.remaining is not None:
-        metadata["remainingItemCount"] = page.remaining
-    order: Literal["deterministic"] | None = "deterministic" if resource.custom else None
-    described = b'"metadata":' + msgspec.json.encode(metadata, order=order)
-    if resource.custom:
-        yield b'{"apiVersion":' + api_version + b',"items":['
-        tail = b'],"kind":' + kind + b"," + described + b"}\n"
-    else:
-        yield b'{"kind":' + kind + b',"apiVersion":' + api_version + b"," + described + b',"items":['
-        tail = b"]}\n"
-    separator = b"," + resource.item_prefix
-    pieces: list[bytes] = []
-    size, join = 0, resource.item_prefix
-    for stored in page.items:
-        pieces.append(join)
-        pieces.append(stored.body)
-        join = separator
-        size += len(stored.body)
-        if size >= chunk:
-            yield b"".join(pieces)
-            pieces, size = [], 0
-    pieces.append(tail)
-    yield b"".join(pieces)

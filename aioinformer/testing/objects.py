@@ -114,9 +114,14 @@ def load(resource: ResourceType, stored: StoredObject) -> Object:
     return decoded
 
 
-def raw(resource: ResourceType, stored: StoredObject) -> bytes:
-    """A stored object as an HTTP body."""
-    return resource.prefix + stored.body + b"\n"
+def raw(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
+    """A stored object as JSON that nobody has to read."""
+    return msgspec.Raw(resource.prefix + stored.body)
+
+
+def raw_item(resource: ResourceType, stored: StoredObject) -> msgspec.Raw:
+    """Likewise, as an item of a list."""
+    return msgspec.Raw(resource.item_prefix + stored.body)
 
 
 def reversioned(resource: ResourceType, stored: StoredObject, resource_version: int) -> StoredObject:

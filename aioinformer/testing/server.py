@@ -58,8 +58,8 @@ class APIServer:
         Specs are taken as they are: no schema of a built-in kind or a definition is checked, few fields are
         defaulted, and what is zero or empty stays. Owners of fields (`managedFields`) are kept from an object's
         first server-side apply on. What the real server first waits 3 s for, a version that it has not reached,
-        is refused at once. A watch without timeoutSeconds has no timeout. JSON is served, nothing else, and
-        never compressed.
+        is refused at once. A watch without timeoutSeconds has no timeout. JSON and protobuf are served, YAML is
+        not, and nothing is compressed.
 
     Args:
         port: The port on 127.0.0.1; 0 for a free one.

@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_ADDED = b'{"type":"ADDED","object":'
-_MODIFIED = b'{"type":"MODIFIED","object":'
-_DELETED = b'{"type":"DELETED","object":'
-_END = b"}\n"
+    from aioinformer.testing.views import View
 
 _LINES_KEPT = 1000
-"""For how many of the latest changes the encoded line is kept."""
+"""For how many of the latest changes the encoded lines are kept."""
 
 
 class StoredObject:
@@ -82,7 +79,7 @@ class StoredEvent:
         last: The object as a DELETED event shows it: the last state with the deletion's resourceVersion.
     """
 
-    __slots__ = ("_last", "_line", "_prefix", "current", "previous", "resource_version", "reversion")
+    __slots__ = ("_last", "_lines", "current", "previous", "resource_version", "reversion")
 
     def __init__(
         self,
@@ -96,8 +93,7 @@ class StoredEvent:
         self.previous = previous
         self.reversion = reversion
         self._last: StoredObject | None = None
-        self._line = b""
-        self._prefix = b""
+        self._lines: dict[View, bytes] = {}
 
     @property
     def key(self) -> str:
@@ -124,30 +120,21 @@ class StoredEvent:
             self._last = self.reversion(self.previous, self.resource_version)
         return self._last
 
-    def line(self, prefix: bytes) -> bytes:
-        """The watch line for those who see every change, made once for a prefix."""
-        if self._prefix != prefix:
-            if self.current is None:
-                self._line = event_line("DELETED", prefix, self.last)
-            else:
-                self._line = event_line(self.type, prefix, self.current)
-            self._prefix = prefix
-        return self._line
+    def line(self, view: View) -> bytes:
+        """What is written to those who see every change, made once for a view."""
+        line = self._lines.get(view)
+        if line is None:
+            line = self._lines[view] = view.event(self.type, self.current or self.last)
+        return line
 
-    def forget_line(self) -> None:
-        """Free the line; it is made again if a slow watch still needs it."""
-        self._line = self._prefix = b""
+    def forget_lines(self) -> None:
+        """Free the lines; they are made again if a slow watch still needs them."""
+        self._lines = {}
 
     def _any(self) -> StoredObject:
         found = self.current or self.previous
         assert found is not None
         return found
-
-
-def event_line(kind: str, prefix: bytes, stored: StoredObject) -> bytes:
-    """One line of a watch."""
-    head = _MODIFIED if kind == "MODIFIED" else _ADDED if kind == "ADDED" else _DELETED
-    return b"".join((head, prefix, stored.body, _END))
 
 
 class EventLog:
@@ -179,7 +166,7 @@ class EventLog:
             oldest = events[-self._history].resource_version if self._history else event.resource_version + 1
             self.floor = max(self.floor, oldest - 1)
         if len(events) > _LINES_KEPT:
-            events[-_LINES_KEPT - 1].forget_line()
+            events[-_LINES_KEPT - 1].forget_lines()
         if len(events) > self._capacity + self._slack:
             del events[: self._slack]
             self.start += self._slack

@@ -1,39 +1,112 @@
-"""How objects are shown: as they are, as rows of a table, or their metadata alone."""
+"""What answers show of objects: all of them, rows of a table, or their metadata alone."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from aioinformer.testing.encodings import JSON, Encoding
 from aioinformer.testing.errors import StatusError
-from aioinformer.testing.objects import load
+from aioinformer.testing.objects import load, raw, raw_item
 from aioinformer.testing.tables import columns, row
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.listing import Page
+    from aioinformer.testing.objects import Object
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.storage import StoredObject
 
-_GROUP = "meta.k8s.io"
-_VERSIONS = ("v1", "v1beta1")
+META_GROUP = "meta.k8s.io"
+PARTIAL = "PartialObjectMetadata"
 
 
-class PlainView:
-    """Objects as they are; their bytes go out unread."""
+class View(ABC):
+    """What a client is shown of a resource.
+
+    Attributes:
+        resource: What the objects are.
+        encoding: How they are written.
+    """
+
+    def __init__(self, resource: ResourceType, encoding: Encoding) -> None:
+        self.resource = resource
+        self.encoding = encoding
+
+    @abstractmethod
+    def one(self, stored: StoredObject) -> bytes:
+        """An object, as a body."""
+
+    @abstractmethod
+    def page(self, page: Page) -> Iterator[bytes]:
+        """A list, as a body in pieces; see ``Encoding.page``."""
+
+    @abstractmethod
+    def event(self, kind: str, stored: StoredObject) -> bytes:
+        """An event of a watch."""
+
+    @abstractmethod
+    def bookmark(self, metadata: dict[str, Any]) -> bytes:
+        """A bookmark of a watch."""
+
+    def error(self, status: Object) -> bytes:
+        """What tells a watch of an error."""
+        return self.encoding.event("ERROR", status)
 
 
-class MetadataView:
+class PlainView(View):
+    """Objects as they are; their JSON goes out unread. Get one by ``plain_view``."""
+
+    def one(self, stored: StoredObject) -> bytes:
+        return self.encoding.body(raw(self.resource, stored))
+
+    def page(self, page: Page) -> Iterator[bytes]:
+        resource = self.resource
+        metadata: dict[str, Any] = _list_metadata(page)
+        listed: Object
+        if resource.custom:  # which are listed in the order of the alphabet, with a token in any case
+            metadata = dict(sorted({"continue": "", **metadata}.items()))
+            listed = {"apiVersion": resource.api_version, "items": [], "kind": f"{resource.kind}List"}
+            listed["metadata"] = metadata
+        else:
+            listed = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+            listed |= {"metadata": metadata, "items": []}
+        return self.encoding.page(listed, (raw_item(resource, stored) for stored in page.items))
+
+    def event(self, kind: str, stored: StoredObject) -> bytes:
+        return self.encoding.event(kind, raw(self.resource, stored))
+
+    def bookmark(self, metadata: dict[str, Any]) -> bytes:
+        resource = self.resource
+        if resource.custom:
+            metadata = dict(sorted(metadata.items()))
+            bookmark = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        else:
+            bookmark = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return self.encoding.event("BOOKMARK", bookmark)
+
+
+@lru_cache(maxsize=256)
+def plain_view(resource: ResourceType, encoding: Encoding) -> PlainView:
+    """The one of a resource: what is kept of an event for a view is there for all watches."""
+    return PlainView(resource, encoding)
+
+
+class MetadataView(View):
     """`PartialObjectMetadata`: what informers that only want metadata ask for.
 
     Args:
         resource: What the objects are.
+        encoding: How they are written.
         version: Of the group `meta.k8s.io`.
         of_lists: Whether `PartialObjectMetadataList` was asked for, which an object is not; nor is a list the other.
     """
 
-    def __init__(self, resource: ResourceType, version: str, *, of_lists: bool) -> None:
-        self._resource = resource
-        self._api_version = f"{_GROUP}/{version}"
+    def __init__(self, resource: ResourceType, encoding: Encoding, version: str, *, of_lists: bool) -> None:
+        super().__init__(resource, encoding)
+        self._api_version = f"{META_GROUP}/{version}"
         self._of_lists = of_lists
 
     def one(self, stored: StoredObject) -> bytes:
@@ -43,47 +116,43 @@ class MetadataView:
             StatusError: 406 if a list was asked for.
         """
         if self._of_lists:
-            name = _name_in_go(self._resource, "")
-            raise _not_acceptable(
-                f"you requested PartialObjectMetadataList, but the requested object is not a list (*{name})"
-            )
-        return msgspec.json.encode(self._partial(stored)) + b"\n"
+            name = _name_in_go(self.resource, "")
+            message = f"you requested {PARTIAL}List, but the requested object is not a list (*{name})"
+            raise StatusError(406, message=message)
+        return self.encoding.body(self._partial(stored))
 
-    def page(self, items: list[StoredObject], version: str, token: str, remaining: int | None) -> bytes:
+    def page(self, page: Page) -> Iterator[bytes]:
         """A list.
 
         Raises:
             StatusError: 406 if an object was asked for.
         """
         if not self._of_lists:
-            name = _name_in_go(self._resource, "List")
-            raise _not_acceptable(
-                f"you requested PartialObjectMetadata, but the requested object is a list (*{name})"
-            )
+            name = _name_in_go(self.resource, "List")
+            message = f"you requested {PARTIAL}, but the requested object is a list (*{name})"
+            raise StatusError(406, message=message)
         listed = {
-            "kind": "PartialObjectMetadataList",
+            "kind": f"{PARTIAL}List",
             "apiVersion": self._api_version,
-            "metadata": _list_metadata(version, token, remaining),
-            "items": [self._partial(stored) for stored in items] or None,  # as Go has it
+            "metadata": _list_metadata(page),
+            "items": None,  # as Go has it
         }
-        return msgspec.json.encode(listed) + b"\n"
+        return self.encoding.page(listed, (self._partial(stored) for stored in page.items))
 
-    def line(self, kind: str, stored: StoredObject) -> bytes:
-        """A line of a watch; nothing if lists were asked for."""
-        return self._event(kind, self._partial(stored))
+    def event(self, kind: str, stored: StoredObject) -> bytes:
+        """An event; nothing if lists were asked for."""
+        return b"" if self._of_lists else self.encoding.event(kind, self._partial(stored))
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
-        """A bookmark's line."""
-        return self._event("BOOKMARK", partial_metadata({"metadata": metadata}, self._api_version))
+        """A bookmark; likewise."""
+        bookmark = partial_metadata({"metadata": metadata}, self._api_version)
+        return b"" if self._of_lists else self.encoding.event("BOOKMARK", bookmark)
 
-    def _event(self, kind: str, partial: dict[str, Any]) -> bytes:
-        return b"" if self._of_lists else msgspec.json.encode({"type": kind, "object": partial}) + b"\n"
-
-    def _partial(self, stored: StoredObject) -> dict[str, Any]:
-        return partial_metadata(load(self._resource, stored), self._api_version)
+    def _partial(self, stored: StoredObject) -> Object:
+        return partial_metadata(load(self.resource, stored), self._api_version)
 
 
-class TableView:
+class TableView(View):
     """`Table`: what `kubectl get` asks for. In a watch only the first table names the columns.
 
     Args:
@@ -93,42 +162,35 @@ class TableView:
     """
 
     def __init__(self, resource: ResourceType, version: str, include: str = "") -> None:
-        self._resource = resource
-        self._api_version = f"{_GROUP}/{version}"
+        super().__init__(resource, JSON)
+        self._api_version = f"{META_GROUP}/{version}"
         self._include = include
         self._named = False
 
     def one(self, stored: StoredObject) -> bytes:
-        """An object."""
-        return self._encode([stored], {"resourceVersion": str(stored.resource_version)})
+        return self.encoding.body(self._table([stored], {"resourceVersion": str(stored.resource_version)}))
 
-    def page(self, items: list[StoredObject], version: str, token: str, remaining: int | None) -> bytes:
-        """A list."""
-        return self._encode(items, _list_metadata(version, token, remaining))
+    def page(self, page: Page) -> Iterator[bytes]:
+        yield self.encoding.body(self._table(page.items, _list_metadata(page)))
 
-    def line(self, kind: str, stored: StoredObject) -> bytes:
-        """A line of a watch."""
+    def event(self, kind: str, stored: StoredObject) -> bytes:
         table = self._table([stored], {"resourceVersion": str(stored.resource_version)})
         if self._named:
             del table["columnDefinitions"]
         self._named = True
-        return msgspec.json.encode({"type": kind, "object": table}) + b"\n"
+        return self.encoding.event(kind, table)
 
     def bookmark(self, metadata: dict[str, Any]) -> bytes:
-        """A bookmark's line."""
         table = self._table([], metadata)
         if self._named:
             del table["columnDefinitions"]
-        return msgspec.json.encode({"type": "BOOKMARK", "object": table}) + b"\n"
+        return self.encoding.event("BOOKMARK", table)
 
-    def _encode(self, items: list[StoredObject], metadata: dict[str, Any]) -> bytes:
-        return msgspec.json.encode(self._table(items, metadata)) + b"\n"
-
-    def _table(self, items: list[StoredObject], metadata: dict[str, Any]) -> dict[str, Any]:
+    def _table(self, items: list[StoredObject], metadata: dict[str, Any]) -> Object:
         rows = []
         for stored in items:
-            obj = load(self._resource, stored)
-            shown: dict[str, Any] = {"cells": row(self._resource, obj)}
+            obj = load(self.resource, stored)
+            shown: dict[str, Any] = {"cells": row(self.resource, obj)}
             if self._include != "None":
                 shown["object"] = (
                     obj if self._include == "Object" else partial_metadata(obj, self._api_version)
@@ -138,55 +200,23 @@ class TableView:
             "kind": "Table",
             "apiVersion": self._api_version,
             "metadata": metadata,
-            "columnDefinitions": columns(self._resource),
+            "columnDefinitions": columns(self.resource),
             "rows": rows,
         }
 
 
-def partial_metadata(obj: dict[str, Any], api_version: str) -> dict[str, Any]:
+def partial_metadata(obj: Object, api_version: str) -> Object:
     """An object's metadata as an object of its own."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": obj["metadata"]}
+    return {"kind": PARTIAL, "apiVersion": api_version, "metadata": obj["metadata"]}
 
 
-def _list_metadata(version: str, token: str, remaining: int | None) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"resourceVersion": version}
-    if token:
-        metadata["continue"] = token
-    if remaining is not None:
-        metadata["remainingItemCount"] = remaining
+def _list_metadata(page: Page) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"resourceVersion": str(page.resource_version)}
+    if page.continue_token:
+        metadata["continue"] = page.continue_token
+    if page.remaining is not None:
+        metadata["remainingItemCount"] = page.remaining
     return metadata
-
-
-def negotiate(accept: str, resource: ResourceType, include: str = "") -> PlainView | MetadataView | TableView:
-    """The view that an Accept header asks for, with the parameter `includeObject`.
-
-    Raises:
-        StatusError: 406 if nothing in it can be served.
-    """
-    if not accept or accept == "*/*" or accept.startswith("application/json,"):
-        return PlainView()
-    for clause in accept.split(","):
-        media, *parameters = [part.strip() for part in clause.split(";")]
-        shape, version = _shape(parameters)
-        if media in ("*/*", "application/*") or (media == "application/json" and not shape):
-            return PlainView()
-        if media != "application/json" or version not in _VERSIONS:
-            continue
-        if shape == "Table":
-            return TableView(resource, version, include)
-        if shape in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-            return MetadataView(resource, version, of_lists=shape.endswith("List"))
-    raise _not_acceptable("only the following media types are accepted: application/json")
-
-
-def _shape(parameters: list[str]) -> tuple[str, str]:
-    """The `as` parameter, and its version where that is of the group that is served."""
-    given = {name: value for name, _, value in (parameter.partition("=") for parameter in parameters)}
-    return given.get("as", ""), given.get("v", "v1") if given.get("g", _GROUP) == _GROUP else ""
-
-
-def _not_acceptable(message: str) -> StatusError:
-    return StatusError(406, "NotAcceptable", message, details={})
 
 
 def _name_in_go(resource: ResourceType, suffix: str) -> str:

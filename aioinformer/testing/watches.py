@@ -7,8 +7,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
 from aioinformer.testing.errors import (
     StatusError,
     expired,
@@ -18,13 +16,12 @@ from aioinformer.testing.errors import (
     resource_version_too_large,
 )
 from aioinformer.testing.listing import parse_resource_version
-from aioinformer.testing.storage import event_line
+from aioinformer.testing.views import PlainView, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aioinformer.testing.requests import Request
-    from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.selection import Selection
     from aioinformer.testing.storage import Collection, StoredEvent, StoredObject
 
@@ -77,34 +74,16 @@ class WatchOptions:
             raise invalid("ListOptions", "meta.k8s.io", "", causes)
 
 
-class View(Protocol):
-    """How objects are shown other than as they are: as rows of a table, or their metadata alone."""
-
-    def line(self, kind: str, stored: StoredObject) -> bytes:
-        """One line of the watch."""
-        ...
-
-    def bookmark(self, metadata: dict[str, Any]) -> bytes:
-        """The line of a bookmark."""
-        ...
-
-
-def error_line(status: dict[str, Any]) -> bytes:
-    """The line that tells of an error."""
-    return msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"
-
-
 class WatchCursor:
     """Where a watch stands: first in the objects that were there, then in the log of changes.
 
     Args:
-        resource: The resource, in the version that the watch is for.
+        view: What is shown of the resource, in the version that the watch is for.
         collection: Its objects.
         selection: Which of them.
         options: The parameters.
         current: Gives the server's version.
         watch_list: Whether the server has the WatchList feature.
-        view: How objects are shown.
 
     Raises:
         StatusError: 422 and 500 for bad parameters; 410 and 504, which the real server tells in the stream.
@@ -112,22 +91,20 @@ class WatchCursor:
 
     def __init__(
         self,
-        resource: ResourceType,
+        view: View,
         collection: Collection,
         selection: Selection,
         options: WatchOptions,
         *,
         current: Callable[[], int],
         watch_list: bool = True,
-        view: View | None = None,
     ) -> None:
-        self._resource = resource
         self._collection = collection
         self._selection = selection
         self._current = current
         self._end: int | None = None
-        self._view = view
         self._initial: deque[StoredObject] = deque()
+        self.view = view
         self.closing_bookmark_due = False
         self.bookmarks = options.allow_bookmarks
         asked = parse_resource_version(options.resource_version)
@@ -176,7 +153,8 @@ class WatchCursor:
         events = self._collection.log.since(self._position, min(_BATCH, self.end - self._position))
         if not events:
             return []
-        line_of = self._selected if self._view is not None or self._selection.has_selectors else self._plain
+        is_whole = isinstance(self.view, PlainView) and not self._selection.has_selectors
+        line_of = self._plain if is_whole else self._selected
         lines, size = [], 0
         for event in events:
             self._position += 1
@@ -192,22 +170,12 @@ class WatchCursor:
         metadata: dict[str, Any] = {"resourceVersion": str(max(self._current(), self._from))}
         if closing:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
-        if self._view is not None:
-            return self._view.bookmark(metadata)
-        return b"".join(
-            (
-                b'{"type":"BOOKMARK","object":',
-                self._resource.prefix,
-                b'"metadata":',
-                msgspec.json.encode(metadata, order="deterministic" if self._resource.custom else None),
-                b"}}\n",
-            )
-        )
+        return self.view.bookmark(metadata)
 
     def _take_initial(self) -> list[bytes]:
         lines, size = [], 0
         while self._initial and size < _AT_ONCE:
-            line = self._line("ADDED", self._initial.popleft())
+            line = self.view.event("ADDED", self._initial.popleft())
             lines.append(line)
             size += len(line)
         return lines
@@ -216,7 +184,7 @@ class WatchCursor:
         namespace = self._selection.namespace
         if event.resource_version <= self._from or (namespace and event.namespace != namespace):
             return b""
-        return event.line(self._resource.prefix)
+        return event.line(self.view)
 
     def _selected(self, event: StoredEvent) -> bytes:
         if event.resource_version <= self._from:
@@ -225,13 +193,8 @@ class WatchCursor:
         before = self._selection.matches(event.previous)
         if now:
             assert event.current is not None
-            return self._line("MODIFIED" if before else "ADDED", event.current)
-        return self._line("DELETED", event.last) if before else b""
-
-    def _line(self, kind: str, stored: StoredObject) -> bytes:
-        if self._view is not None:
-            return self._view.line(kind, stored)
-        return event_line(kind, self._resource.prefix, stored)
+            return self.view.event("MODIFIED" if before else "ADDED", event.current)
+        return self.view.event("DELETED", event.last) if before else b""
 
 
 class Sink(Protocol):
@@ -284,6 +247,14 @@ class OpenWatch:
     def wake(self) -> None:
         """Look again: something has changed."""
         self._wake.set()
+
+    def send_error(self, status: dict[str, Any]) -> None:
+        """Send an error, after the lines that are due.
+
+        Raises:
+            MarshalError: It cannot be said in the way in which this watch is written.
+        """
+        self.send(self._cursor.view.error(status))
 
     def send(self, data: bytes) -> None:
         """Send bytes as they are, after the lines that are due."""

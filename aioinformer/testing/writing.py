@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.testing import errors, protobuf
-from aioinformer.testing.answers import as_json, read_body, show, success
+from aioinformer.testing import errors
+from aioinformer.testing.answers import respond, show, success
 from aioinformer.testing.binding import bind
+from aioinformer.testing.bodies import read_body, read_object, value_in
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete, delete_collection, warning
 from aioinformer.testing.errors import StatusError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from aioinformer.testing.resources import ResourceType
     from aioinformer.testing.reviews import Reviews
     from aioinformer.testing.storage import StoredObject
+    from aioinformer.testing.views import View
 
 _AT_ONCE = 100
 """How many objects of a collection are deleted without letting others have a turn."""
@@ -87,62 +89,58 @@ class Writer:
         self._changed = changed
         self._reviews = reviews
 
-    async def create(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
+    async def create(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """POST to a collection."""
-        obj = _object_of(await read_body(http), resource, http)
+        resource = view.resource
+        obj = await read_object(http, resource)
         if not resource.stored:
-            return as_json(self._reviews.answer(request, resource, obj), 201)
+            return respond(view.encoding, self._reviews.answer(request, resource, obj), 201)
         stored = self._cluster.create(resource, request.namespace, obj, _options(http, request))
         self._changed()
-        return show(http, request, resource, stored, 201)
+        return show(request, view, stored, 201)
 
     async def create_subresource(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
+        self, http: web.BaseRequest, request: Request, view: View
     ) -> web.StreamResponse:
         """POST to an object: a pod's binding to a node, or its eviction.
 
         Raises:
             StatusError: 405 for any other.
         """
-        body = parse(await read_body(http) or b"{}")
-        given: Object = body if isinstance(body, dict) else {}
+        body = await read_body(http) or b"{}"
         match request.subresource:
             case "binding":
-                _check_named(given, request.name, "Binding", "core")
+                given = value_in(body, http.content_type, "v1", "Binding")
+                given = _named(given, request.name, "Binding", "core")
                 bind(self._cluster, request.namespace, request.name, given, dry_run=_dry_run(request))
             case "eviction":
-                _check_named(given, request.name, "Eviction", "policy")
+                given = value_in(body, http.content_type, "policy/v1", "Eviction")
+                given = _named(given, request.name, "Eviction", "policy")
                 options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
                 evict(self._cluster, request.namespace, request.name, options)
             case _:
                 raise errors.method_not_allowed()
         self._changed()
-        return success(201)
+        return success(view.encoding, 201)
 
-    async def update(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
+    async def update(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """PUT."""
-        body = await read_body(http)
+        resource = view.resource
         if request.subresource == "scale":
-            scale = parse(body)
-            return self._rescale(http, request, resource, lambda _: scale)
-        obj = _object_of(body, resource, http)
+            scale = value_in(await read_body(http), http.content_type, "autoscaling/v1", "Scale")
+            return self._rescale(http, request, view, lambda _: scale)
+        obj = await read_object(http, resource)
         stored, created = self._cluster.update(
             resource, request.namespace, request.name, obj, _options(http, request)
         )
         self._changed()
-        return show(http, request, resource, stored, 201 if created else 200)
+        return show(request, view, stored, 201 if created else 200)
 
-    async def patch(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
+    async def patch(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """PATCH, of any type."""
-        content_type, body = http.content_type, await read_body(http)
+        resource, content_type, body = view.resource, http.content_type, await read_body(http)
         if content_type == APPLY_PATCH:
-            return self._apply(http, request, resource, body)
+            return self._apply(http, request, view, body)
         if content_type not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
             raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
         if content_type == STRATEGIC_PATCH and resource.custom:  # whether it is there or not
@@ -153,16 +151,15 @@ class Writer:
             return apply_patch(resource, obj, patch, content_type)
 
         if request.subresource == "scale":
-            return self._rescale(http, request, resource, change)
+            return self._rescale(http, request, view, change)
         stored = self._cluster.modify(
             resource, request.namespace, request.name, change, _options(http, request)
         )
         self._changed()
-        return show(http, request, resource, stored)
+        return show(request, view, stored)
 
-    def _apply(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType, body: bytes
-    ) -> web.StreamResponse:
+    def _apply(self, http: web.BaseRequest, request: Request, view: View, body: bytes) -> web.StreamResponse:
+        resource = view.resource
         options = _options(http, request, applying=True)
         applied = parse_yaml(body)
         if not isinstance(applied, dict):
@@ -178,15 +175,16 @@ class Writer:
             force=bool(request.flag("force")),
         )
         self._changed()
-        return show(http, request, resource, stored, 201 if created else 200)
+        return show(request, view, stored, 201 if created else 200)
 
     def _rescale(
         self,
         http: web.BaseRequest,
         request: Request,
-        resource: ResourceType,
+        view: View,
         change: Callable[[Object], Any],
     ) -> web.Response:
+        resource = view.resource
         stored = self._cluster.modify(
             resource,
             request.namespace,
@@ -195,25 +193,28 @@ class Writer:
             _options(http, request),
         )
         self._changed()
-        return show(http, request, resource, stored)
+        return show(request, view, stored)
 
-    async def delete(
-        self, http: web.BaseRequest, request: Request, resource: ResourceType
-    ) -> web.StreamResponse:
+    async def delete(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         """DELETE of an object."""
+        resource = view.resource
         options = await _options_of_delete(http, request)
         outcome = delete(self._cluster, resource, request.namespace, request.name, options)
         self._changed()
         if not outcome.gone:
-            answer = show(http, request, resource, outcome.stored)
+            answer = show(request, view, outcome.stored)
             if text := warning(resource, options):
                 answer.headers["Warning"] = f'299 - "{text}"'
             return answer
         if resource.kind in _RETURNS_DELETED and not resource.custom:
             last = outcome.event.last if outcome.event is not None else outcome.stored
-            return show(http, request, resource, last)
+            return show(request, view, last)
         return success(
-            name=outcome.stored.name, group=resource.group, kind=resource.plural, uid=outcome.stored.uid
+            view.encoding,
+            name=outcome.stored.name,
+            group=resource.group,
+            kind=resource.plural,
+            uid=outcome.stored.uid,
         )
 
     async def delete_collection(
@@ -234,36 +235,15 @@ class Writer:
         return deleted
 
 
-def _object_of(body: bytes, resource: ResourceType, http: web.BaseRequest) -> Object:
-    """The object in a body, of any form that is taken."""
-    match http.content_type:
-        case "application/json" | "application/octet-stream":
-            obj = parse(
-                body,
-                f"the object provided is unrecognized (must be of type {resource.kind}): couldn't get version/kind; "
-                "json parse error",
-            )
-        case "application/yaml":
-            obj = parse_yaml(body)
-        case protobuf.CONTENT_TYPE:
-            obj = protobuf.decode(body)
-        case _:
-            raise errors.unsupported_media_type(
-                "the body of the request was in an unknown format - accepted media types include: "
-                "application/json, application/yaml"
-            )
-    if not isinstance(obj, dict):
-        raise errors.bad_request(f"the object provided is unrecognized (must be of type {resource.kind})")
-    return obj
-
-
-def _check_named(given: Object, name: str, kind: str, group: str) -> None:
-    """Refuse what is posted to an object, and is of another kind or for another object."""
+def _named(posted: Any, name: str, kind: str, group: str) -> Object:
+    """What is posted to an object; refused if it is of another kind or for another object."""
+    given: Object = posted if isinstance(posted, dict) else {}
     other, api_version = given.get("kind") or kind, given.get("apiVersion")
     if other != kind:
         raise errors.unknown_conversion(other, api_version, kind, group)
     if metadata_of(given).get("name") != name:
         raise errors.bad_request(f"name in URL does not match name in {kind} object")
+    return given
 
 
 def _dry_run(request: Request) -> bool:
@@ -302,8 +282,9 @@ def _options(http: web.BaseRequest, request: Request, *, applying: bool = False)
 
 async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteOptions:
     """The options in the body; the query's count only where there is no body."""
-    if body := (await read_body(http)).strip():
-        return _delete_options(parse(body))
+    body = await read_body(http)
+    if body.strip():
+        return _delete_options(value_in(body, http.content_type, "v1", "DeleteOptions"))
     given = {
         "gracePeriodSeconds": request.number("gracePeriodSeconds"),
         "orphanDependents": request.flag("orphanDependents"),

@@ -1,4 +1,4 @@
-"""Requests to an API server, embedded or real: JSON in, JSON out."""
+"""Requests to an API server, embedded or real: JSON in, JSON out, or what protobuf says."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, Self
 import aiohttp
 
 from aioinformer.listwatch.sockets import Sockets
+
+from ..testing.protobuf.reading import PROTOBUF, decoded, framed
 
 Object = dict[str, Any]
 
@@ -47,6 +49,7 @@ class Answer(NamedTuple):
     status: int
     body: Any
     content_type: str = ""
+    raw: bytes = b""
 
 
 class Refused(Exception):  # noqa: N818 - what it is
@@ -98,7 +101,7 @@ class API:
         ) as response:
             said = await response.read()
             kind = response.headers.get("Content-Type", "").partition(";")[0]
-            return Answer(response.status, _parsed(said, kind), kind)
+            return Answer(response.status, _parsed(said, kind), kind, said)
 
     async def do(
         self, method: str, path: str, body: Any = None, query: dict[str, str] | None = None, **how: str
@@ -118,7 +121,8 @@ class API:
             said = await response.read()
             if response.status != 200:
                 return Answer(response.status, _parsed(said, kind), kind)
-            return Answer(200, [json.loads(line) for line in said.splitlines()], kind)
+            events = framed(said) if kind == PROTOBUF else [json.loads(line) for line in said.splitlines()]
+            return Answer(200, events, kind)
 
     @asynccontextmanager
     async def watch(self, path: str, query: dict[str, str]) -> AsyncIterator[AsyncIterator[Object]]:
@@ -136,4 +140,6 @@ class API:
 def _parsed(said: bytes, kind: str) -> Any:
     if kind == JSON:
         return json.loads(said) if said else None
+    if kind == PROTOBUF:
+        return decoded(said)
     return said.decode(errors="replace")

@@ -33,7 +33,8 @@ class Known(NamedTuple):
 
 
 JSON_WORDS = "the words of Go's JSON decoder are its own"
-MEDIA_TYPES = "there is no protobuf here, so other media types are offered"
+PROTOBUF_WORDS = "so are those of its protobuf decoder"
+MEDIA_TYPES = "no YAML is answered here, so other media types are offered"
 SCHEMAS = "built-in kinds have no schemas here: what is unknown, missing or of the wrong type is kept"
 PRUNING = "the schemas of CustomResourceDefinitions are not applied: nothing is pruned, no type is checked"
 ADMISSION = "admission plugins of the real server add to pods: tolerations for nodes that are not ready"
@@ -49,10 +50,16 @@ KNOWN: tuple[Known, ...] = (
     Known(r"^(DELETE|POST) \S+/odd(/eviction\S*)? ", WORDS, JSON_WORDS),
     Known(r"^GET \S+\?continue=CONTINUE", WORDS, JSON_WORDS),
     Known(r"^PATCH \S+/unreadable(/status|\?\S+)? ", WORDS, JSON_WORDS),
-    Known(r"^POST \S+ a: b$", WORDS, MEDIA_TYPES),
-    Known(r"^GET \S+ \(text/html\)", WORDS, MEDIA_TYPES),
+    Known(r"^POST \S+ (k8s|\{\}$)", WORDS, PROTOBUF_WORDS),
+    Known(r"^DELETE \S+ no options", WORDS, PROTOBUF_WORDS),
+    Known(r"^GET \S+ \((text/html|application/\*)\)", WORDS, MEDIA_TYPES),
+    Known(
+        r"^GET \S+ \(application/vnd.kubernetes.protobuf;(stream=x|as=Nonsense|as=Table[^,]*)\)",
+        WORDS,
+        MEDIA_TYPES,
+    ),
+    Known(r"^GET \S+/relics\S* \(application/vnd.kubernetes.protobuf\)", WORDS, MEDIA_TYPES),
     Known(r"^GET \S+ \(application/json;as=[^)]*(Nonsense|v=v2|g=example.com)[^)]*\)", WORDS, MEDIA_TYPES),
-    Known(r"^GET \S+ \(application/vnd.kubernetes.protobuf", ANYTHING, MEDIA_TYPES),
     Known(r"^POST \S+/selfsubjectaccessreviews ", WORDS, REVIEWS),
     Known(r'"apiVersion": "v2"', WORDS, KINDS),
     Known(r'/relics \{"metadata": \{"name": "b"\}\}', WORDS, KINDS),
@@ -85,7 +92,10 @@ def compare(embedded: Recorded, real: Recorded) -> tuple[Any, Any]:
     ours, theirs = (_masked(_without_empty(each.body)) for each in (embedded, real))
     if difference is not None:
         ours, theirs = _without_words(ours), _without_words(theirs)
-    return (embedded.status, ours), (real.status, _what_we_have(ours, theirs))
+    return (
+        (embedded.status, embedded.content_type, ours),
+        (real.status, real.content_type, _what_we_have(ours, theirs)),
+    )
 
 
 def _without_empty(value: Any) -> Any:

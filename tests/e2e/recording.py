@@ -24,6 +24,7 @@ class Recorded(NamedTuple):
     sent: str
     status: int
     body: Any
+    content_type: str = ""
 
 
 class Recorder:
@@ -97,12 +98,17 @@ class Recorder:
         if query:
             request += "?" + "&".join(f"{name}={self._in_query(name, query[name])}" for name in query)
         sent = (
-            "" if body is None else body.decode() if isinstance(body, bytes) else json.dumps(self._mask(body))
+            ""
+            if body is None
+            else body.decode(errors="replace")
+            if isinstance(body, bytes)
+            else json.dumps(self._mask(body))
         )
         base = (body.get("metadata") or {}).get("generateName") if isinstance(body, dict) else None
         if base:
             self._bases.append(re.compile(f"{re.escape(base[:58])}[a-z0-9]{{5}}"))
-        self.recorded.append(Recorded(request, sent, answer.status, self._mask(answer.body)))
+        recorded = Recorded(request, sent, answer.status, self._mask(answer.body), answer.content_type)
+        self.recorded.append(recorded)
 
     def _in_query(self, name: str, value: str) -> str:
         hidden = (

@@ -92,7 +92,7 @@ async def test_after_the_storm_cache_handlers_and_server_are_equal(
     workload.populate(PODS_AT_FIRST)
     async with embedded.client() as client:
         informer = SharedIndexInformer(
-            embedded.list_watch(client, PODS, ""),
+            embedded.list_watch(client, PODS, "", protobuf=seed % 4 >= 2),
             KubeObject,
             indexers={"node": lambda pod: [pod["spec"]["nodeName"]]},
             queue=QUEUES[seed % len(QUEUES)],

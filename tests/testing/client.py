@@ -32,6 +32,7 @@ class Lines:
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self.status = response.status
+        self.content = response.content
 
     async def next(self) -> dict[str, Any]:
         """The next event; fails at the end of the stream."""

@@ -291,18 +291,3 @@ async def test_metadata_alone(api: APIClient, server: APIServer) -> None:
         events = await lines.dropped(server)
     assert {event["object"]["kind"] for event in events} == {"PartialObjectMetadata"}
     assert events[-1]["type"] == "BOOKMARK"
-
-
-@pytest.mark.parametrize(
-    ("accept", "status"),
-    [
-        ("*/*", 200),
-        ("application/*", 200),
-        ("application/vnd.kubernetes.protobuf,application/json", 200),
-        ("application/vnd.kubernetes.protobuf", 406),
-        ("application/json;as=Nonsense", 406),
-        ("text/csv", 406),
-    ],
-)
-async def test_what_is_accepted(api: APIClient, accept: str, status: int) -> None:
-    assert (await api.get(PODS, {"Accept": accept})).status == status

@@ -95,6 +95,47 @@ async def test_apply_and_friends(kubectl: Kubectl) -> None:
         await kubectl("get", "deployment", "web")
 
 
+CREATED = """
+create deployment web --image=app --replicas=2
+create job once --image=app
+create cronjob often --image=app --schedule=@daily
+create service clusterip web --tcp=80:8080
+create role reader --verb=get --resource=pods
+create rolebinding reader --role=reader --user=me
+create quota few --hard=pods=5
+create priorityclass high --value=1000
+create poddisruptionbudget web --selector=app=web --min-available=1
+create ingress web --rule=a/b=web:80
+create serviceaccount me
+run app --image=app
+expose deployment web --name=exposed --port=80
+autoscale deployment web --max=5
+cordon node-1
+drain node-1
+"""
+"""What kubectl makes itself; most of it is sent, and wanted back, as protobuf."""
+
+
+async def test_all_that_kubectl_creates(kubectl: Kubectl) -> None:
+    kubectl.server.create("v1", "nodes", {"metadata": {"name": "node-1"}})
+    for command in CREATED.strip().splitlines():
+        await kubectl(*command.split())
+    service = kubectl.server.get("v1", "services", "web")
+    assert service["spec"]["ports"] == [
+        {"name": "80-8080", "protocol": "TCP", "port": 80, "targetPort": 8080}
+    ]
+    web = kubectl.server.get("apps/v1", "deployments", "web")
+    assert web["spec"] == {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "app", "image": "app"}]},
+        },
+    }
+    assert kubectl.server.get("v1", "nodes", "node-1")["spec"]["unschedulable"] is True
+
+
 async def test_apply_of_a_list_and_of_a_kind_that_is_not_there(kubectl: Kubectl) -> None:
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
     both = json.dumps({"apiVersion": "v1", "kind": "List", "items": [settings]})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from aioinformer.testing.builtin import BUILTIN
+from aioinformer.testing.encodings import JSON, PROTOBUF
 from aioinformer.testing.objects import Object, load, reversioned, store
 from aioinformer.testing.resources import ResourceType
 from aioinformer.testing.storage import Collection, EventLog, Storage, StoredEvent, StoredObject
+from aioinformer.testing.views import plain_view
 
 CONFIGMAPS = next(resource for resource in BUILTIN if resource.kind == "ConfigMap")
 CAVES = ResourceType("example.com", "v1", "caves", "Cave")
@@ -138,19 +140,22 @@ def test_no_history_at_all() -> None:
 
 def test_an_event_is_encoded_once() -> None:
     change = event(2, stored("a", 2), stored("a", 1))
-    line = change.line(CONFIGMAPS.prefix)
+    view = plain_view(CONFIGMAPS, JSON)
+    line, frame = change.line(view), change.line(plain_view(CONFIGMAPS, PROTOBUF))
     assert line.startswith(b'{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{')
     assert line.endswith(b"}\n")
-    assert change.line(CONFIGMAPS.prefix) is line
-    change.forget_line()
-    assert change.line(CONFIGMAPS.prefix) == line
+    assert b"k8s\x00" in frame
+    assert change.line(plain_view(CONFIGMAPS, JSON)) is line
+    change.forget_lines()
+    assert change.line(view) == line
 
 
 def test_a_deletion_shows_the_last_state_with_its_own_version() -> None:
     gone = event(9, None, stored("a", 1, data={"k": "v"}))
     assert gone.type == "DELETED"
-    assert b'"resourceVersion":"9"' in gone.line(CONFIGMAPS.prefix)
-    assert b'"data":{"k":"v"}' in gone.line(CONFIGMAPS.prefix)
+    line = gone.line(plain_view(CONFIGMAPS, JSON))
+    assert b'"resourceVersion":"9"' in line
+    assert b'"data":{"k":"v"}' in line
 
 
 def test_watchers_are_told() -> None:

@@ -9,7 +9,9 @@ import aiohttp
 import pytest
 
 from aioinformer.testing import APIServer, Request
+from aioinformer.testing.encodings import JSON
 from aioinformer.testing.selection import Selection
+from aioinformer.testing.views import plain_view
 from aioinformer.testing.watches import OpenWatch, WatchCursor, WatchOptions
 from tests import virtual_time
 
@@ -133,7 +135,7 @@ def test_the_last_bookmark_comes_before_the_timeout() -> None:
 
     async def watch(timeout: float) -> float:
         cursor = WatchCursor(
-            resource,
+            plain_view(resource, JSON),
             server.cluster.collection(resource),
             Selection(),
             WatchOptions(resource_version=now(server), allow_bookmarks=True),
@@ -365,7 +367,8 @@ def test_one_write_takes_so_many_bytes_at_most() -> None:
     resource = cluster.resource("v1", "configmaps")
     collection = cluster.cluster.collection(resource)
     options = WatchOptions(resource_version=now(cluster))
-    cursor = WatchCursor(resource, collection, Selection(), options, current=lambda: cluster.resource_version)
+    view = plain_view(resource, JSON)
+    cursor = WatchCursor(view, collection, Selection(), options, current=lambda: cluster.resource_version)
     for number in range(200):
         cluster.create("v1", "configmaps", {"metadata": {"name": f"c{number}"}, "data": {"a": "x" * 10_000}})
     taken = [len(b"".join(lines)) for lines in iter(cursor.take, [])]

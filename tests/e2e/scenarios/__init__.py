@@ -27,6 +27,7 @@ from .owning import (
     replaced_lists,
 )
 from .patching import applied, applied_by_two, applied_ports, containers, patches, scale, status
+from .protobuf import answers_in_protobuf, bodies_in_protobuf, metadata_of_custom_resources_in_protobuf
 from .reading import pages, selectors, views, watched_views
 from .schemas import schemas
 from .values import defaults, readable_values, unreadable_changes, zeros
@@ -79,4 +80,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     zeros,
     defaults,
     core_events,
+    answers_in_protobuf,
+    metadata_of_custom_resources_in_protobuf,
+    bodies_in_protobuf,
 )

@@ -1,0 +1,109 @@
+"""What an Accept header asks for: how an answer is written, and what it shows of objects."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from aioinformer.protobuf.schema import message_of
+from aioinformer.testing.encodings import ENCODINGS, JSON, Encoding
+from aioinformer.testing.errors import StatusError
+from aioinformer.testing.views import META_GROUP, PARTIAL, MetadataView, TableView, View, plain_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aioinformer.testing.resources import ResourceType
+
+_MEDIA_TYPES = [encoding.media_type for encoding in ENCODINGS]
+_VERSIONS = ("v1", "v1beta1")
+
+
+class _Clause(NamedTuple):
+    """One of those that will do: a media type, in which there may be ``*``, and its parameters."""
+
+    media_type: str
+    parameters: dict[str, str]
+
+    def takes(self, encoding: Encoding) -> bool:
+        is_known_stream = self.parameters.get("stream", "watch") == "watch"
+        return is_known_stream and self.media_type in (encoding.media_type, "application/*", "*/*")
+
+    @property
+    def converts(self) -> bool:
+        """Whether it asks for another kind than that of the object itself."""
+        return not self.parameters.keys().isdisjoint(("as", "g", "v"))
+
+
+def negotiate(accept: str, resource: ResourceType, include: str = "") -> View:
+    """The view that an Accept header asks for.
+
+    Args:
+        accept: The header.
+        resource: What there is to see.
+        include: What comes with the rows of a table; see ``TableView``.
+
+    Raises:
+        StatusError: 406 if nothing in it can be served.
+    """
+    clauses = _clauses(accept)
+    # The real server finds the handler of a built-in resource by its media types, and those without an asterisk.
+    if not resource.custom and all(each.media_type not in (*_MEDIA_TYPES, "*/*") for each in clauses):
+        message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(_MEDIA_TYPES)}"
+        raise StatusError(406, message=message, details={})
+    for clause, encoding in _choices(clauses):
+        if (view := _view(resource, encoding, clause, include)) is not None:
+            return view
+    message = f"only the following media types are accepted: {', '.join(_MEDIA_TYPES)}"
+    raise StatusError(406, message=message)
+
+
+def encoding_of_status(accept: str) -> Encoding:
+    """How a Status is written for a client that sends an Accept header: as JSON if all else fails.
+
+    One that converts objects is no help here: there is nothing to convert a Status to.
+    """
+    return next((encoding for clause, encoding in _choices(_clauses(accept)) if not clause.converts), JSON)
+
+
+def _choices(clauses: list[_Clause]) -> Iterator[tuple[_Clause, Encoding]]:
+    """What there is to choose from, the best first."""
+    for clause in clauses:
+        yield from ((clause, encoding) for encoding in ENCODINGS if clause.takes(encoding))
+
+
+def _view(resource: ResourceType, encoding: Encoding, clause: _Clause, include: str) -> View | None:
+    """The view that a clause asks for; None if there is none in this encoding."""
+    if not clause.converts:
+        has_it = encoding is JSON or (not resource.custom and _is_known(resource.api_version, resource.kind))
+        return plain_view(resource, encoding) if has_it else None
+    shape, group, version = (clause.parameters.get(name, "") for name in ("as", "g", "v"))
+    if group != META_GROUP or version not in _VERSIONS:
+        return None
+    if shape == "Table" and encoding is JSON:
+        return TableView(resource, version, include)
+    if shape in (PARTIAL, f"{PARTIAL}List") and (
+        encoding is JSON or _is_known(f"{group}/{version}", PARTIAL)
+    ):
+        return MetadataView(resource, encoding, version, of_lists=shape != PARTIAL)
+    return None
+
+
+def _is_known(api_version: str, kind: str) -> bool:
+    return message_of(api_version, kind) is not None
+
+
+@lru_cache(maxsize=256)
+def _clauses(accept: str) -> list[_Clause]:
+    """What will do, the best first: what is named before what an asterisk stands for, and then by quality."""
+    found: list[tuple[tuple[int, float], _Clause]] = []
+    for text in (accept or "*/*").split(","):
+        media_type, *rest = (part.strip() for part in text.split(";"))
+        parameters = {name: value for name, _, value in (part.partition("=") for part in rest) if value}
+        try:
+            quality = float(parameters.pop("q", "1"))
+        except ValueError:
+            quality = 0.0
+        clause = _Clause("*/*" if media_type == "*" else media_type, parameters)
+        found.append(((media_type.count("*"), -quality), clause))
+    return [clause for _, clause in sorted(found, key=lambda each: each[0])]

@@ -1,0 +1,54 @@
+"""What goes around messages: ``runtime.Unknown`` behind four bytes that say "Kubernetes", lists, events of a watch."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from aioinformer.protobuf import MAGIC
+from aioinformer.protobuf.wire import PIECE, written
+from aioinformer.testing.protobuf.marshal import marshaller
+from aioinformer.testing.protobuf.values import piece, tag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from aioinformer.testing.objects import Object
+
+_LENGTH = Struct(">I")
+
+_TAIL = piece(3, b"") + piece(4, b"")
+"""How an envelope ends: how its content is encoded, and of what type it is, which is not said."""
+
+
+def envelope(api_version: str, kind: str, message: bytes) -> bytes:
+    """A message as a body."""
+    return b"%b%b%b" % (_head(api_version, kind, len(message)), message, _TAIL)
+
+
+def envelope_of_list(
+    api_version: str, kind: str, metadata: Object, items: Iterable[bytes]
+) -> Iterator[bytes]:
+    """A list as a body, in pieces: all before the items, each of them, all behind them.
+
+    The first has the length of all. So the items are written before it; ``b""`` comes after each, as a pause.
+    """
+    first = piece(1, marshaller("meta/v1.ListMeta")(metadata))
+    pieces: list[bytes] = []
+    for item in items:
+        pieces.append(piece(2, item))
+        yield b""
+    yield _head(api_version, kind, len(first) + sum(map(len, pieces))) + first
+    yield from pieces
+    yield _TAIL
+
+
+def frame(kind: str, body: bytes) -> bytes:
+    """An event of a watch (``metav1.WatchEvent``), of which the object is in an envelope, behind its length."""
+    event = piece(1, kind.encode()) + piece(2, piece(1, body))
+    return _LENGTH.pack(len(event)) + event
+
+
+def _head(api_version: str, kind: str, length: int) -> bytes:
+    type_meta = piece(1, piece(1, api_version.encode()) + piece(2, kind.encode()))
+    return b"%b%b%b%b" % (MAGIC, type_meta, tag(2, PIECE), written(length))
