@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-eager lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema clean
+.PHONY: help run test test-all test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema clean
 
 help:            ## Say what there is.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-all:        ## Run the tests on every Python version found.
 	    $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 	  else echo "no python$$version here: skipped"; fi; \
 	done
+
+test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read protobuf.
+	$(BIN)/python -m pytest tests/e2e -n 2 --dist loadgroup --protobuf $(PYTEST_ARGS)
 
 test-eager: $(STAMP)  ## Run the tests with asyncio's eager tasks; Python 3.12 or newer.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --eager-tasks

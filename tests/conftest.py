@@ -22,6 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--eager-tasks", action="store_true", help="on asyncio, with tasks that begin at once (3.12)"
     )
+    parser.addoption(
+        "--protobuf", action="store_true", help="end to end, informers read protobuf where they can"
+    )
 
 
 def pytest_asyncio_loop_factories(

@@ -24,7 +24,10 @@ class Cluster(ABC):
         kubeconfig: A file with the administrator's context.
         folder: For files of the test.
         namespace: The test's own.
+        protobuf: Whether collections are read as that.
     """
+
+    protobuf = False
 
     def __init__(self, api: API, kubeconfig: Path, folder: Path) -> None:
         self.api = api
@@ -79,8 +82,9 @@ class Cluster(ABC):
     ) -> ListWatch:
         """A collection in a namespace; "" for all, None for the test's own."""
         where = self.namespace if namespace is None else namespace
+        options = {"protobuf": self.protobuf, **selectors}
         return ListWatch.for_resource(
-            client, resource.api_version, resource.plural, where if resource.namespaced else None, **selectors
+            client, resource.api_version, resource.plural, where if resource.namespaced else None, **options
         )
 
     # The administrator's verbs; without a namespace they are about the test's own

@@ -21,6 +21,11 @@ REAL = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
 BOTH = ["embedded", pytest.param("kubernetes", marks=REAL)]
 
 
+@pytest.fixture(autouse=True)
+def _encoding(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cluster, "protobuf", request.config.getoption("protobuf"))
+
+
 @pytest.fixture
 async def embedded(tmp_path: Path) -> AsyncIterator[EmbeddedCluster]:
     """The embedded server, asking for a token, without TLS."""

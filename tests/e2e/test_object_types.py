@@ -13,7 +13,7 @@ from aioinformer import Client, KubeObject
 
 from ..samples import SMALL
 from .api import CONFIGMAPS, PODS, Object, Resource
-from .clusters import Cluster, configmap, pod
+from .clusters import Cluster, EmbeddedCluster, configmap, pod
 from .definitions import CAVE_DEFINITION, CAVES, Meta, cave
 from .witness import informed
 
@@ -99,6 +99,8 @@ async def test_an_object_is_equal_however_it_arrived(
     await cluster.define(CAVE_DEFINITION)
     makers: dict[Resource, Callable[[str], Object]] = {CONFIGMAPS: configmap, PODS: pod, CAVES: cave}
     make = makers[resource]
+    if cluster.protobuf and isinstance(cluster, EmbeddedCluster) and resource == PODS:
+        pytest.skip("protobuf shows of a pod what JSON of the embedded server has only where it was written")
     list_watch = cluster.list_watch(client, resource)
     async with informed(list_watch, KubeObject) as (watching, witness):
         created = await cluster.create(resource, make("a"))
