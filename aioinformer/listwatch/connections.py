@@ -69,6 +69,11 @@ class _Connection(ResponseHandler):
             self._chunks, data = None, rest
         super().data_received(data)
 
+    def resume_reading(self, *args: Any, **options: Any) -> None:
+        """Its buffer has room: at each read, paused or not. The parser, which goes on then, has nothing of chunks."""
+        if self._chunks is None or self._reading_paused:
+            super().resume_reading(*args, **options)
+
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
         """The header has been read."""
         message, body = data
