@@ -150,7 +150,8 @@ def main() -> None:
         task = progress.add_task("", total=3 * len(clients))
 
         def count(client: Client, pods: int, events: int) -> Counts:
-            progress.update(task, description=f"{client.name}: {pods:,} pods, {events:,} changes")
+            what = f"{client.name}: {pods:,} pods, {events:,} changes"
+            progress.update(task, description=what, refresh=True)
             counts = measure(server, client, scenario, pods, events, folder)
             progress.advance(task)
             return counts

@@ -138,7 +138,8 @@ def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Cons
         )
         task = progress.add_task("", total=len(cells), completed=len(cells) - len(todo))
         for scenario, client, number in todo:
-            progress.update(task, description=f"{scenario.name} · {client.name} · round {number + 1}")
+            what = f"{scenario.name} · {client.name} · round {number + 1}"
+            progress.update(task, description=what, refresh=True)
             began = time.monotonic()
             if client.program and (reason := built.missing.get(client.run)):
                 measured = Measured(scenario.name, client.name, number, "missing", detail=reason)
@@ -150,13 +151,15 @@ def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Cons
 
 
 def progress_on(console: Console) -> Progress:
-    """A bar that counts what is done of what there is to do."""
+    """A bar that counts what is done of what there is to do. It stands still meanwhile: drawing it would take the
+    cores from who is being measured."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
+        auto_refresh=False,
     )
 
 
