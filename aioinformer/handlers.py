@@ -21,8 +21,10 @@ OnDelete = Callable[[T | DeletedFinalStateUnknown[T]], object]
 class ResourceEventHandler(Protocol[T_contra]):
     """Told of every change of a collection, one call after the other, in the order of the store's changes.
 
-    The methods may be plain or async. A subclass may leave out what it does not need. What a method raises is
-    logged, and counted but by ``new_informer``; the next notification follows.
+    The methods may be plain or async. A plain one holds the event loop until it returns, and is called in whatever
+    task has its news; an async one runs in a task of the handler's own. Both run in the context (``contextvars``) of
+    that. A subclass may leave out what it does not need. What a method raises is logged, and counted but by
+    ``new_informer``; the next notification follows.
     """
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool) -> object:

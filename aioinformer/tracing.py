@@ -59,7 +59,7 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
         queued: It is in the queue.
         popped: It is taken out, to be processed.
         stored: The store has it, and those that came with it.
-        delivered: It waits for the handlers.
+        delivered: It waits for the handlers, or the first of them is called at once.
         started: The handler is called.
         finished: The handler has returned or raised; if it is async, its coroutine has.
     """
@@ -272,6 +272,7 @@ class _Way(NamedTuple):
 
     def timed(self, deliver: Callable[[ResourceEventHandler[Any]], object], handler: Any) -> object:
         started = monotonic_ns()
+        self.stamps[_DELIVERED] = self.stamps[_DELIVERED] or started  # called in the step that delivers
         is_over = True
         try:
             result = deliver(handler)
@@ -348,7 +349,7 @@ class _TracedProcessor(Processor):
         for event in events:
             if event is not None:
                 _, stamps = event
-                stamps[_DELIVERED] = delivered
+                stamps[_DELIVERED] = stamps[_DELIVERED] or delivered
 
 
 class StageTimes:

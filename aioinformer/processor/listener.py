@@ -6,6 +6,9 @@ The deque takes whatever comes at once, so a slow handler delays neither the sto
 waits waits in it, where it is counted. (Upstream has a goroutine more, which pops what another one runs, since a Go
 channel has a bound; here it would only make every change later.) Where the user chose another policy than to keep
 everything, the deque is one of ``backlog.py``.
+
+A plain handler for which nothing waits is told where its news comes up (``tell``): whatever it does it holds the event
+loop, be it in a task of its own, and until that had woken up everything else that is ready would have its turn.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextvars import ContextVar
-from inspect import isawaitable
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import Context, ContextVar
+from inspect import isawaitable, iscoroutine
 from time import perf_counter
 from typing import Generic, TypeVar
 
@@ -58,6 +61,9 @@ class ProcessorListener(Generic[T]):
 
     Raises:
         ConfigError: It is no handler, a period cannot be one, or there is no such backlog.
+
+    Attributes:
+        context: That in which ``run`` runs; None for one that is not known, in which nobody else can call the handler.
     """
 
     def __init__(
@@ -77,6 +83,7 @@ class ProcessorListener(Generic[T]):
         require_seconds("resync_period", resync_period)
         check_backlog(backlog, backlog_limit)
         self.handler = handler
+        self.context: Context | None = None
         self.name = name or handler_name(handler)
         self.requested_resync_period = requested_resync_period
         self.resync_period = resync_period
@@ -103,6 +110,9 @@ class ProcessorListener(Generic[T]):
         self._lost = 0
         self._handling: Notification | None = None
         self._call: object = None  # that of an async handler which goes on
+        self._begun: tuple[Notification, float, Awaitable[object]] | None = None  # a call to be awaited
+        self._is_idle = False  # its task waits for news
+        self._is_plain = False  # so was its last call
         self._task: asyncio.Task[object] | None = None  # that runs it
         self._handling_since = 0.0
         self._depth_at_last_look = 0
@@ -131,6 +141,29 @@ class ProcessorListener(Generic[T]):
         self._added += len(news)
         if (depth := self._added - self._delivered) > self._high_water:
             self._high_water = depth
+
+    def tell(self, notification: Notification) -> None:
+        """As ``add``; but a plain handler is called here and now, if nothing waits for it.
+
+        It runs in the context of its own task, which is not the current one. What it raises is logged and counted.
+        """
+        if not (self._is_idle and self._is_plain and self.context) or self._pending or self._stopping:
+            self.add(notification)
+            return
+        self._added += 1
+        self._high_water = self._high_water or 1
+        if notification.is_in_initial_list:
+            self._initial_pending += 1
+            self._initial_delivered.clear()
+        self._is_idle = False
+        started = perf_counter()
+        call = self.context.run(self._begin, notification, started)
+        if call is not None:  # it is not plain any more: for its task
+            self._begun = notification, started, call
+            self._wake.set()
+        else:
+            self._is_idle = True
+            self._note_delivered(notification, started, None)
 
     def stop(self) -> None:
         """Drop what waits and take nothing more; a call that is running goes on, and ``run`` then returns."""
@@ -227,56 +260,88 @@ class ProcessorListener(Generic[T]):
         self._task = asyncio.current_task()
         _inside.set(None)  # a call of another handler may have begun this
         try:
-            while not self._stopping:
+            while not self._stopping or self._begun:
                 self._wake.clear()
-                if self._pending:
+                if self._pending or self._begun:
                     await self._deliver_pending()
                 else:
-                    await self._wake.wait()
+                    self._is_idle = True
+                    try:
+                        await self._wake.wait()
+                    finally:
+                        self._is_idle = False
         finally:
             self.stop()
-            self._task = None
+            if self._begun is not None and iscoroutine(call := self._begun[2]):
+                call.close()  # cancelled before it could be awaited
+            self._begun = self._task = None
             self._ended.set()
 
     async def _deliver_pending(self) -> None:
         """Call the handler until nothing waits. What waits may yet be coalesced or dropped until it is called."""
-        task, pending = asyncio.current_task(), self._pending
-        assert task is not None
-        turn = Turn()
+        pending, turn = self._pending, Turn()
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            await self._finish(*begun)
         now = perf_counter()
         while pending and not self._stopping:
-            self._handling = notification = pending.popleft()
-            self._handling_since = started = now
-            result: object = None
-            try:
-                result = notification.deliver(self.handler)
-                if result is not None and isawaitable(result):
-                    self._call = object()  # and nothing more, as whoever inherits it may outlive the call
-                    _inside.set(self._call)
-                    if self._slow.times_steps:
-                        result = StepTimer(result)
-                    await result
-                    if task.cancelling():  # which the handler has swallowed
-                        raise asyncio.CancelledError
-            except Exception as error:
-                self._note_failure(notification, error)
-            except asyncio.CancelledError as error:
-                if task.cancelling():
-                    raise
-                self._note_failure(notification, error)  # the handler's own doing, not ours
-            finally:
-                self._handling = self._call = None
-            self._delivered += 1
-            if notification.is_in_initial_list:
-                self._note_initial_delivered()
-            if self._limit is not None and not self.is_full:
-                self._room.set()
-            now = perf_counter()
-            if now - started > SLOW_CALL:
-                self._note_slow(notification, now - started, result)
+            notification, started = pending.popleft(), now
+            call = self._begin(notification, started)
+            self._is_plain = call is None
+            if call is None:
+                now = self._note_delivered(notification, started, None)
+            else:
+                now = await self._finish(notification, started, call)
             if now >= turn.end:
                 await turn.pause()
                 now = perf_counter()
+
+    def _begin(self, notification: Notification, now: float) -> Awaitable[object] | None:
+        """Call the handler; what is to be awaited of an async one."""
+        self._handling, self._handling_since = notification, now
+        try:
+            result = notification.deliver(self.handler)
+        except (Exception, asyncio.CancelledError) as error:  # nobody can have cancelled what has not waited
+            self._note_failure(notification, error)
+            return None
+        return result if result is not None and isawaitable(result) else None
+
+    async def _finish(self, notification: Notification, started: float, call: Awaitable[object]) -> float:
+        """Await a call that has begun; the time."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._call = object()  # and nothing more, as whoever inherits it may outlive the call
+        _inside.set(self._call)
+        if self._slow.times_steps:
+            call = StepTimer(call)
+        try:
+            await call
+            if task.cancelling():  # which the handler has swallowed
+                raise asyncio.CancelledError
+        except Exception as error:
+            self._note_failure(notification, error)
+        except asyncio.CancelledError as error:
+            if task.cancelling():
+                raise
+            self._note_failure(notification, error)  # the handler's own doing, not ours
+        finally:
+            self._handling = self._call = None
+        return self._note_delivered(notification, started, call)
+
+    def _note_delivered(
+        self, notification: Notification, started: float, call: Awaitable[object] | None
+    ) -> float:
+        """A call has ended, for good or bad; the time."""
+        self._handling = None
+        self._delivered += 1
+        if notification.is_in_initial_list:
+            self._note_initial_delivered()
+        if self._limit is not None and not self.is_full:
+            self._room.set()
+        now = perf_counter()
+        if now - started > SLOW_CALL:
+            self._note_slow(notification, now - started, call)
+        return now
 
     def _note_initial_delivered(self) -> None:
         self._initial_pending -= 1

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
+from contextvars import copy_context
 from operator import attrgetter
 from typing import Any
 
 from ..notifications import Notification
 from ..tasks import Running
+from ..turns import Turn
 from .listener import ProcessorListener
 
 LOOK_EVERY = 10.0
@@ -48,7 +50,7 @@ class Processor(Running):
         """Add a listener; while running, it runs at once."""
         self._syncing[listener] = False
         if self._tasks is not None:
-            self._tasks.create_task(self._run_listener(listener), name=repr(listener))
+            self._start(listener, self._tasks)
 
     def remove_listener(self, listener: ProcessorListener[Any]) -> bool:
         """Stop a listener, dropping what waits in it; whether it was one of these."""
@@ -75,13 +77,20 @@ class Processor(Running):
     ) -> None:
         """As ``distribute``, for many, each of which knows whether it is news.
 
+        Of one that comes alone, plain handlers that wait for news are told here and now, for as long as a turn lasts.
+
         Args:
             notifications: In their order.
             listeners: Only these, of which those that were removed meanwhile take nothing; None for all.
         """
         news = [notification for notification in notifications if not notification.is_sync]
-        for listener in self._syncing if listeners is None else listeners:
-            listener.add_all(notifications if self._syncing.get(listener) else news)
+        turn = Turn(over=len(notifications) > 1)
+        for listener in self.listeners if listeners is None else listeners:
+            wanted = notifications if self._syncing.get(listener) else news
+            if turn.is_over() or not wanted:
+                listener.add_all(wanted)
+            else:
+                listener.tell(wanted[0])
 
     def room(self) -> Awaitable[None] | None:
         """To be awaited before more is distributed: until no listener that blocks is full. None if none is."""
@@ -114,7 +123,7 @@ class Processor(Running):
         """Run the listeners until cancelled; meanwhile look for those that are stuck or fall behind."""
         async with asyncio.TaskGroup() as tasks:
             for listener in self._syncing:
-                tasks.create_task(self._run_listener(listener), name=repr(listener))
+                self._start(listener, tasks)
             self._tasks = tasks
             try:
                 while True:
@@ -123,6 +132,10 @@ class Processor(Running):
                         listener.look()
             finally:
                 self._tasks = None
+
+    def _start(self, listener: ProcessorListener[Any], tasks: asyncio.TaskGroup) -> None:
+        listener.context = copy_context()
+        tasks.create_task(self._run_listener(listener), name=repr(listener), context=listener.context)
 
     async def _run_listener(self, listener: ProcessorListener[Any]) -> None:
         self._running.add(listener)

@@ -90,8 +90,8 @@ MUTANTS = [
     Mutant(
         "a handler that raises CancelledError ends its listener",
         "processor/listener.py",
-        "                self._note_failure(notification, error)  # the handler's own doing, not ours\n",
-        "                raise\n",
+        "            self._note_failure(notification, error)  # the handler's own doing, not ours\n",
+        "            raise\n",
     ),
     Mutant(
         "a removed handler is still told",
@@ -108,8 +108,8 @@ MUTANTS = [
     Mutant(
         "a resync is told to all",
         "processor/processor.py",
-        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
-        "            listener.add_all(notifications)",
+        "            wanted = notifications if self._syncing.get(listener) else news",
+        "            wanted = notifications",
     ),
     Mutant(
         "synced before the first list was worked off (delta)",
@@ -274,8 +274,8 @@ MUTANTS = [
     Mutant(
         "a handler that raises ends its listener",
         "processor/listener.py",
-        "            except Exception as error:\n                self._note_failure(notification, error)\n",
-        "            except Exception as error:\n                raise\n",
+        "        except Exception as error:\n            self._note_failure(notification, error)\n",
+        "        except Exception as error:\n            raise\n",
     ),
     Mutant(
         "one waiter is woken, not all",
@@ -318,8 +318,8 @@ MUTANTS = [
     Mutant(
         "a full handler blocks for ever",
         "processor/listener.py",
-        "            if self._limit is not None and not self.is_full:\n                self._room.set()",
-        "            pass",
+        "        if self._limit is not None and not self.is_full:\n            self._room.set()",
+        "",
     ),
     Mutant(
         "a line torn between two chunks is lost",
@@ -433,14 +433,34 @@ MUTANTS = [
     Mutant(
         "a listener tells the newest first",
         "processor/listener.py",
-        "self._handling = notification = pending.popleft()",
-        "self._handling = notification = getattr(pending, 'pop', pending.popleft)()",
+        "notification, started = pending.popleft(), now",
+        "notification, started = getattr(pending, 'pop', pending.popleft)(), now",
+    ),
+    Mutant(
+        "a plain handler is told before what waits for it",
+        "processor/listener.py",
+        "self.context) or self._pending or self._stopping:",
+        "self.context) or self._stopping:",
+    ),
+    Mutant(
+        "a plain handler is told while its call runs",
+        "processor/listener.py",
+        "        self._is_idle = False\n        started",
+        "        started",
+        "",
+        "Only a handler's own call can tell it of something meanwhile. tests/processor/test_telling.py does.",
+    ),
+    Mutant(
+        "a plain handler that raises ends its informer",
+        "processor/listener.py",
+        "            self._note_failure(notification, error)\n            return None\n",
+        "            raise\n",
     ),
     Mutant(
         "stale resync: whoever comes late is told of resyncs that are not theirs",
         "processor/processor.py",
-        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
-        "            listener.add_all(notifications if any(self._syncing.values()) else news)",
+        "            wanted = notifications if self._syncing.get(listener) else news",
+        "            wanted = notifications if any(self._syncing.values()) else news",
     ),
     Mutant(
         "a handler's resync is due for ever",
@@ -472,8 +492,8 @@ MUTANTS = [
     Mutant(
         "a listener that has ended takes what comes",
         "processor/listener.py",
-        "        finally:\n            self.stop()\n            self._task = None",
-        "        finally:\n            self._task = None",
+        "        finally:\n            self.stop()\n            if",
+        "        finally:\n            if",
         "",
         "Its tasks have ended all the same, and what comes later is thrown away with it.",
     ),
