@@ -66,7 +66,8 @@ class Codec(Generic[T]):
         if isinstance(value, dict):
             return self._decode_dict(value, type_meta)
         if isinstance(value, DecodeError):
-            raise value  # its source could not read it
+            # Its source could not read it. Another one: what is raised keeps the frames that keep the event.
+            raise DecodeError(*value.args) from value.__cause__
         if isinstance(value, (bytearray, memoryview)):
             return self._from_bytes(bytes(value), type_meta)  # type: ignore[no-any-return]
         raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__} {value!r:.80}")

@@ -52,7 +52,7 @@ class ProtobufForm:
             name, namespace, uid, version, rest = metadata.read_head(kept)
         except PROTOBUF_ERRORS as error:
             found = DecodeError(f"not a Kubernetes object: {error}; it begins {kept[:80]!r}")
-            found.__cause__ = error
+            found.__cause__ = error.with_traceback(None)  # whose frames keep who gets this
             return found
         key = f"{namespace}/{name}" if namespace else name
         return KubeObject(kept, key, uid, version, self.type_meta, rest, None, self)

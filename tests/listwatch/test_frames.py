@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from typing import Any
 
@@ -9,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, KubeObject, TransportError, TypeMeta, WatchEvent
+from aioinformer import DecodeError, KubeObject, TransportError, TypeMeta, WatchEvent, meta_namespace_key_func
 from aioinformer.api import NO_EVENT
 from aioinformer.codec import codec_for, decode_bookmark
 from aioinformer.listwatch.events import LONGEST_BATCH, EventStream
 from aioinformer.listwatch.frames import Frames
 from aioinformer.listwatch.lines import LONGEST_OBJECT
+from aioinformer.reflector.intake import Intake
 
 from ..protobuf import samples
 from ..protobuf.samples import entry, envelope, field, message, pod
@@ -135,6 +137,24 @@ def test_of_an_object_that_cannot_be_read_the_error_is_for_who_decodes_it() -> N
         for decode in (codec_for(KubeObject).decode, codec_for(dict).decode, decode_bookmark):
             with pytest.raises(DecodeError, match=r"not a Kubernetes object: .*; it begins b"):
                 decode(found.object)
+
+
+def test_what_cannot_be_read_leaves_nothing_in_memory() -> None:
+    """Errors keep frames, which keep events; and the garbage collector does not see those."""
+
+    def errors() -> int:
+        gc.collect()
+        return len([each for each in gc.get_objects() if isinstance(each, DecodeError)])
+
+    rejected: list[str] = []
+    intake = Intake(
+        codec_for(KubeObject), meta_namespace_key_func, False, lambda error: rejected.append(str(error))
+    )
+    before = errors()
+    for _ in range(3):
+        intake.changes_of(decoded(event("MODIFIED", pod() + b"\x1a\x05")), from_any=False)
+    assert len(rejected) == 3
+    assert errors() <= before
 
 
 def test_a_kind_that_nothing_is_known_of_ends_the_stream() -> None:
