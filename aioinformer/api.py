@@ -100,7 +100,7 @@ class ListResult:
     """A list, a page of one, or a piece of a page.
 
     Args:
-        items: Bytes, dicts or instances of the object type.
+        items: Bytes, dicts or instances of the object type; of what the source could not read the DecodeErrors.
         resource_version: The version of the collection that the items show.
         continue_token: ``""`` on the last page.
         type_meta: apiVersion and kind of the items, for items that do not carry them.
@@ -130,7 +130,8 @@ class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
     unpacks as.
 
     ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, or whatever else a server said, or NO_EVENT. ``object``
-    is bytes, a dict or an instance of the object type; an ERROR's is its Status as a dict.
+    is bytes, a dict or an instance of the object type; an ERROR's is its Status as a dict. What a source could not
+    read is the DecodeError that says why.
     """
 
     type: str

@@ -280,7 +280,7 @@ AS_JSON: Any = type("KubeObject", (), {})()
 
 
 class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A Kubernetes object of any kind, kept as its JSON bytes. Immutable, and a Mapping of its fields.
+    """A Kubernetes object of any kind, kept as its bytes, JSON or protobuf. Immutable, and a Mapping of its fields.
 
     ``key``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are read once; ``metadata`` gives the rest
     of the metadata typed; ``obj["spec"]`` decodes that field, anew at each use, so what a reader does to the
@@ -289,7 +289,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     How an object arrived makes no difference: the items of a built-in LIST carry no apiVersion and kind, watch
     objects do, and both give the same ``to_dict()`` and are equal, as dicts are: true equals 1. Nor does how it is
-    kept: a compressed one says the same, some microseconds later.
+    kept: one that came as protobuf says the same, and so does a compressed one, some microseconds later.
 
     To send one on, take ``raw``, or ``to_dict()``; msgspec refuses to encode it.
 
