@@ -59,7 +59,8 @@ def apply_deltas(
         if last is not None and isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None:
             obj = DeletedFinalStateUnknown(key, last)
         yield DeleteNotification(obj)
-    RejectedObjectError.raise_first(rejected)
+    if rejected:
+        RejectedObjectError.raise_first(rejected)
 
 
 async def apply_in_turns(

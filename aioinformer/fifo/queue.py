@@ -173,7 +173,8 @@ class FIFO:
                     rejected.append(error)
             if self._at_once is not None:
                 self._work_off_at_once(self._at_once)
-        RejectedObjectError.raise_first(rejected)
+        if rejected:
+            RejectedObjectError.raise_first(rejected)
 
     async def replace(self, objects: Iterable[Any], resource_version: str = "") -> None:
         """Record the whole collection as it was listed; what is missing in it was deleted.
@@ -335,7 +336,7 @@ class FIFO:
 
     def _refuse_own_process(self) -> None:
         """Find out that a process function is about to wait for its own end."""
-        if self._processing is None or self._processing is not asyncio.current_task():
+        if self._processing is not asyncio.current_task():
             return
         if not self._is_let_go or len(self._state.queue) >= self._room:
             raise QueueHeldError(
@@ -507,7 +508,8 @@ class Hold:
 
     async def __aenter__(self) -> None:
         queue = self._queue
-        queue._refuse_own_process()
+        if queue._processing is not None:
+            queue._refuse_own_process()
         await queue._changed.acquire()
         if self._to_add and queue._processing is not None:
             try:

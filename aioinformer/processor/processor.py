@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from contextvars import copy_context
-from operator import attrgetter
 from typing import Any
 
 from ..notifications import Notification
 from ..tasks import Running
-from ..turns import Turn
 from .listener import ProcessorListener
 
 LOOK_EVERY = 10.0
 """Seconds between looks for handlers that are stuck or fall behind."""
-
-_IS_FULL = attrgetter("is_full")  # no generator: each event asks
 
 
 class Processor(Running):
@@ -28,6 +24,9 @@ class Processor(Running):
     def __init__(self) -> None:
         # Whether a listener's resync is due: as of the last should_resync().
         self._syncing: dict[ProcessorListener[Any], bool] = {}
+        self._blocking: list[
+            ProcessorListener[Any]
+        ] = []  # those among them that the store may have to wait for
         self._running: set[ProcessorListener[Any]] = set()  # those among them that were removed, too
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -49,6 +48,8 @@ class Processor(Running):
     def add_listener(self, listener: ProcessorListener[Any]) -> None:
         """Add a listener; while running, it runs at once."""
         self._syncing[listener] = False
+        if listener.backlog == "block":
+            self._blocking.append(listener)
         if self._tasks is not None:
             self._start(listener, self._tasks)
 
@@ -56,6 +57,8 @@ class Processor(Running):
         """Stop a listener, dropping what waits in it; whether it was one of these."""
         if self._syncing.pop(listener, None) is None:
             return False
+        if listener in self._blocking:
+            self._blocking.remove(listener)
         listener.stop()
         return True
 
@@ -77,20 +80,23 @@ class Processor(Running):
     ) -> None:
         """As ``distribute``, for many, each of which knows whether it is news.
 
-        Of one that comes alone, plain handlers that wait for news are told here and now, for as long as a turn lasts.
+        Of one that comes alone, plain handlers that wait for news are told here and now.
 
         Args:
             notifications: In their order.
             listeners: Only these, of which those that were removed meanwhile take nothing; None for all.
         """
+        if listeners is None:
+            listeners = list(self._syncing)  # of which a handler may remove some, or add to them
+        if len(notifications) == 1:
+            is_sync = notifications[0].is_sync
+            for listener in listeners:
+                if not is_sync or self._syncing.get(listener):
+                    listener.tell(notifications[0])
+            return
         news = [notification for notification in notifications if not notification.is_sync]
-        turn = Turn(over=len(notifications) > 1)
-        for listener in self.listeners if listeners is None else listeners:
-            wanted = notifications if self._syncing.get(listener) else news
-            if turn.is_over() or not wanted:
-                listener.add_all(wanted)
-            else:
-                listener.tell(wanted[0])
+        for listener in listeners:
+            listener.add_all(notifications if self._syncing.get(listener) else news)
 
     def room(self) -> Awaitable[None] | None:
         """To be awaited before more is distributed: until no listener that blocks is full. None if none is."""
@@ -98,10 +104,10 @@ class Processor(Running):
 
     def has_room(self) -> bool:
         """Whether no listener that blocks is full."""
-        return not any(map(_IS_FULL, self._syncing))
+        return not self._blocking or not any(listener.is_full for listener in self._blocking)
 
     async def _wait_for_room(self) -> None:
-        while full := next((listener for listener in self._syncing if listener.is_full), None):
+        while full := next((listener for listener in self._blocking if listener.is_full), None):
             await full.wait_for_room()
 
     def should_resync(self) -> bool:

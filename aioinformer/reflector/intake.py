@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListResult, WatchEvent
 from ..codec import Codec, codec_for, decode_bookmark
@@ -19,7 +21,7 @@ from ..turns import Turn, as_it_is
 DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: DeltaType.DELETED}
 
 
-class Changes(NamedTuple):
+class Changes(msgspec.Struct, frozen=True):
     """What a batch of events says.
 
     Attributes:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from aioinformer import AddNotification, Backlog, Processor, ProcessorListener, ResourceEventHandlerFuncs
-from aioinformer import turns as turns_module
 
 from ..samples import pod
 from ..steps import running, turns, until
@@ -229,13 +228,3 @@ async def test_a_handler_that_removes_itself_and_others_and_adds_one() -> None:
         await second.wait_ended()
     assert (seen, late) == (["first", "first", "a"], ["b"])
     assert first.state.delivered == 2
-
-
-async def test_many_handlers_let_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Design 2: the loop is shared. What no turn is left for is their tasks'."""
-    seen: list[str] = []
-    async with waiting_for_news(*[listening(seen.append) for _ in range(5)]) as processor:
-        monkeypatch.setattr(turns_module, "TURN", -1.0)
-        processor.distribute_all([news("a")])
-        assert len(seen) == 5
-        await until(lambda: len(seen) == 10)

@@ -108,8 +108,8 @@ MUTANTS = [
     Mutant(
         "a resync is told to all",
         "processor/processor.py",
-        "            wanted = notifications if self._syncing.get(listener) else news",
-        "            wanted = notifications",
+        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
+        "            listener.add_all(notifications)",
     ),
     Mutant(
         "synced before the first list was worked off (delta)",
@@ -459,8 +459,8 @@ MUTANTS = [
     Mutant(
         "stale resync: whoever comes late is told of resyncs that are not theirs",
         "processor/processor.py",
-        "            wanted = notifications if self._syncing.get(listener) else news",
-        "            wanted = notifications if any(self._syncing.values()) else news",
+        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
+        "            listener.add_all(notifications if any(self._syncing.values()) else news)",
     ),
     Mutant(
         "a handler's resync is due for ever",
