@@ -121,7 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What an event, and a pod of a list, cost in instructions")
     parser.add_argument(
         "--only",
-        default="^(aioinformer|aioinformer-projection|orjson-loop-dropped)$",
+        default="^(aioinformer(-protobuf|-projection)?|orjson-loop-dropped)$",
         help="regular expression of the clients' names (default: %(default)s)",
     )
     parser.add_argument("--handler", choices=["metadata", "field", "whole"], default="metadata")

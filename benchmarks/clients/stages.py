@@ -25,6 +25,8 @@ from aioinformer import (
     meta_namespace_index_func,
 )
 from aioinformer.controller import apply_deltas
+from aioinformer.listwatch.frames import Frames
+from aioinformer.listwatch.transport import PROTOBUF
 
 from .bare import lines_in
 from .peer import Options, Peer, UnsupportedError
@@ -41,9 +43,7 @@ class Stages(Peer):
 
     def __init__(self, options: Options, tally: Tally) -> None:
         super().__init__(options, [])
-        self.require(
-            encoding="json", initial="list", informers=1, handlers=1, handler="metadata", probe=False
-        )
+        self.require(initial="list", informers=1, handlers=1, handler="metadata", probe=False)
         if options.form not in STAGES:
             raise UnsupportedError(f"there is no stage {options.form}")
         self._count = tally.count
@@ -51,7 +51,9 @@ class Stages(Peer):
     async def open(self) -> None:
         self._client = Client.from_url(self.options.server)
         await self._client.get_json("/version")
-        self._pods = ListWatch.for_resource(self._client, "v1", "pods")
+        self._pods = ListWatch.for_resource(
+            self._client, "v1", "pods", protobuf=self.options.encoding == "protobuf"
+        )
 
     async def close(self) -> None:
         await self._client.close()
@@ -84,8 +86,13 @@ class Stages(Peer):
 
     async def _read(self, version: str) -> None:
         query = [("watch", "true"), ("resourceVersion", version)]
-        async for chunk in await self._client.stream("/api/v1/pods", query):
-            self.count(lines_in(chunk, len(chunk)))
+        if self.options.encoding == "json":
+            async for chunk in await self._client.stream("/api/v1/pods", query):
+                self.count(lines_in(chunk, len(chunk)))
+        else:
+            frames = Frames()
+            async for chunk in await self._client.stream("/api/v1/pods", query, accept=PROTOBUF):
+                self.count(len(frames.feed(chunk)))
 
     async def _read_lines(self, version: str) -> None:
         async for events in await self._pods.watch(ListOptions(resource_version=version)):
