@@ -230,6 +230,8 @@ MUTANTS = [
         "            # The version is refused, not the list: ask for the most recent state at once.\n"
         "            self._versions.unavailable = True",
         "            # The version is refused, not the list: ask for the most recent state at once.",
+        "",
+        "Lists are streamed, whose refusal says so first. tests/reflector/test_reflector.py lists at such versions.",
     ),
     Mutant(
         "half-open watches are not noticed",
