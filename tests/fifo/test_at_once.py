@@ -74,10 +74,10 @@ async def test_one_of_many_that_wait(fifo: Fifo) -> None:
     assert seen == [0]
     poppers[0].cancel()
     await turns(2)
-    await fifo.add(pod("b"))  # which is left to the others
+    await fifo.add(pod("b"))
     await turns(4)
-    assert seen == [0]
-    assert [popper.done() for popper in poppers[1:]].count(True) == 1
+    # It is left to the others; as of CPython 3.13 the end of the one has woken another, which takes it at once.
+    assert len(seen[1:]) + [popper.done() for popper in poppers[1:]].count(True) == 1
     await finish(*poppers)
     assert await is_free(fifo)
 
