@@ -59,8 +59,7 @@ def apply_deltas(
         if last is not None and isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None:
             obj = DeletedFinalStateUnknown(key, last)
         yield DeleteNotification(obj)
-    if rejected:
-        RejectedObjectError.raise_first(rejected)
+    RejectedObjectError.raise_first(rejected)
 
 
 async def apply_in_turns(

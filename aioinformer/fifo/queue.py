@@ -173,8 +173,7 @@ class FIFO:
                     rejected.append(error)
             if self._at_once is not None:
                 self._work_off_at_once(self._at_once)
-        if rejected:
-            RejectedObjectError.raise_first(rejected)
+        RejectedObjectError.raise_first(rejected)
 
     async def replace(self, objects: Iterable[Any], resource_version: str = "") -> None:
         """Record the whole collection as it was listed; what is missing in it was deleted.

@@ -51,7 +51,7 @@ class Distributor:
         """As ``handle``; RequeueError where a handler that blocks is full, and who processes has to wait for it."""
         if not self._processor.has_room():
             raise RequeueError
-        self._tell_until(inf, apply_deltas(self._indexer, deltas, is_in_initial_list))
+        self.handle(deltas, is_in_initial_list)
 
     def handle_batch(self, deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
         """As ``handle``, but without holding the event loop where it takes longer than a turn."""

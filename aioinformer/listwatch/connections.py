@@ -37,14 +37,12 @@ class _Connection(ResponseHandler):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self._awaits_header = False
-        self._times_reads = False
         self._is_chunked = False
         self._chunks: Chunks | None = None
 
     def set_response_params(self, **params: Any) -> None:
         """A request is being sent."""
         self._awaits_header, self._is_chunked, self._chunks = True, False, None
-        self._times_reads = bool(params.get("read_timeout"))
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
@@ -63,8 +61,7 @@ class _Connection(ResponseHandler):
         if self._chunks is not None and data:
             if self._payload is None:  # closed, and read no more
                 return
-            if self._times_reads:
-                self.start_timeout()
+            self.start_timeout()
             ready, rest = self._chunks.feed(bytes(data))
             self._payload.feed_data(ready)
             if rest is None:

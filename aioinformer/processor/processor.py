@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from contextvars import copy_context
+from operator import attrgetter
 from typing import Any
 
 from ..notifications import Notification
@@ -13,6 +14,8 @@ from .listener import ProcessorListener
 
 LOOK_EVERY = 10.0
 """Seconds between looks for handlers that are stuck or fall behind."""
+
+_IS_FULL = attrgetter("is_full")  # no generator: each event asks
 
 
 class Processor(Running):
@@ -24,9 +27,6 @@ class Processor(Running):
     def __init__(self) -> None:
         # Whether a listener's resync is due: as of the last should_resync().
         self._syncing: dict[ProcessorListener[Any], bool] = {}
-        self._blocking: list[
-            ProcessorListener[Any]
-        ] = []  # those among them that the store may have to wait for
         self._running: set[ProcessorListener[Any]] = set()  # those among them that were removed, too
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -48,8 +48,6 @@ class Processor(Running):
     def add_listener(self, listener: ProcessorListener[Any]) -> None:
         """Add a listener; while running, it runs at once."""
         self._syncing[listener] = False
-        if listener.backlog == "block":
-            self._blocking.append(listener)
         if self._tasks is not None:
             self._start(listener, self._tasks)
 
@@ -57,8 +55,6 @@ class Processor(Running):
         """Stop a listener, dropping what waits in it; whether it was one of these."""
         if self._syncing.pop(listener, None) is None:
             return False
-        if listener in self._blocking:
-            self._blocking.remove(listener)
         listener.stop()
         return True
 
@@ -104,10 +100,10 @@ class Processor(Running):
 
     def has_room(self) -> bool:
         """Whether no listener that blocks is full."""
-        return not self._blocking or not any(listener.is_full for listener in self._blocking)
+        return not any(map(_IS_FULL, self._syncing))
 
     async def _wait_for_room(self) -> None:
-        while full := next((listener for listener in self._blocking if listener.is_full), None):
+        while full := next((listener for listener in self._syncing if listener.is_full), None):
             await full.wait_for_room()
 
     def should_resync(self) -> bool:
