@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 import time
@@ -460,11 +461,13 @@ def lines_run(function: Callable[[], object]) -> int:
         return count
 
     traced = sys.gettrace()
+    gc.disable()  # a pass within would count Hypothesis's callbacks, and finalizers of other tests
     sys.settrace(count)
     try:
         function()
     finally:
         sys.settrace(traced)
+        gc.enable()
     return lines
 
 
