@@ -144,7 +144,11 @@ class Client:
         await self._transport.open()
 
     async def close(self) -> None:
-        """Close every connection. Idempotent; requests after it raise ConfigError."""
+        """Close every connection. Idempotent; requests after it raise ConfigError.
+
+        Raises:
+            WrongEventLoopError: It was opened in another event loop, which is running: nothing is closed.
+        """
         await self._transport.close()
 
     async def __aenter__(self) -> Self:

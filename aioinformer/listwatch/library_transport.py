@@ -124,7 +124,13 @@ class LibraryTransport:
             raise
 
     async def close(self) -> None:
-        """Close every connection. Requests under way fail, later ones raise ConfigError. Idempotent."""
+        """Close every connection. Requests under way fail, later ones raise ConfigError. Idempotent.
+
+        Raises:
+            WrongEventLoopError: It is of another event loop, which is running, and goes on to be used there.
+        """
+        if self._opened is not None and self._opened.loop.is_running():
+            self._require_loop_of(self._opened)
         self._closed = True
         self._opened = None
         async with AsyncExitStack() as closing:
@@ -207,12 +213,9 @@ class LibraryTransport:
     async def _ready(self) -> _Opened:
         """What to ask with, its credentials current."""
         opened = self._opened
-        if opened is not None and self._keep_connections and opened.loop is not asyncio.get_running_loop():
-            raise WrongEventLoopError(
-                f"the client of {self.server} was opened in another event loop; close it there, or make another one"
-            )
         if opened is None:
             return await self._renew(None)
+        self._require_loop_of(opened)
         now = self._wall()
         if now < opened.renew_at:
             return opened
@@ -225,6 +228,13 @@ class LibraryTransport:
             raise
         except ConfigError:
             return opened  # it may still do: if not, the server says so
+
+    def _require_loop_of(self, opened: _Opened) -> None:
+        """Where connections are kept, they are their event loop's."""
+        if self._keep_connections and opened.loop is not asyncio.get_running_loop():
+            raise WrongEventLoopError(
+                f"the client of {self.server} was opened in another event loop; close it there, or make another one"
+            )
 
     async def _renew(self, stale: _Opened | None) -> _Opened:
         """Something newer than ``stale``. One load serves all who wait, who share its failure too."""

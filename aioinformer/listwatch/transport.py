@@ -96,7 +96,11 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close every connection. Streams that are still open end with a TransportError."""
+        """Close every connection. Streams that are still open end with a TransportError.
+
+        Raises:
+            WrongEventLoopError: They are of another event loop, which is running.
+        """
         ...
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:

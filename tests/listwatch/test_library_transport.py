@@ -22,6 +22,7 @@ from aioinformer import (
     ListOptions,
     ListWatch,
     TransportError,
+    WrongEventLoopError,
 )
 from aioinformer.listwatch import library_transport
 from aioinformer.listwatch.kubeconfig import KubeConfig
@@ -392,3 +393,27 @@ async def test_nor_the_password_of_a_url_that_cannot_be_asked(
             with pytest.raises(ConfigError, match="the request cannot be made: http://h\u00fcst") as caught:
                 await ask()
             assert "secret" not in chain_of(caught.value)
+
+
+async def test_another_loop_does_not_close_it_while_its_own_is_running(library: str) -> None:
+    async with (
+        guarded("right") as (server, _),
+        Client.from_url(server.url, "right", library=library) as client,
+    ):
+        with ThreadPoolExecutor(1) as other_thread:
+            closing = other_thread.submit(lambda: asyncio.run(client.close()))
+            with pytest.raises(
+                WrongEventLoopError, match=f"the client of {server.url} was opened in another event loop"
+            ):
+                await asyncio.wrap_future(closing)
+        assert await client.get_json("/api")
+
+
+async def test_another_loop_closes_it_once_its_own_has_ended(library: str) -> None:
+    async with guarded("right") as (server, _):
+        client = Client.from_url(server.url, "right", library=library)
+        with ThreadPoolExecutor(1) as other_thread:
+            await asyncio.wrap_future(other_thread.submit(lambda: asyncio.run(client.open())))
+        await client.close()
+        with pytest.raises(ClientClosedError):
+            await client.get_json("/api")
