@@ -79,8 +79,8 @@ def test_html_that_is_not_closed(page: bytes) -> None:
 @pytest.mark.parametrize("piece", [b"<script", b"<head>", b"<", b"<a ", b"<head><script></style>"])
 def test_no_html_takes_long(piece: bytes) -> None:
     begin = time.process_time()
-    api_error(502, piece * (20_000 // len(piece)))
-    assert time.process_time() - begin < 0.1
+    api_error(502, piece * (200_000 // len(piece)))
+    assert time.process_time() - begin < 5  # a quadratic search takes minutes
 
 
 @pytest.mark.parametrize(
