@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SIZE = re.compile(rb"([1-9A-Fa-f][0-9A-Fa-f]{0,6})\r\n")
-
-_FRAME = re.compile(rb"\r\n" + _SIZE.pattern)
+_FRAME = re.compile(rb"\r\n([1-9A-Fa-f][0-9A-Fa-f]{0,6})\r\n")
 """What stands between the data of two chunks: the end of the one, and the size of the other."""
 
 _BEGUN = re.compile(rb"(?:\r(?:\n(?:[1-9A-Fa-f][0-9A-Fa-f]{0,6}\r?)?)?)?")
@@ -37,13 +35,11 @@ class Chunks:
         if self._left >= len(received):
             self._left -= len(received)
             return received, None
-        if (
-            self._begun == b"\r\n"
-            and received.endswith(b"\r\n")
-            and (size := _SIZE.match(received))
-            and size.end() + int(size[1], 16) + 2 == len(received)
-        ):
-            return received[size.end() : -2], None  # one chunk, as an event that comes alone
+        if self._begun == b"\r\n" and received.endswith(b"\r\n"):
+            begin = received.find(b"\r\n") + 2
+            size = len(received) - begin - 2
+            if size > 0 and received.startswith(b"%x\r\n" % size):
+                return received[begin:-2], None  # one chunk, as an event that comes alone
         received = self._begun + received
         view, end = memoryview(received), self._left
         data = [view[:end]]
