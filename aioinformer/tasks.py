@@ -8,6 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import Context
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -147,6 +148,22 @@ def heed_cancellation() -> None:
     """Raise the cancellation that somebody's code has swallowed, or has made a failure of."""
     if is_cancelled():
         raise asyncio.CancelledError
+
+
+def run_as(task: asyncio.Task[Any], context: Context, function: Callable[..., T], *args: object) -> T:
+    """Call a function as if in another task, which is suspended, and its context: who cancels the current task there
+    means that one.
+    """
+    loop, caller = task.get_loop(), asyncio.current_task()
+    if caller is not None:
+        asyncio.tasks._leave_task(loop, caller)
+    asyncio.tasks._enter_task(loop, task)
+    try:
+        return context.run(function, *args)
+    finally:
+        asyncio.tasks._leave_task(loop, task)
+        if caller is not None:
+            asyncio.tasks._enter_task(loop, caller)
 
 
 async def settle(result: object) -> object:

@@ -28,6 +28,7 @@ from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
 from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
+from ..tasks import run_as
 from ..turns import Turn
 from .backlog import BACKLOG_LIMIT, Backlog, NewestOnly, NewestPerKey, Pending, check_backlog
 from .state import ListenerState
@@ -44,6 +45,14 @@ SLOW_CALL_DEPTH = 1024
 
 _inside: ContextVar[object] = ContextVar("inside a handler's call", default=None)
 """The call that began what runs now. Tasks inherit it, such as those that ``asyncio.wait_for`` and ``gather`` make."""
+
+
+def _give_up(call: Awaitable[object]) -> None:
+    """Leave nothing behind of a call that nobody awaits any more."""
+    if iscoroutine(call):
+        call.close()
+    elif isinstance(call, asyncio.Future):
+        call.cancel()
 
 
 class ProcessorListener(Generic[T]):
@@ -64,6 +73,7 @@ class ProcessorListener(Generic[T]):
 
     Attributes:
         context: That in which ``run`` runs; None for one that is not known, in which nobody else can call the handler.
+        is_ending: Whether a cancellation of ``run`` is of who runs it; any other is a handler's doing and ends nothing.
     """
 
     def __init__(
@@ -84,6 +94,7 @@ class ProcessorListener(Generic[T]):
         check_backlog(backlog, backlog_limit)
         self.handler = handler
         self.context: Context | None = None
+        self.is_ending: Callable[[], bool] = lambda: True
         self.name = name or handler_name(handler)
         self.requested_resync_period = requested_resync_period
         self.resync_period = resync_period
@@ -109,7 +120,9 @@ class ProcessorListener(Generic[T]):
         self._added = self._delivered = self._failed = self._high_water = 0  # what is lost was never added
         self._lost = 0
         self._handling: Notification | None = None
-        self._call: object = None  # that of an async handler which goes on
+        self._token: object = None  # of the last call
+        self._call: object = None  # that of an async handler's call which goes on
+        self._cancels_call = False
         self._begun: tuple[Notification, float, Awaitable[object]] | None = None  # a call to be awaited
         self._is_idle = False  # its task waits for news
         self._is_plain = False  # so was its last call
@@ -145,11 +158,12 @@ class ProcessorListener(Generic[T]):
     def tell(self, notification: Notification) -> None:
         """As ``add``; but a plain handler is called here and now, if nothing waits for it.
 
-        It runs in the context of its own task, which is not the current one. What it raises is logged and counted.
+        It runs as if in its own task, and in the context of that. What it raises is logged and counted.
         """
         if not (self._is_idle and self._is_plain and self.context) or self._pending or self._stopping:
             self.add(notification)
             return
+        assert self._task is not None
         self._added += 1
         self._high_water = self._high_water or 1
         if notification.is_in_initial_list:
@@ -157,9 +171,9 @@ class ProcessorListener(Generic[T]):
             self._initial_delivered.clear()
         self._is_idle = False
         started = perf_counter()
-        call = self.context.run(self._begin, notification, started)
+        call = run_as(self._task, self.context, self._begin, notification, started)
         if call is not None:  # it is not plain any more: for its task
-            self._begun = notification, started, call
+            self._begun, self._call = (notification, started, call), self._token
             self._wake.set()
         else:
             self._is_idle = True
@@ -179,6 +193,7 @@ class ProcessorListener(Generic[T]):
     def cancel_call(self) -> None:
         """Cancel the call that is running, if it is an async handler's, once it has been stopped."""
         if self._stopping and self._call is not None and self._task is not None:
+            self._cancels_call = True
             self._task.cancel()
 
     @property
@@ -261,21 +276,39 @@ class ProcessorListener(Generic[T]):
         _inside.set(None)  # a call of another handler may have begun this
         try:
             while not self._stopping or self._begun:
-                self._wake.clear()
-                if self._pending or self._begun:
-                    await self._deliver_pending()
-                else:
-                    self._is_idle = True
-                    try:
-                        await self._wake.wait()
-                    finally:
-                        self._is_idle = False
+                try:
+                    await self._deliver_what_comes()
+                except asyncio.CancelledError:
+                    if not self._outlives_cancellation():
+                        raise
+                    logger.error(
+                        "%s: its task was cancelled, by the handler or by others, and goes on", self.name
+                    )
         finally:
             self.stop()
-            if self._begun is not None and iscoroutine(call := self._begun[2]):
-                call.close()  # cancelled before it could be awaited
-            self._begun = self._task = None
+            if self._begun is not None:  # cancelled before it could be awaited
+                _give_up(self._begun[2])
+            self._begun = self._call = self._handling = self._task = None
             self._ended.set()
+
+    async def _deliver_what_comes(self) -> None:
+        self._wake.clear()
+        if self._pending or self._begun:
+            await self._deliver_pending()
+            return
+        self._is_idle = True
+        try:
+            await self._wake.wait()
+        finally:
+            self._is_idle = False
+
+    def _outlives_cancellation(self) -> bool:
+        """Take back a cancellation that is none of who runs this; whether it is none."""
+        if self._cancels_call or self.is_ending():
+            return False
+        while self._task is not None and self._task.cancelling():
+            self._task.uncancel()
+        return True
 
     async def _deliver_pending(self) -> None:
         """Call the handler until nothing waits. What waits may yet be coalesced or dropped until it is called."""
@@ -299,6 +332,8 @@ class ProcessorListener(Generic[T]):
     def _begin(self, notification: Notification, now: float) -> Awaitable[object] | None:
         """Call the handler; what is to be awaited of an async one."""
         self._handling, self._handling_since = notification, now
+        self._token = object()  # and nothing more, as whoever inherits it may outlive the call
+        _inside.set(self._token)
         try:
             result = notification.deliver(self.handler)
         except (Exception, asyncio.CancelledError) as error:  # nobody can have cancelled what has not waited
@@ -308,22 +343,21 @@ class ProcessorListener(Generic[T]):
 
     async def _finish(self, notification: Notification, started: float, call: Awaitable[object]) -> float:
         """Await a call that has begun; the time."""
-        task = asyncio.current_task()
+        task = self._task
         assert task is not None
-        self._call = object()  # and nothing more, as whoever inherits it may outlive the call
-        _inside.set(self._call)
+        self._call = self._token
         if self._slow.times_steps:
             call = StepTimer(call)
         try:
             await call
             if task.cancelling():  # which the handler has swallowed
                 raise asyncio.CancelledError
-        except Exception as error:
-            self._note_failure(notification, error)
-        except asyncio.CancelledError as error:
-            if task.cancelling():
-                raise
-            self._note_failure(notification, error)  # the handler's own doing, not ours
+        except (Exception, asyncio.CancelledError) as error:
+            is_last = task.cancelling() > 0 and not self._outlives_cancellation()
+            if not is_last or isinstance(error, Exception):  # the handler's own doing, not ours
+                self._note_failure(notification, error)
+            if is_last:
+                raise asyncio.CancelledError from error
         finally:
             self._handling = self._call = None
         return self._note_delivered(notification, started, call)

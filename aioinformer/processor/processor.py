@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Iterable, Sequence
 from contextvars import copy_context
 from operator import attrgetter
@@ -29,6 +30,8 @@ class Processor(Running):
         self._syncing: dict[ProcessorListener[Any], bool] = {}
         self._running: set[ProcessorListener[Any]] = set()  # those among them that were removed, too
         self._tasks: asyncio.TaskGroup | None = None
+        self._runner: asyncio.Task[object] | None = None  # the task whose group that is
+        self._told: deque[tuple[Sequence[Notification], Iterable[ProcessorListener[Any]]]] = deque()
 
     @property
     def listeners(self) -> list[ProcessorListener[Any]]:
@@ -76,14 +79,27 @@ class Processor(Running):
     ) -> None:
         """As ``distribute``, for many, each of which knows whether it is news.
 
-        Of one that comes alone, plain handlers that wait for news are told here and now.
+        Of one that comes alone, plain handlers that wait for news are told here and now. What one of them distributes
+        itself is told after that, to all who were listening.
 
         Args:
             notifications: In their order.
             listeners: Only these, of which those that were removed meanwhile take nothing; None for all.
         """
-        if listeners is None:
-            listeners = list(self._syncing)  # of which a handler may remove some, or add to them
+        # Of all a handler may remove some, or add to them.
+        self._told.append((notifications, list(self._syncing) if listeners is None else listeners))
+        if len(self._told) > 1:
+            return  # whoever tells goes on with these
+        try:
+            while self._told:
+                self._tell(*self._told[0])
+                self._told.popleft()
+        finally:
+            self._told.clear()
+
+    def _tell(
+        self, notifications: Sequence[Notification], listeners: Iterable[ProcessorListener[Any]]
+    ) -> None:
         if len(notifications) == 1:
             is_sync = notifications[0].is_sync
             for listener in listeners:
@@ -123,6 +139,7 @@ class Processor(Running):
 
     async def run(self) -> None:
         """Run the listeners until cancelled; meanwhile look for those that are stuck or fall behind."""
+        self._runner = asyncio.current_task()
         async with asyncio.TaskGroup() as tasks:
             for listener in self._syncing:
                 self._start(listener, tasks)
@@ -137,7 +154,12 @@ class Processor(Running):
 
     def _start(self, listener: ProcessorListener[Any], tasks: asyncio.TaskGroup) -> None:
         listener.context = copy_context()
+        listener.is_ending = self._is_ending
         tasks.create_task(self._run_listener(listener), name=repr(listener), context=listener.context)
+
+    def _is_ending(self) -> bool:
+        """Whether its tasks are cancelled: by their group, or together with it, as all are at the end of a loop."""
+        return self._tasks is None or self._runner is None or self._runner.cancelling() > 0
 
     async def _run_listener(self, listener: ProcessorListener[Any]) -> None:
         self._running.add(listener)

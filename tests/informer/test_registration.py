@@ -311,6 +311,30 @@ class TestShuttingDown:
         assert "shut down from inside itself" in str(errors[0])
         assert waited == [pytest.approx(5.0)]
 
+    @virtual_time
+    async def test_w17_so_it_is_by_a_task_that_a_plain_handler_returns(self) -> None:
+        # The last one is told where its news comes up.
+        subject = informer_of("a", watch=[5.0, added("quick", 11), 5.0, added("b", 12), FOREVER])
+
+        def on_add(obj: KubeObject, is_in_initial_list: bool) -> object:
+            return ending(obj) if obj.name != "quick" else None
+
+        errors: list[InformerError] = []
+
+        def ending(obj: KubeObject) -> asyncio.Task[None]:
+            async def end() -> None:
+                try:
+                    await subject.shut_down_event_handler(registration)
+                except InformerError as error:
+                    errors.append(error)
+
+            return asyncio.create_task(end())
+
+        registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
+        async with subject:
+            await asyncio.sleep(20)
+        assert ["shut down from inside itself" in str(error) for error in errors] == [True, True]
+
     @pytest.mark.parametrize("elsewhere", [False, True], ids=["of this informer", "of one begun there"])
     @virtual_time
     async def test_a_plain_handler_added_by_a_running_call_is_not_inside_it(self, elsewhere: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -361,6 +362,113 @@ class TestComingAndGoing:
             processor.distribute(news(), False)
             await until(lambda: len(inside) == 4)
         assert inside == [True, True, False, False]
+
+
+class TestCancelledByOthers:
+    """A listener's task, such as by a handler's own timeout: that is a failure of the call, and ends no listener."""
+
+    @staticmethod
+    async def swallow() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    @staticmethod
+    async def time_out() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise TimeoutError from None
+
+    @staticmethod
+    async def pass_on() -> None:
+        await asyncio.sleep(60)
+
+    @staticmethod
+    async def return_at_once() -> None:
+        pass
+
+    @pytest.mark.parametrize("answer", ["swallow", "time_out", "pass_on", "return_at_once"])
+    async def test_c42_the_call_has_failed_and_the_next_ones_come(
+        self, answer: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        seen: list[str] = []
+
+        async def on_add(name: str) -> None:
+            seen.append(name)
+            if name == "b":
+                task = asyncio.current_task()
+                assert task is not None
+                if answer == "return_at_once":
+                    task.cancel()
+                else:
+                    asyncio.get_running_loop().call_soon(task.cancel)
+                await getattr(self, answer)()
+
+        processor = Processor()
+        listener = listening(on_add, name="mine")
+        processor.add_listener(listener)
+        async with running(processor.run()):
+            for name in "abcd":
+                processor.distribute_all([news(name)])
+                await until(lambda: listener.depth == 0)
+                await turns(4)
+        assert seen == list("abcd")
+        assert (listener.state.delivered, listener.state.failed) == (4, 1)
+        assert caplog.messages[0] == "mine failed on add of ns/b at 1"
+        assert all("was cancelled, by the handler or by others" in each for each in caplog.messages[1:])
+
+    async def test_a_handler_that_makes_an_error_of_the_end_is_the_last_to_fail(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        processor = Processor()
+        listener = listening(lambda name: self.time_out(), name="mine")
+        processor.add_listener(listener)
+        async with running(processor.run()):
+            processor.distribute_all([news("a"), news("b")])
+            await turns(3)
+        assert caplog.messages == ["mine failed on add of ns/a at 1"]
+        assert listener.state.delivered == 0
+
+    @pytest.mark.parametrize("is_busy", [True, False])
+    async def test_when_all_tasks_are_as_at_the_end_of_a_loop_it_is_the_end(
+        self, is_busy: bool, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        processor = Processor()
+        processor.add_listener(listening(lambda name: self.pass_on()))
+        async with running(processor.run()) as task:
+            await turns(2)
+            if is_busy:
+                processor.distribute_all([news("a")])
+                await turns(3)
+            for each in asyncio.all_tasks() - {asyncio.current_task()}:
+                each.cancel()
+            await asyncio.wait([task])
+        assert caplog.messages == []
+
+    async def test_when_one_handler_ends_all_the_others_end(self) -> None:
+        class EndedError(BaseException):
+            pass
+
+        def on_add(name: str) -> None:
+            raise EndedError
+
+        cleaned: list[str] = []
+
+        async def clean(name: str) -> None:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await turns(5)
+                cleaned.append(name)
+
+        processor = Processor()
+        for function in (clean, on_add):
+            processor.add_listener(listening(function))
+        processor.distribute(news("a"), False)
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await processor.run()
+        assert caught.group_contains(EndedError)
+        assert cleaned == ["a"]
 
 
 class TestResync:

@@ -158,6 +158,27 @@ class TestOneThatTurnsAsync:
             await listener.wait_ended()
         assert turning.seen == ["first", "a"]
 
+    @pytest.mark.parametrize("is_task", [False, True], ids=["coroutine", "task"])
+    @pytest.mark.parametrize("count", range(4))
+    async def test_section_1_6_stopped_meanwhile_the_call_can_be_cancelled(
+        self, count: int, is_task: bool
+    ) -> None:
+        turning = TurningAsync()
+        later = turning.later
+        if is_task:
+            turning.later = lambda name: asyncio.create_task(later(name))  # type: ignore[method-assign,assignment,return-value]
+        listener = listening(turning)
+        async with waiting_for_news(listener) as processor:
+            turning.is_async = True
+            processor.distribute_all([news("a")])
+            await turns(count)
+            processor.remove_listener(listener)
+            listener.cancel_call()
+            await listener.wait_ended()
+            turning.let_go.set()
+            await turns(3)
+        assert turning.seen == ["first"]
+
     @pytest.mark.parametrize("count", range(4))
     async def test_cancelled_at_any_moment(self, count: int) -> None:
         """Nothing is left that was never awaited, of which Python would warn."""
@@ -228,3 +249,80 @@ async def test_a_handler_that_removes_itself_and_others_and_adds_one() -> None:
         await second.wait_ended()
     assert (seen, late) == (["first", "first", "a"], ["b"])
     assert first.state.delivered == 2
+
+
+async def test_c56_what_a_handler_distributes_comes_after_what_it_was_told_of() -> None:
+    """With the others, too, who are told after it; not with those that it adds then."""
+    seen: dict[str, list[str]] = {name: [] for name in ("first", "second", "added")}
+
+    def on_add(name: str) -> None:
+        seen["first"].append(name)
+        if name == "a":
+            processor.distribute_all([news("b")])
+            processor.distribute_all([news("c"), news("d")])
+            processor.add_listener(listening(seen["added"].append))
+
+    first, second = listening(on_add), listening(seen["second"].append)
+    async with waiting_for_news(first, second) as processor:
+        processor.distribute_all([news("a")])
+        await until(lambda: [first.depth, second.depth] == [0, 0])
+        await turns(2)
+    assert seen == {"first": ["first", *"abcd"], "second": ["first", *"abcd"], "added": []}
+
+
+async def test_what_ends_the_telling_leaves_nothing_to_tell() -> None:
+    class EndedError(BaseException):
+        pass
+
+    def on_add(name: str) -> None:
+        if name == "a":
+            processor.distribute_all([news("b")])
+            raise EndedError
+
+    seen: list[str] = []
+    async with waiting_for_news(listening(on_add), listening(seen.append)) as processor:
+        with pytest.raises(EndedError):
+            processor.distribute_all([news("a")])
+        processor.distribute_all([news("c")])
+        await until(lambda: len(seen) == 2)
+    assert seen == ["first", "c"]
+
+
+async def test_it_is_as_if_in_its_own_task() -> None:
+    """Whose cancellation ends nobody, and is told of."""
+    seen: list[asyncio.Task[Any] | None] = []
+    here = asyncio.current_task()
+    listener = listening(lambda name: seen.append(asyncio.current_task()))
+    async with waiting_for_news(listener) as processor:
+        processor.distribute_all([news("a")])
+        assert asyncio.current_task() is here
+        loop = asyncio.get_running_loop()
+        loop.call_soon(processor.distribute_all, [news("b")])
+        await until(lambda: len(seen) == 3)
+    assert len(set(seen)) == 1
+    assert here not in seen
+
+
+@pytest.mark.parametrize("is_waiting", [True, False])
+async def test_one_that_cancels_its_task_ends_nothing(
+    is_waiting: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[str] = []
+
+    def on_add(name: str) -> None:
+        seen.append(name)
+        if name == "a":
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+
+    listener = listening(on_add, name="mine")
+    async with waiting_for_news(listener) as processor:
+        tell = processor.distribute_all if is_waiting else listener.add_all
+        for name in "abc":
+            tell([news(name)])
+            await turns(4)
+        await until(lambda: len(seen) == 4)
+        assert asyncio.current_task() is not None
+    assert seen == ["first", *"abc"]
+    assert caplog.messages == ["mine: its task was cancelled, by the handler or by others, and goes on"]

@@ -90,8 +90,8 @@ MUTANTS = [
     Mutant(
         "a handler that raises CancelledError ends its listener",
         "processor/listener.py",
-        "            self._note_failure(notification, error)  # the handler's own doing, not ours\n",
-        "            raise\n",
+        "is_last = task.cancelling() > 0 and not self._outlives_cancellation()",
+        "is_last = isinstance(error, asyncio.CancelledError)",
     ),
     Mutant(
         "a removed handler is still told",
@@ -276,8 +276,9 @@ MUTANTS = [
     Mutant(
         "a handler that raises ends its listener",
         "processor/listener.py",
-        "        except Exception as error:\n            self._note_failure(notification, error)\n",
-        "        except Exception as error:\n            raise\n",
+        "is_last = task.cancelling() > 0 and not self._outlives_cancellation()",
+        "is_last = isinstance(error, Exception)",
+        "VirtualTimeoutError",
     ),
     Mutant(
         "one waiter is woken, not all",
