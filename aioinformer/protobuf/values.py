@@ -27,26 +27,36 @@ def _base64(data: bytes, at: int, end: int) -> str:
     return base64.b64encode(data[at:end]).decode()
 
 
-def _numbers_and_pieces(data: bytes, at: int, end: int) -> dict[int, Any]:
-    """The fields of a small message by their numbers: ints, or the bytes of pieces."""
+def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, Any]:
+    """The fields of a small message by their numbers: ints, or the bytes of pieces.
+
+    Args:
+        data: In which it is.
+        at: Where it begins.
+        end: Where it ends.
+        kinds: How each of them is written; others are passed over.
+    """
     found: dict[int, Any] = {}
     while at < end:
         tag, at = long_number(data, at)
-        if tag & 7 == VARINT:
-            number, at = long_number(data, at)
-            found[tag >> 3] = signed(number)
-        elif tag & 7 == PIECE:
+        number, kind = tag >> 3, tag & 7
+        if kinds.get(number, kind) != kind:
+            raise WireError(f"field {number} is written in another way than it should be: {kind}")
+        if kind == VARINT:
+            value, at = long_number(data, at)
+            found[number] = signed(value)
+        elif kind == PIECE:
             begin, at = piece(data, at, end)
-            found[tag >> 3] = data[begin:at]
+            found[number] = data[begin:at]
         else:
-            at = skip(tag & 7, data, at, end)
+            at = skip(kind, data, at, end)
     if at > end:
         raise WireError("a message ends behind what it is in")
     return found
 
 
 def _moment(data: bytes, at: int, end: int) -> datetime:
-    fields = _numbers_and_pieces(data, at, end)
+    fields = _fields(data, at, end, {1: VARINT, 2: VARINT})
     return _EPOCH + timedelta(seconds=fields.get(1, 0), microseconds=fields.get(2, 0) // 1000)
 
 
@@ -62,19 +72,19 @@ def _micro_time(data: bytes, at: int, end: int) -> str | None:
 
 def _quantity(data: bytes, at: int, end: int) -> str:
     """resource.Quantity, which is text in protobuf, too."""
-    return _numbers_and_pieces(data, at, end).get(1, b"0").decode() or "0"
+    return _fields(data, at, end, {1: PIECE}).get(1, b"0").decode() or "0"
 
 
 def _int_or_string(data: bytes, at: int, end: int) -> int | str:
     """intstr.IntOrString: type, intVal, strVal."""
-    fields = _numbers_and_pieces(data, at, end)
+    fields = _fields(data, at, end, {1: VARINT, 2: VARINT, 3: PIECE})
     number: int = fields.get(2, 0)
     return fields.get(3, b"").decode() if fields.get(1) else number
 
 
 def _raw(data: bytes, at: int, end: int) -> Any:
     """runtime.RawExtension and metav1.FieldsV1: JSON in a field of its own."""
-    raw = _numbers_and_pieces(data, at, end).get(1)
+    raw = _fields(data, at, end, {1: PIECE}).get(1)
     return _decode_json(raw) if raw else None
 
 

@@ -76,6 +76,11 @@ def test_times_of_all_years(seconds: int) -> None:
         ("raw", field(1, b"{")),
         ("strings", b"\x0a\x7f"),
         ("intOrString", b"\x1a\x02a"),
+        ("time", field(1, b"abc")),
+        ("microTime", field(2, b"abc")),
+        ("quantity", field(1, 5)),
+        ("raw", field(1, 5)),
+        ("intOrString", field(3, 5) + field(1, 1)),
     ],
 )
 def test_what_is_no_such_value_is_an_error(type_: str, data: bytes) -> None:
@@ -83,7 +88,12 @@ def test_what_is_no_such_value_is_an_error(type_: str, data: bytes) -> None:
         read(type_, data)
 
 
-@given(st.sampled_from(sorted(PIECES)), st.binary(max_size=24))
+_FIELDS = st.lists(
+    st.builds(field, st.integers(1, 4), st.integers(0, 2**63) | st.binary(max_size=8)), max_size=4
+).map(b"".join)
+
+
+@given(st.sampled_from(sorted(PIECES)), st.binary(max_size=24) | _FIELDS)
 def test_noise_raises_nothing_else(type_: str, data: bytes) -> None:
     with contextlib.suppress(*PROTOBUF_ERRORS):
         read(type_, data)
