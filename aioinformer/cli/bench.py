@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -184,55 +186,79 @@ async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
 
 
 class _Load:
-    """The process that makes the changes."""
+    """The process that makes the changes.
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    It removes what it has made, which may take longer than this process is left: asyncio's subprocesses end with
+    their event loop.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "aioinformer.cli.load"),
+                *(msgspec.json.encode(benchmark.target), benchmark.namespace, str(benchmark.objects)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is for this process, which then ends that one
+        )
+        self._output, self._errors = asyncio.StreamReader(), asyncio.StreamReader()
+        self._pipes: list[asyncio.ReadTransport] = []
         self.url = ""
+
+    async def open(self) -> None:
+        """Wait until it has made the objects."""
+        connect = asyncio.get_running_loop().connect_read_pipe
+        for pipe, reader in ((self._process.stdout, self._output), (self._process.stderr, self._errors)):
+            transport, _ = await connect(partial(asyncio.StreamReaderProtocol, reader), pipe)
+            self._pipes.append(transport)
+        self.url = await self._line()
 
     async def change(self, rate: float, seconds: float) -> int:
         """Have changes made, and say how many there were."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{rate} {seconds}\n".encode())
-        return int(await self.line())
+        with suppress(BrokenPipeError):  # what it says tells of that, too
+            self._process.stdin.write(f"{rate} {seconds}\n".encode())
+        return int(await self._line())
 
-    async def line(self) -> str:
+    async def _line(self) -> str:
         """What it says next.
 
         Raises:
             AioInformerError: It has ended; this says why.
         """
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        line = (await self._process.stdout.readline()).decode().strip()
+        line = (await self._output.readline()).decode().strip()
         if not line:
-            said = (await self._process.stderr.read()).decode().strip()
+            said = (await self._errors.read()).decode().strip()
             raise AioInformerError(said or "the process that makes the changes has ended")
         return line
+
+    async def close(self) -> None:
+        """Have it remove what it has made, and wait for its end. Cancelled, it is left to that."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while self._process.poll() is None:  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            self._process.kill()
+            self._process.wait()
+        finally:
+            for pipe in self._pipes:
+                pipe.close()
 
 
 @asynccontextmanager
 async def _load(benchmark: Benchmark) -> AsyncIterator[_Load]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "aioinformer.cli.load"),
-        *(msgspec.json.encode(benchmark.target), benchmark.namespace, str(benchmark.objects)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is for this process, which then ends that one
-    )
+    load = _Load(benchmark)
     try:
-        load = _Load(process)
-        load.url = await load.line()
+        await load.open()
         yield load
     finally:
-        assert process.stdin is not None
-        process.stdin.close()  # it ends, and removes what it has made
-        try:
-            await asyncio.wait_for(process.communicate(), PATIENCE)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        await load.close()
 
 
 def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> Report:
