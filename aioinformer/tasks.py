@@ -154,7 +154,10 @@ def run_as(task: asyncio.Task[Any], context: Context, function: Callable[..., T]
     """Call a function as if in another task, which is suspended, and its context: who cancels the current task there
     means that one.
     """
-    loop, caller = task.get_loop(), asyncio.current_task()
+    loop = task.get_loop()
+    if not loop.is_running():
+        return context.run(function, *args)  # and nobody's task is the current one
+    caller = asyncio.current_task()
     if caller is not None:
         asyncio.tasks._leave_task(loop, caller)
     asyncio.tasks._enter_task(loop, task)

@@ -330,21 +330,19 @@ class _TracedProcessor(Processor):
         super().__init__()
         self._tracer = tracer
 
-    def distribute_all(
-        self,
-        notifications: Sequence[Notification],
-        listeners: Iterable[ProcessorListener[Any]] | None = None,
+    def _tell(
+        self, notifications: Sequence[Notification], listeners: Iterable[ProcessorListener[Any]]
     ) -> None:
         now = monotonic_ns()
         events = [self._tracer.stored(notification, now) for notification in notifications]
-        for listener in self.listeners if listeners is None else listeners:
+        for listener in listeners:
             told = [
                 notification
                 if event is None
                 else _on(_Way(self._tracer, listener.name, *event), notification)
                 for notification, event in zip(notifications, events, strict=True)
             ]
-            super().distribute_all(told, [listener])
+            super()._tell(told, [listener])
         delivered = monotonic_ns()
         for event in events:
             if event is not None:

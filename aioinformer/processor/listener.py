@@ -18,17 +18,19 @@ import logging
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from contextvars import Context, ContextVar
 from inspect import isawaitable, iscoroutine
 from time import perf_counter
 from typing import Generic, TypeVar
 
 from ..checks import require_seconds
+from ..errors import StoppedError
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
 from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from ..tasks import run_as
+from ..tasks import run_as, wait_ended
 from ..turns import Turn
 from .backlog import BACKLOG_LIMIT, Backlog, NewestOnly, NewestPerKey, Pending, check_backlog
 from .state import ListenerState
@@ -47,12 +49,13 @@ _inside: ContextVar[object] = ContextVar("inside a handler's call", default=None
 """The call that began what runs now. Tasks inherit it, such as those that ``asyncio.wait_for`` and ``gather`` make."""
 
 
-def _give_up(call: Awaitable[object]) -> None:
+async def _give_up(call: Awaitable[object]) -> None:
     """Leave nothing behind of a call that nobody awaits any more."""
     if iscoroutine(call):
         call.close()
     elif isinstance(call, asyncio.Future):
         call.cancel()
+        await wait_ended(call)
 
 
 class ProcessorListener(Generic[T]):
@@ -123,6 +126,7 @@ class ProcessorListener(Generic[T]):
         self._token: object = None  # of the last call
         self._call: object = None  # that of an async handler's call which goes on
         self._cancels_call = False
+        self._is_cancelled_by_call = False  # that of a plain handler which was told while the task waits
         self._begun: tuple[Notification, float, Awaitable[object]] | None = None  # a call to be awaited
         self._is_idle = False  # its task waits for news
         self._is_plain = False  # so was its last call
@@ -172,11 +176,14 @@ class ProcessorListener(Generic[T]):
         self._is_idle = False
         started = perf_counter()
         call = run_as(self._task, self.context, self._begin, notification, started)
+        self._is_cancelled_by_call = self._task.cancelling() > 0
         if call is not None:  # it is not plain any more: for its task
             self._begun, self._call = (notification, started, call), self._token
             self._wake.set()
         else:
             self._is_idle = True
+            if self._is_cancelled_by_call:
+                self._note_failure(notification, asyncio.CancelledError())
             self._note_delivered(notification, started, None)
 
     def stop(self) -> None:
@@ -279,17 +286,20 @@ class ProcessorListener(Generic[T]):
                 try:
                     await self._deliver_what_comes()
                 except asyncio.CancelledError:
-                    if not self._outlives_cancellation():
+                    if self._is_to_end():
                         raise
-                    logger.error(
-                        "%s: its task was cancelled, by the handler or by others, and goes on", self.name
-                    )
+                    if not self._is_cancelled_by_call:
+                        raise StoppedError(f"{self.name}: its task was cancelled by somebody else") from None
+                    await self._shake_off()
         finally:
             self.stop()
-            if self._begun is not None:  # cancelled before it could be awaited
-                _give_up(self._begun[2])
-            self._begun = self._call = self._handling = self._task = None
-            self._ended.set()
+            begun, self._begun = self._begun, None
+            try:
+                if begun is not None:  # and could not be awaited
+                    await _give_up(begun[2])
+            finally:
+                self._call = self._handling = self._task = None
+                self._ended.set()
 
     async def _deliver_what_comes(self) -> None:
         self._wake.clear()
@@ -302,17 +312,25 @@ class ProcessorListener(Generic[T]):
         finally:
             self._is_idle = False
 
-    def _outlives_cancellation(self) -> bool:
-        """Take back a cancellation that is none of who runs this; whether it is none."""
-        if self._cancels_call or self.is_ending():
-            return False
-        while self._task is not None and self._task.cancelling():
+    def _is_to_end(self) -> bool:
+        """Whether a cancellation is of who runs this, or of who has removed the handler."""
+        return self._cancels_call or self.is_ending()
+
+    async def _shake_off(self) -> None:
+        """Forget cancellations that were the handler's own doing, also one that has not come yet."""
+        assert self._task is not None
+        self._is_cancelled_by_call = False
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        if self._is_to_end():
+            raise asyncio.CancelledError
+        while self._task.cancelling():
             self._task.uncancel()
-        return True
 
     async def _deliver_pending(self) -> None:
         """Call the handler until nothing waits. What waits may yet be coalesced or dropped until it is called."""
-        pending, turn = self._pending, Turn()
+        pending, turn, task = self._pending, Turn(), self._task
+        assert task is not None
         if self._begun is not None:
             begun, self._begun = self._begun, None
             await self._finish(*begun)
@@ -323,6 +341,9 @@ class ProcessorListener(Generic[T]):
             self._is_plain = call is None
             if call is None:
                 now = self._note_delivered(notification, started, None)
+                if task.cancelling() and not self._is_to_end():
+                    self._note_failure(notification, asyncio.CancelledError())
+                    await self._shake_off()
             else:
                 now = await self._finish(notification, started, call)
             if now >= turn.end:
@@ -353,14 +374,17 @@ class ProcessorListener(Generic[T]):
             if task.cancelling():  # which the handler has swallowed
                 raise asyncio.CancelledError
         except (Exception, asyncio.CancelledError) as error:
-            is_last = task.cancelling() > 0 and not self._outlives_cancellation()
+            is_last = task.cancelling() > 0 and self._is_to_end()
             if not is_last or isinstance(error, Exception):  # the handler's own doing, not ours
                 self._note_failure(notification, error)
             if is_last:
                 raise asyncio.CancelledError from error
         finally:
             self._handling = self._call = None
-        return self._note_delivered(notification, started, call)
+        now = self._note_delivered(notification, started, call)
+        if task.cancelling():
+            await self._shake_off()
+        return now
 
     def _note_delivered(
         self, notification: Notification, started: float, call: Awaitable[object] | None

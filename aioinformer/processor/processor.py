@@ -67,7 +67,10 @@ class Processor(Running):
 
     def distribute(self, notification: Notification, is_sync: bool) -> None:
         """Queue a notification: one that is news with every listener, one that is not (a resync, an unchanged
-        object of a relist) with those whose resync is due."""
+        object of a relist) with those whose resync is due.
+
+        Within a handler's call it may overtake what is being told.
+        """
         for listener, syncing in self._syncing.items():
             if syncing or not is_sync:
                 listener.add(notification)

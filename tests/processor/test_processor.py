@@ -15,6 +15,7 @@ from aioinformer import (
     Processor,
     ProcessorListener,
     ResourceEventHandlerFuncs,
+    StoppedError,
     UpdateNotification,
     slow_calls,
 )
@@ -414,8 +415,45 @@ class TestCancelledByOthers:
                 await turns(4)
         assert seen == list("abcd")
         assert (listener.state.delivered, listener.state.failed) == (4, 1)
-        assert caplog.messages[0] == "mine failed on add of ns/b at 1"
-        assert all("was cancelled, by the handler or by others" in each for each in caplog.messages[1:])
+        assert caplog.messages == ["mine failed on add of ns/b at 1"]
+
+    @pytest.mark.parametrize("is_plain", [True, False])
+    async def test_c42_no_call_but_that_one_fails(self, is_plain: bool) -> None:
+        seen: list[str] = []
+
+        async def later(name: str) -> None:
+            await asyncio.sleep(0)
+            seen.append(name)
+
+        def on_add(name: str) -> Awaitable[None] | None:
+            if name != "a":
+                return later(name)
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            return None if is_plain else self.return_at_once()
+
+        processor = Processor()
+        listener = listening(on_add)
+        processor.add_listener(listener)
+        async with running(processor.run()):
+            processor.distribute_all([news(name) for name in "abc"])
+            await until(lambda: listener.depth == 0)
+        assert seen == ["b", "c"]
+        assert (listener.state.delivered, listener.state.failed) == (3, 1)
+
+    async def test_while_it_waits_for_news_all_end_and_say_so(self) -> None:
+        """One by one, as some cancel and await all tasks: one that went on would be waited for without end."""
+        processor = Processor()
+        listener = listening(lambda name: None, name="mine")
+        processor.add_listener(listener)
+        task = asyncio.create_task(processor.run())
+        await turns(3)
+        (other,) = (each for each in asyncio.all_tasks() if each.get_name() == repr(listener))
+        other.cancel()
+        with pytest.raises(BaseExceptionGroup) as caught:
+            await task
+        assert caught.group_contains(StoppedError, match="mine: its task was cancelled by somebody else")
 
     async def test_a_handler_that_makes_an_error_of_the_end_is_the_last_to_fail(
         self, caplog: pytest.LogCaptureFixture

@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
-from aioinformer import AddNotification, Backlog, Processor, ProcessorListener, ResourceEventHandlerFuncs
+from aioinformer import (
+    AddNotification,
+    Backlog,
+    Processor,
+    ProcessorListener,
+    ResourceEventHandlerFuncs,
+    Tracer,
+)
 
 from ..samples import pod
 from ..steps import running, turns, until
@@ -27,9 +34,11 @@ def news(name: str, *, initial: bool = False) -> AddNotification:
 
 
 @asynccontextmanager
-async def waiting_for_news(*listeners: ProcessorListener[Any]) -> AsyncIterator[Processor]:
+async def waiting_for_news(
+    *listeners: ProcessorListener[Any], make: Callable[[], Processor] = Processor
+) -> AsyncIterator[Processor]:
     """Each has had one call."""
-    processor = Processor()
+    processor = make()
     for listener in listeners:
         processor.add_listener(listener)
     async with running(processor.run()):
@@ -251,7 +260,12 @@ async def test_a_handler_that_removes_itself_and_others_and_adds_one() -> None:
     assert first.state.delivered == 2
 
 
-async def test_c56_what_a_handler_distributes_comes_after_what_it_was_told_of() -> None:
+@pytest.mark.parametrize(
+    "make", [Processor, lambda: Tracer(print).processor("pods")], ids=["plain", "traced"]
+)
+async def test_c56_what_a_handler_distributes_comes_after_what_it_was_told_of(
+    make: Callable[[], Processor],
+) -> None:
     """With the others, too, who are told after it; not with those that it adds then."""
     seen: dict[str, list[str]] = {name: [] for name in ("first", "second", "added")}
 
@@ -263,7 +277,7 @@ async def test_c56_what_a_handler_distributes_comes_after_what_it_was_told_of() 
             processor.add_listener(listening(seen["added"].append))
 
     first, second = listening(on_add), listening(seen["second"].append)
-    async with waiting_for_news(first, second) as processor:
+    async with waiting_for_news(first, second, make=make) as processor:
         processor.distribute_all([news("a")])
         await until(lambda: [first.depth, second.depth] == [0, 0])
         await turns(2)
@@ -325,4 +339,23 @@ async def test_one_that_cancels_its_task_ends_nothing(
         await until(lambda: len(seen) == 4)
         assert asyncio.current_task() is not None
     assert seen == ["first", *"abc"]
-    assert caplog.messages == ["mine: its task was cancelled, by the handler or by others, and goes on"]
+    assert caplog.messages == ["mine failed on add of ns/a at 1"]
+
+
+def test_between_two_runs_of_its_loop_it_is_told_too() -> None:
+    """As by hand, in an interactive interpreter."""
+    seen: list[str] = []
+    processor, listener = Processor(), listening(seen.append)
+    processor.add_listener(listener)
+    with asyncio.Runner() as runner:
+        runner.run(_begun(processor))
+        processor.distribute_all([news("a")])
+        assert seen == ["first", "a"]
+        assert listener.depth == 0
+
+
+async def _begun(processor: Processor) -> None:
+    running = asyncio.create_task(processor.run())
+    processor.distribute_all([news("first")])
+    await turns(4)
+    assert not running.done()

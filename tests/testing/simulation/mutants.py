@@ -90,7 +90,7 @@ MUTANTS = [
     Mutant(
         "a handler that raises CancelledError ends its listener",
         "processor/listener.py",
-        "is_last = task.cancelling() > 0 and not self._outlives_cancellation()",
+        "is_last = task.cancelling() > 0 and self._is_to_end()",
         "is_last = isinstance(error, asyncio.CancelledError)",
     ),
     Mutant(
@@ -276,9 +276,8 @@ MUTANTS = [
     Mutant(
         "a handler that raises ends its listener",
         "processor/listener.py",
-        "is_last = task.cancelling() > 0 and not self._outlives_cancellation()",
+        "is_last = task.cancelling() > 0 and self._is_to_end()",
         "is_last = isinstance(error, Exception)",
-        "VirtualTimeoutError",
     ),
     Mutant(
         "one waiter is woken, not all",
