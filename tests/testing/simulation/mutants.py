@@ -494,8 +494,8 @@ MUTANTS = [
     Mutant(
         "a listener that has ended takes what comes",
         "processor/listener.py",
-        "        finally:\n            self.stop()\n            if",
-        "        finally:\n            if",
+        "        finally:\n            self.stop()\n            begun",
+        "        finally:\n            begun",
         "",
         "Its tasks have ended all the same, and what comes later is thrown away with it.",
     ),
