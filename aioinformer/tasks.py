@@ -150,6 +150,22 @@ def heed_cancellation() -> None:
         raise asyncio.CancelledError
 
 
+async def shake_off(task: asyncio.Task[Any], is_to_end: Callable[[], bool]) -> None:
+    """Forget cancellations of the current task that were meant for a call in it, also one that has not come yet.
+
+    Args:
+        task: The current one.
+        is_to_end: Whether there is one that was meant for the task itself, which stays.
+    """
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        if is_to_end():
+            raise
+    while task.cancelling() and not is_to_end():
+        task.uncancel()
+
+
 def run_as(task: asyncio.Task[Any], context: Context, function: Callable[..., T], *args: object) -> T:
     """Call a function as if in another task, which is suspended, and its context: who cancels the current task there
     means that one.

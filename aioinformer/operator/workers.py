@@ -20,7 +20,7 @@ from ..errors import (
     traceback_of,
 )
 from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from ..tasks import finish
+from ..tasks import finish, shake_off
 from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Result
@@ -214,7 +214,7 @@ class Workers:
                 self.runs.end(run)
                 queue.done(key)
             if task.cancelling():
-                await self._shake_off(task)
+                await shake_off(task, lambda: task in self._ending)
             if run.is_stuck or task in self._ending:
                 return  # another one has taken over, or nobody is to work any more
             if len(queue) and turn.is_over():
@@ -247,16 +247,6 @@ class Workers:
             self.counts.seconds.observe(took)
             if took > SLOW_CALL:
                 self._slow.note(key, took, call, len(self._queue))
-
-    async def _shake_off(self, task: asyncio.Task[None]) -> None:
-        """Forget cancellations that were meant for the reconcile, also one that has not come yet."""
-        try:
-            await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            if task in self._ending:
-                raise
-        while task.cancelling() and task not in self._ending:
-            task.uncancel()
 
     def _heed(self, key: str, result: object) -> None:
         if result is not None and not isinstance(result, Result):

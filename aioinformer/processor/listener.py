@@ -18,7 +18,6 @@ import logging
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
 from contextvars import Context, ContextVar
 from inspect import isawaitable, iscoroutine
 from time import perf_counter
@@ -30,7 +29,7 @@ from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
 from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from ..tasks import run_as, wait_ended
+from ..tasks import run_as, shake_off, wait_ended
 from ..turns import Turn
 from .backlog import BACKLOG_LIMIT, Backlog, NewestOnly, NewestPerKey, Pending, check_backlog
 from .state import ListenerState
@@ -76,7 +75,8 @@ class ProcessorListener(Generic[T]):
 
     Attributes:
         context: That in which ``run`` runs; None for one that is not known, in which nobody else can call the handler.
-        is_ending: Whether a cancellation of ``run`` is of who runs it; any other is a handler's doing and ends nothing.
+        is_ending: Whether a cancellation of ``run`` is of who runs it. Any other is that of the call that goes on;
+            where none does, it is an error.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class ProcessorListener(Generic[T]):
         self._token: object = None  # of the last call
         self._call: object = None  # that of an async handler's call which goes on
         self._cancels_call = False
-        self._is_cancelled_by_call = False  # that of a plain handler which was told while the task waits
+        self._is_cancelled_by_call = False  # the task, before the call returned
         self._begun: tuple[Notification, float, Awaitable[object]] | None = None  # a call to be awaited
         self._is_idle = False  # its task waits for news
         self._is_plain = False  # so was its last call
@@ -176,14 +176,11 @@ class ProcessorListener(Generic[T]):
         self._is_idle = False
         started = perf_counter()
         call = run_as(self._task, self.context, self._begin, notification, started)
-        self._is_cancelled_by_call = self._task.cancelling() > 0
         if call is not None:  # it is not plain any more: for its task
             self._begun, self._call = (notification, started, call), self._token
             self._wake.set()
         else:
             self._is_idle = True
-            if self._is_cancelled_by_call:
-                self._note_failure(notification, asyncio.CancelledError())
             self._note_delivered(notification, started, None)
 
     def stop(self) -> None:
@@ -277,7 +274,11 @@ class ProcessorListener(Generic[T]):
         self._next_resync = now + self.resync_period
 
     async def run(self) -> None:
-        """Deliver until stopped or cancelled; what still waits then is dropped."""
+        """Deliver until stopped or cancelled; what still waits then is dropped.
+
+        Raises:
+            StoppedError: It was cancelled while it waited, and not by who runs it.
+        """
         self._ended.clear()
         self._task = asyncio.current_task()
         _inside.set(None)  # a call of another handler may have begun this
@@ -317,20 +318,14 @@ class ProcessorListener(Generic[T]):
         return self._cancels_call or self.is_ending()
 
     async def _shake_off(self) -> None:
-        """Forget cancellations that were the handler's own doing, also one that has not come yet."""
+        """Forget cancellations that were the handler's own doing."""
         assert self._task is not None
         self._is_cancelled_by_call = False
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(0)
-        if self._is_to_end():
-            raise asyncio.CancelledError
-        while self._task.cancelling():
-            self._task.uncancel()
+        await shake_off(self._task, self._is_to_end)
 
     async def _deliver_pending(self) -> None:
         """Call the handler until nothing waits. What waits may yet be coalesced or dropped until it is called."""
-        pending, turn, task = self._pending, Turn(), self._task
-        assert task is not None
+        pending, turn = self._pending, Turn()
         if self._begun is not None:
             begun, self._begun = self._begun, None
             await self._finish(*begun)
@@ -341,8 +336,7 @@ class ProcessorListener(Generic[T]):
             self._is_plain = call is None
             if call is None:
                 now = self._note_delivered(notification, started, None)
-                if task.cancelling() and not self._is_to_end():
-                    self._note_failure(notification, asyncio.CancelledError())
+                if self._is_cancelled_by_call:
                     await self._shake_off()
             else:
                 now = await self._finish(notification, started, call)
@@ -352,15 +346,21 @@ class ProcessorListener(Generic[T]):
 
     def _begin(self, notification: Notification, now: float) -> Awaitable[object] | None:
         """Call the handler; what is to be awaited of an async one."""
+        task, call = self._task, None
+        assert task is not None
         self._handling, self._handling_since = notification, now
         self._token = object()  # and nothing more, as whoever inherits it may outlive the call
         _inside.set(self._token)
         try:
             result = notification.deliver(self.handler)
+            if result is not None and isawaitable(result):
+                call = result
+            elif task.cancelling() and not self._is_to_end():  # by itself, as nobody else has run
+                raise asyncio.CancelledError
         except (Exception, asyncio.CancelledError) as error:  # nobody can have cancelled what has not waited
             self._note_failure(notification, error)
-            return None
-        return result if result is not None and isawaitable(result) else None
+        self._is_cancelled_by_call = task.cancelling() > 0 and not self._is_to_end()
+        return call
 
     async def _finish(self, notification: Notification, started: float, call: Awaitable[object]) -> float:
         """Await a call that has begun; the time."""

@@ -34,22 +34,22 @@ def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, 
         data: In which it is.
         at: Where it begins.
         end: Where it ends.
-        kinds: How each of them is written; others are passed over.
+        kinds: How each of them is written, as VARINT or PIECE; others are passed over.
     """
     found: dict[int, Any] = {}
     while at < end:
         tag, at = long_number(data, at)
         number, kind = tag >> 3, tag & 7
-        if kinds.get(number, kind) != kind:
+        if number not in kinds:
+            at = skip(kind, data, at, end)
+        elif kind != kinds[number]:
             raise WireError(f"field {number} is written in another way than it should be: {kind}")
-        if kind == VARINT:
+        elif kind == VARINT:
             value, at = long_number(data, at)
             found[number] = signed(value)
-        elif kind == PIECE:
+        else:
             begin, at = piece(data, at, end)
             found[number] = data[begin:at]
-        else:
-            at = skip(kind, data, at, end)
     if at > end:
         raise WireError("a message ends behind what it is in")
     return found

@@ -366,7 +366,7 @@ class TestComingAndGoing:
 
 
 class TestCancelledByOthers:
-    """A listener's task, such as by a handler's own timeout: that is a failure of the call, and ends no listener."""
+    """A listener's task, such as by a handler's own timeout: a failure of the call that goes on."""
 
     @staticmethod
     async def swallow() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -117,9 +117,10 @@ async def test_c56_an_async_one_is_told_by_its_task_alone() -> None:
 
 
 class TurningAsync:
-    """Plain at first; later its calls are to be awaited."""
+    """Plain at first; later its calls are to be awaited, as coroutines or whatever else is made of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Callable[[Coroutine[Any, Any, None]], object] = lambda call: call) -> None:
+        self.begin = begin
         self.seen: list[str] = []
         self.is_async = False
         self.let_go = asyncio.Event()
@@ -130,9 +131,20 @@ class TurningAsync:
 
     def __call__(self, name: str) -> object:
         if self.is_async:
-            return self.later(name)
+            return self.begin(self.later(name))
         self.seen.append(name)
         return None
+
+
+@asynccontextmanager
+async def begun(turning: TurningAsync, count: int) -> AsyncIterator[tuple[Processor, ProcessorListener[Any]]]:
+    """A call that is to be awaited, so many rounds of the loop ago."""
+    listener = listening(turning)
+    async with waiting_for_news(listener) as processor:
+        turning.is_async = True
+        processor.distribute_all([news("a")])
+        await turns(count)
+        yield processor, listener
 
 
 class TestOneThatTurnsAsync:
@@ -157,30 +169,21 @@ class TestOneThatTurnsAsync:
     @pytest.mark.parametrize("count", range(4))
     async def test_section_1_6_stopped_meanwhile_the_call_goes_on(self, count: int) -> None:
         turning = TurningAsync()
-        listener = listening(turning)
-        async with waiting_for_news(listener) as processor:
-            turning.is_async = True
-            processor.distribute_all([news("a")])
-            await turns(count)
+        async with begun(turning, count) as (processor, listener):
             processor.remove_listener(listener)
             turning.let_go.set()
             await listener.wait_ended()
         assert turning.seen == ["first", "a"]
 
-    @pytest.mark.parametrize("is_task", [False, True], ids=["coroutine", "task"])
+    @pytest.mark.parametrize(
+        "make", [TurningAsync, lambda: TurningAsync(asyncio.create_task)], ids=["coroutine", "task"]
+    )
     @pytest.mark.parametrize("count", range(4))
     async def test_section_1_6_stopped_meanwhile_the_call_can_be_cancelled(
-        self, count: int, is_task: bool
+        self, count: int, make: Callable[[], TurningAsync]
     ) -> None:
-        turning = TurningAsync()
-        later = turning.later
-        if is_task:
-            turning.later = lambda name: asyncio.create_task(later(name))  # type: ignore[method-assign,assignment,return-value]
-        listener = listening(turning)
-        async with waiting_for_news(listener) as processor:
-            turning.is_async = True
-            processor.distribute_all([news("a")])
-            await turns(count)
+        turning = make()
+        async with begun(turning, count) as (processor, listener):
             processor.remove_listener(listener)
             listener.cancel_call()
             await listener.wait_ended()
@@ -192,10 +195,8 @@ class TestOneThatTurnsAsync:
     async def test_cancelled_at_any_moment(self, count: int) -> None:
         """Nothing is left that was never awaited, of which Python would warn."""
         turning = TurningAsync()
-        async with waiting_for_news(listening(turning)) as processor:
-            turning.is_async = True
-            processor.distribute_all([news("a")])
-            await turns(count)
+        async with begun(turning, count):
+            pass
         gc.collect()
         assert turning.seen == ["first"]
 
@@ -303,7 +304,7 @@ async def test_what_ends_the_telling_leaves_nothing_to_tell() -> None:
 
 
 async def test_it_is_as_if_in_its_own_task() -> None:
-    """Whose cancellation ends nobody, and is told of."""
+    """Also where the news come from no task."""
     seen: list[asyncio.Task[Any] | None] = []
     here = asyncio.current_task()
     listener = listening(lambda name: seen.append(asyncio.current_task()))
@@ -340,6 +341,23 @@ async def test_one_that_cancels_its_task_ends_nothing(
         assert asyncio.current_task() is not None
     assert seen == ["first", *"abc"]
     assert caplog.messages == ["mine failed on add of ns/a at 1"]
+
+
+async def test_no_call_fails_of_its_processors_end(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[str] = []
+    processor, listener = Processor(), listening(seen.append)
+    processor.add_listener(listener)
+    async with running(processor.run()) as task:
+        processor.distribute_all([news("first")])
+        await until(lambda: listener.depth == 0)
+        await turns(1)
+        for each in (task, *(each for each in asyncio.all_tasks() if each.get_name() == repr(listener))):
+            each.cancel()
+        processor.distribute_all([news("a")])
+        await asyncio.wait([task])
+    assert seen == ["first", "a"]
+    assert listener.state.failed == 0
+    assert caplog.messages == []
 
 
 def test_between_two_runs_of_its_loop_it_is_told_too() -> None:

@@ -455,8 +455,8 @@ MUTANTS = [
     Mutant(
         "a plain handler that raises ends its informer",
         "processor/listener.py",
-        "            self._note_failure(notification, error)\n            return None\n",
-        "            raise\n",
+        "            self._note_failure(notification, error)\n        self._is_cancelled",
+        "            raise\n        self._is_cancelled",
     ),
     Mutant(
         "stale resync: whoever comes late is told of resyncs that are not theirs",
