@@ -21,9 +21,6 @@ Transformer = Callable[[T], Any]
 Process = Callable[[list[Delta], bool], Awaitable[None] | None]
 """``process(deltas, is_in_initial_list)``: works off deltas, oldest first; plain or async."""
 
-AtOnce = Callable[[list[Delta], bool], None]
-"""A Process that is plain and raises nothing but RequeueError."""
-
 WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
 """A watch: events, or lists of events where many arrived at once. Closed with ``aclose()`` where it has one."""
 
@@ -182,17 +179,10 @@ class Queue(Protocol):
         """Wait for the oldest item and work it off with ``process``."""
         ...
 
-    async def pop_batch(
-        self,
-        process: Process,
-        process_batch: Process | None = None,
-        at_once: AtOnce | None = None,
-        /,
-    ) -> int:
-        """Wait for an item, work off what is there within one turn of the loop, and say how many.
+    async def pop_batch(self, process: Process, process_batch: Process | None = None, /) -> int:
+        """Wait for an item, process what is there for one slice of loop time, and return how many items.
 
-        ``process_batch`` is given the deltas of several items at once; ``at_once``, too, of those that are added while
-        this waits, in the step that adds them.
+        ``process_batch`` is given the deltas of several items in one call.
         """
         ...
 

@@ -131,8 +131,6 @@ class Tracer:
         config.process = self._traced(config.process)
         if config.process_batch is not None:
             config.process_batch = self._traced(config.process_batch)
-        if config.at_once is not None:
-            config.at_once = self._traced(config.at_once)
 
     def processor(self, informer: str) -> Processor:
         """The processor of the informer of this name, which stamps what it distributes.
@@ -330,19 +328,21 @@ class _TracedProcessor(Processor):
         super().__init__()
         self._tracer = tracer
 
-    def _tell(
-        self, notifications: Sequence[Notification], listeners: Iterable[ProcessorListener[Any]]
+    def distribute_all(
+        self,
+        notifications: Sequence[Notification],
+        listeners: Iterable[ProcessorListener[Any]] | None = None,
     ) -> None:
         now = monotonic_ns()
         events = [self._tracer.stored(notification, now) for notification in notifications]
-        for listener in listeners:
-            told = [
+        for listener in self.listeners if listeners is None else listeners:
+            traced = [
                 notification
                 if event is None
                 else _on(_Way(self._tracer, listener.name, *event), notification)
                 for notification, event in zip(notifications, events, strict=True)
             ]
-            super()._tell(told, [listener])
+            super().distribute_all(traced, [listener])
         delivered = monotonic_ns()
         for event in events:
             if event is not None:

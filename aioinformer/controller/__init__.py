@@ -1,7 +1,7 @@
 """Controller: a reflector, a queue, and the loop that works the queue off."""
 
 from .controller import Config, Controller
-from .deltas import apply_deltas, apply_in_turns
+from .deltas import apply_deltas, apply_in_steps
 from .new_informer import new_informer
 from .queues import QueueName, make_queue, require_queue
 
@@ -10,7 +10,7 @@ __all__ = [
     "Controller",
     "QueueName",
     "apply_deltas",
-    "apply_in_turns",
+    "apply_in_steps",
     "make_queue",
     "new_informer",
     "require_queue",

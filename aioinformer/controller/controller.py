@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from ..checks import require_methods, require_timeout
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
-from ..handlers import require_callback, require_plain
+from ..handlers import require_callback
 from ..keys import key_and_version
-from ..protocols import AtOnce, ListerWatcher, Process, Queue, batched
+from ..protocols import ListerWatcher, Process, Queue, batched
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
 from ..tasks import Running, first_of, heed_cancellation, is_own_cancellation, settle, within
@@ -45,9 +45,6 @@ class Config:
         reflector_options: The rest of the Reflector's options.
         process_batch: As ``process``, given the deltas of two or more items; None has them given to ``process``,
             one by one.
-        at_once: The same, plain and quick: what few changes a watch brings are processed in the step that reads them.
-            What it puts back by RequeueError ``process`` is given. Not with ``retry_on_error``. None leaves all to the
-            controller's own task.
     """
 
     queue: Queue
@@ -61,7 +58,6 @@ class Config:
     pack: Callable[[Any], Any] | None = None
     reflector_options: ReflectorOptions = field(default_factory=ReflectorOptions)
     process_batch: Process | None = None
-    at_once: AtOnce | None = None
 
 
 class Controller(Running):
@@ -70,8 +66,8 @@ class Controller(Running):
     What ``process`` raises is logged and counted and stops nothing. An async context manager.
 
     Raises:
-        ConfigError: What processes is no function of ``(deltas, is_in_initial_list)``, or a generator; ``at_once`` is
-            not plain; or the queue is none.
+        ConfigError: What processes is no function of ``(deltas, is_in_initial_list)``, or a generator; or
+            the queue lacks a method.
     """
 
     def __init__(self, config: Config) -> None:
@@ -93,11 +89,6 @@ class Controller(Running):
         self._process_batch: Process | None = None
         if config.process_batch is not None:
             self._process_batch = self._guarded("process_batch", config.process_batch)
-        self._at_once: AtOnce | None = None
-        if config.at_once is not None and not config.retry_on_error:
-            require_plain("at_once", config.at_once)
-            guarded = self._guarded("at_once", config.at_once)
-            self._at_once = cast(AtOnce, guarded)  # plain, as what it guards is
         self._failed = 0
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
@@ -139,7 +130,7 @@ class Controller(Running):
         try:
             while True:
                 if in_batches:
-                    await queue.pop_batch(self._process, self._process_batch, self._at_once)
+                    await queue.pop_batch(self._process, self._process_batch)
                 else:
                     await queue.pop(self._process)
                 if self._on_progress is not None:

@@ -1,8 +1,8 @@
-"""From deltas to the store, and to what handlers are told (client-go ``processDeltas``)."""
+"""From deltas to the store, and to notifications for the handlers (client-go ``processDeltas``)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..deltas import (
@@ -20,31 +20,53 @@ from ..keys import ExplicitKey
 from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
 from ..protocols import KnownObjects
 from ..store import Store
-from ..turns import Turn
 
 _INFOS = frozenset({ReplacedAllInfo, SyncAllInfo, BookmarkInfo})
-"""What deltas about the whole collection have instead of an object."""
+"""What deltas about the whole collection carry instead of an object."""
 
 
 def apply_deltas(
     store: Store[Any], deltas: Iterable[Delta], is_in_initial_list: bool
 ) -> Iterator[Notification]:
-    """Apply deltas to a store, each followed by what handlers are to be told of it.
+    """Apply deltas to a store, and yield each notification for the handlers right after its change.
 
-    What is new is decided by the store, not by the delta: Added for a stored object is an update, Updated for an
-    unknown one an add. A ReplacedAll replaces the whole store before anything of it is told: first what was
-    deleted, as tombstones with the last stored state, then its objects in their order.
+    The store decides what is new, not the delta: Added for a stored object is an update, Updated for an unknown object
+    is an add. A ReplacedAll replaces the whole store before its first notification: first come the deletions, as
+    tombstones with the last stored state, then its objects in their order.
 
     Raises:
-        RejectedObjectError: At the end: deltas that the store could not take (no key), or took without an index.
+        RejectedObjectError: At the end: deltas that the store refused (no key), or stored without an index.
+    """
+    for notification in apply_in_steps(store, deltas, is_in_initial_list):
+        if notification is not None:
+            yield notification
+
+
+def apply_in_steps(
+    store: Store[Any],
+    deltas: Iterable[Delta],
+    is_in_initial_list: bool,
+    known: KnownObjects[Any] | None = None,
+) -> Iterator[Notification | None]:
+    """Apply deltas as ``apply_deltas`` does, and yield None after each step that has no notification.
+
+    The caller may pause after any step. A whole Replace changes the store in one step, the one that yields its first
+    notification; nothing else may write the objects concerned before the end.
+
+    Args:
+        store: Where to apply them.
+        deltas: In their order.
+        is_in_initial_list: Whether they are of the initial list.
+        known: The part of the store that a ReplacedAll or SyncAll is about; None for all of it.
+
+    Raises:
+        RejectedObjectError: As ``apply_deltas``.
     """
     rejected: list[RejectedObjectError] = []
     for delta in deltas:
         kind, obj = delta.type, delta.object
         if type(obj) in _INFOS:
-            yield from (
-                each for each in _steps(store, delta, is_in_initial_list, rejected) if each is not None
-            )
+            yield from _apply_whole(store, delta, is_in_initial_list, rejected, known)
             continue
         try:
             key = store.key_of(obj)
@@ -62,55 +84,14 @@ def apply_deltas(
     RejectedObjectError.raise_first(rejected)
 
 
-async def apply_in_turns(
-    store: Store[Any],
-    delta: Delta,
-    is_in_initial_list: bool,
-    tell: Callable[[list[Notification]], Awaitable[None] | None],
-    known: KnownObjects[Any] | None = None,
-) -> None:
-    """Apply a delta about the whole collection without holding the event loop.
-
-    What it does to the store it does in one step, and ``tell`` is called for the first time before anything else
-    can run; nothing else may write the objects concerned until the end.
-
-    Args:
-        store: Where to apply it.
-        delta: A ReplacedAll or SyncAll.
-        is_in_initial_list: Whether it is of the initial list.
-        tell: Given the notifications of each turn, in order; plain or async.
-        known: The part of the store that the delta is about; None for all of it.
-
-    Raises:
-        RejectedObjectError: As ``apply_deltas``.
-
-    Cancellation: cancelled before the first notification it has changed nothing; after it, the store is whole and
-    the rest is not told.
-    """
-    rejected: list[RejectedObjectError] = []
-    turn = Turn()
-    told: list[Notification] = []
-    for notification in _steps(store, delta, is_in_initial_list, rejected, known):
-        if notification is not None:
-            told.append(notification)
-        if turn.is_over():
-            if told and (telling := tell(told)) is not None:
-                await telling
-            told = []
-            await turn.pause()
-    if told and (telling := tell(told)) is not None:
-        await telling
-    RejectedObjectError.raise_first(rejected)
-
-
-def _steps(
+def _apply_whole(
     store: Store[Any],
     delta: Delta,
     is_in_initial_list: bool,
     rejected: list[RejectedObjectError],
-    known: KnownObjects[Any] | None = None,
+    known: KnownObjects[Any] | None,
 ) -> Iterator[Notification | None]:
-    """What a delta about the whole collection does; None stands for a step that has changed nothing yet."""
+    """Apply a delta about the whole collection."""
     if delta.type == REPLACED_ALL:
         yield from _replace(store, delta.object, is_in_initial_list, rejected, known)
     elif delta.type == SYNC_ALL:

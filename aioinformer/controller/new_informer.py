@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TypeVar, Unpack
 
-from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
+from ..deltas import Delta
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
@@ -14,8 +14,9 @@ from ..protocols import ListerWatcher
 from ..reflector import ReflectorOptions
 from ..store import Store
 from ..tasks import heed_cancellation, is_cancelled, settle
+from ..turns import Turn
 from .controller import Config, Controller
-from .deltas import apply_deltas, apply_in_turns
+from .deltas import apply_in_steps
 from .queues import QueueName, make_queue, require_queue
 
 logger = logging.getLogger(__name__)
@@ -53,8 +54,7 @@ def new_informer(
     require_handler(handler)
     store: Store[T] = Store(deletion_handling_meta_namespace_key_func)
 
-    async def tell(notification: Notification) -> None:
-        heed_cancellation()  # which the last call may have swallowed
+    async def deliver(notification: Notification) -> None:
         try:
             await settle(notification.deliver(handler))
         except (Exception, asyncio.CancelledError):
@@ -62,18 +62,15 @@ def new_informer(
                 raise
             key, version = key_and_version(notification.obj)
             logger.exception("%s failed on %s at %s", handler_name(handler), key, version)
-
-    async def tell_all(notifications: list[Notification]) -> None:
-        for notification in notifications:
-            await tell(notification)
+        heed_cancellation()  # the handler may have swallowed it
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
-        kind = deltas[0].type
-        if kind in (REPLACED_ALL, SYNC_ALL):
-            await apply_in_turns(store, deltas[0], is_in_initial_list, tell_all)
-            return
-        for notification in apply_deltas(store, deltas, is_in_initial_list):
-            await tell(notification)
+        turn = Turn()
+        for notification in apply_in_steps(store, deltas, is_in_initial_list):
+            if notification is not None:
+                await deliver(notification)
+            if turn.is_over():
+                await turn.pause()
 
     chosen = make_queue(queue, deletion_handling_meta_namespace_key_func, store)
     config = Config(chosen, list_watch, process, object_type, resync_period, reflector_options=options)

@@ -21,7 +21,7 @@ from ..errors import (
     RequeueError,
     shortened,
 )
-from ..protocols import AtOnce, Process
+from ..protocols import Process
 from ..turns import Turn, as_it_is, in_turns
 
 logger = logging.getLogger(__name__)
@@ -33,8 +33,6 @@ SLOW_POP_DEPTH = 10
 
 LONGEST_BATCH = 1000
 """Items that one batch works off at most."""
-MOST_AT_ONCE = 64
-"""Items that are worked off in the step that adds them: a turn's work at most."""
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
@@ -128,7 +126,6 @@ class FIFO:
         self._is_let_go = False
         self._held_up = 0  # how many wait for room
         self._changed = asyncio.Condition()
-        self._at_once: AtOnce | None = None  # of a pop that waits
         self._processing: asyncio.Task[Any] | None = None
         self._taken: list[Item] = []  # by the pop that is processing
         self._worked_off = 0
@@ -171,8 +168,6 @@ class FIFO:
                     enqueue(delta)
                 except RejectedObjectError as error:
                     rejected.append(error)
-            if self._at_once is not None:
-                self._work_off_at_once(self._at_once)
         RejectedObjectError.raise_first(rejected)
 
     async def replace(self, objects: Iterable[Any], resource_version: str = "") -> None:
@@ -220,34 +215,28 @@ class FIFO:
             await self._wait_for_item()
             return (await self._work_off(process, 1))[-1].deltas
 
-    async def pop_batch(
-        self, process: Process, process_batch: Process | None = None, at_once: AtOnce | None = None
-    ) -> int:
+    async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
         """Wait for an item, then work off what is there.
 
         Without ``process_batch`` one item after the other, as by ``pop``, for one turn of the event loop; the first
         that raises, RequeueError included, ends the batch. With it many in one call: the oldest items, all or none
         of the initial list. While somebody who adds is held up both go on for longer.
 
-        With ``at_once``, what few items ``apply`` brings while this waits are worked off before that returns: until
-        this woke up, all else that is ready would have had its turn. It goes on waiting.
-
         Args:
             process: As for ``pop``.
             process_batch: The same, given the deltas of two or more items. All of them go back if it raises
                 RequeueError or is cancelled, so it should do all or nothing; all are gone if it raises anything else.
-            at_once: The same, plain; it raises nothing but RequeueError, which leaves the items to this pop.
 
         Returns:
             How many items were worked off at last, those that went back among them.
 
-        Cancellation: as for ``pop``. What was worked off while it waited stays so.
+        Cancellation: as for ``pop``.
 
         Raises:
             FIFOClosedError: The queue is closed and empty.
         """
         async with Hold(self):
-            await self._wait_for_item(at_once)
+            await self._wait_for_item()
             return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
 
     async def add_if_not_present(self, deltas: Sequence[Delta]) -> None:
@@ -342,37 +331,14 @@ class FIFO:
                 "the queue is held while process runs; add to it after process has returned, from another task"
             )
 
-    async def _wait_for_item(self, at_once: AtOnce | None = None) -> None:
-        """Wait until there is one; meanwhile a few may be worked off as they come."""
+    async def _wait_for_item(self) -> None:
+        """Wait until there is an item and no other pop is processing."""
         while self._processing is not None or not len(self._state.queue):
             if self._processing is asyncio.current_task():
                 raise QueueHeldError("process popped from its own queue, which waits for process to return")
             if self._closed and self._processing is None:
                 raise FIFOClosedError("the queue is closed")
-            self._at_once = self._at_once or at_once
-            try:
-                await self._changed.wait()
-            finally:
-                if self._at_once is at_once:
-                    self._at_once = None
-
-    def _work_off_at_once(self, at_once: AtOnce) -> None:
-        """Work off what was added while a pop waits, if it is little."""
-        depth = len(self._state.queue)
-        if self._processing is not None or not 0 < depth <= MOST_AT_ONCE:
-            return
-        self._high_water = max(self._high_water, depth)
-        item = self._state.take_batch()
-        self._taken.append(item)
-        finished = True
-        try:
-            # What goes back stays as it was.
-            at_once(list(item.deltas), item.is_in_initial_list)
-        except RequeueError:
-            finished = False
-        finally:
-            self._let_out(item, finished=finished)
-            self._note_worked_off()
+            await self._changed.wait()
 
     async def _work_off(
         self, process: Process, most: int, process_batch: Process | None = None

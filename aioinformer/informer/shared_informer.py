@@ -19,7 +19,7 @@ from ..handlers import ResourceEventHandler, handler_name, require_plain
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
 from ..notifications import AddNotification
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
-from ..protocols import ListerWatcher, Queue, Transformer
+from ..protocols import KnownObjects, ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
 from ..reflector.options import WatchErrorHandler, check_options, require_watch_error_handler
 from ..reflector.scope import lacks_namespace, namespace_read
@@ -130,9 +130,6 @@ class SharedIndexInformer(Running, Generic[T]):
         self._processor = Processor() if tracer is None else tracer.processor(self.name)
         self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
         self._version_waits = VersionWaits(self.name, self._indexer, self.list_watches, lambda: self.state)
-        self._distributor = Distributor(
-            self._indexer, self._processor, mutation_detector, self._version_waits.wake
-        )
         self._queues: list[Queue] = []
         self._controllers: list[Controller] = []
         self._started = asyncio.Event()
@@ -466,7 +463,12 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             RejectedObjectError: After all else was done: an object without a key, or an index that failed.
         """
-        self._distributor.handle(deltas, is_in_initial_list)
+        self._make_distributor(None).apply(deltas, is_in_initial_list)
+
+    def _make_distributor(self, known: KnownObjects[Any] | None) -> Distributor:
+        return Distributor(
+            self._indexer, self._processor, self._mutation_detector, self._version_waits.wake, known
+        )
 
     def _make_controller(self, namespace: str, list_watch: ListerWatcher) -> Controller:
         # Of one collection alone all that is stored comes from it, whatever its objects say of their namespace.
@@ -477,18 +479,15 @@ class SharedIndexInformer(Running, Generic[T]):
         options = self._options.copy()
         if len(self.list_watches) > 1 and ("name" in options or self._are_of_one_name):
             options["name"] = f"{self.name} in {namespace}"
-        distributor = self._distributor
-        is_delta = self._queue == "delta"
-        process = distributor.handle if is_delta else distributor.process_of(part)
+        distributor = self._make_distributor(part)
         config = Config(
             queue,
             list_watch,
-            distributor.once_there_is_room(process),
+            distributor.process,
             self.object_type,
             pack=self._pack,
             reflector_options=options,
-            process_batch=distributor.once_there_is_room(distributor.handle_batch),
-            at_once=distributor.handle_if_there_is_room if is_delta else None,
+            process_batch=distributor.process,
         )
         if self._tracer is not None:
             self._tracer.attach(config)

@@ -1,13 +1,16 @@
-"""What waits for a handler, and what becomes of it when there is more than the handler can take.
+"""Backlog policies: which notifications wait for a handler, and what happens when it is too slow for them.
 
-client-go has the first policy only: its ``pendingNotifications`` ring grows without a bound.
+client-go has the first policy only: its ``pendingNotifications`` ring is unbounded.
+
+To add a policy, write a subclass of ``PendingNotifications``, and add its name to ``Backlog`` and ``_POLICIES``.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
-from typing import Literal, Protocol, get_args
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 from ..checks import require_count
 from ..errors import ConfigError
@@ -18,34 +21,233 @@ Backlog = Literal["unbounded", "block", "coalesce", "drop_oldest"]
 """What to do with notifications that a handler is too slow for.
 
 - ``"unbounded"``: keep all, as client-go does.
-- ``"block"``: keep all, and once so many wait let nothing more into the store until there is room. Other handlers,
-  all readers, and soon the watch wait too.
-- ``"coalesce"``: keep what is newest of each object. The handler sees a shorter history that is as legal: adds
+- ``"block"``: keep all, and stop changing the store while the backlog is full. Other handlers, readers and the watch
+  wait too.
+- ``"coalesce"``: keep the newest notification of each object. The handler sees a shorter history that is as legal: adds
   before updates before deletions, and the same state in the end.
-- ``"drop_oldest"``: keep the newest so many, whatever they are about. Each call is true, but calls may be missing.
+- ``"drop_oldest"``: keep the newest notifications, whatever object they are about. Each call is true, but calls may be
+  missing.
 """
 
 BACKLOG_LIMIT = 10_000
 """Notifications that wait before "block" blocks and "drop_oldest" drops."""
 
-Lost = Callable[[Notification], object]
-"""Told of each notification that will not be delivered."""
+
+class PendingNotifications:
+    """The notifications that wait for one handler, oldest first. This policy keeps all of them.
+
+    Args:
+        limit: Notifications that may wait, for policies that have a limit.
+        key_func: Gives an object's key, for policies that tell objects apart.
+
+    Attributes:
+        depth: Notifications that were added and are not delivered, dropped or merged.
+        high_water: The largest depth so far.
+        lost: Notifications that the policy dropped or merged.
+        is_closed: Whether ``close`` was called.
+        initial: Notifications of an initial list that are not delivered.
+    """
+
+    forwards_all = True
+    """Whether one batch takes everything; else a batch is one notification, and the rest stays here."""
+    warns_when_behind = True
+    """Whether a growing backlog is worth a warning."""
+
+    def __init__(self, limit: int, key_func: KeyFunc) -> None:
+        self._limit = limit
+        self._key_func = key_func
+        self._waiting: deque[Notification] = deque()
+        self._arrived = asyncio.Event()
+        self._initial_delivered = asyncio.Event()
+        self._initial_delivered.set()
+        self.initial = 0
+        self.depth = 0
+        self.high_water = 0
+        self.lost = 0
+        self.is_closed = False
+
+    def add(self, notifications: Sequence[Notification]) -> None:
+        """Add notifications. Never waits; ignored once closed."""
+        if self.is_closed or not notifications:
+            return
+        initial = 0
+        for notification in notifications:
+            initial += notification.is_in_initial_list
+        if initial:
+            self.initial += initial
+            self._initial_delivered.clear()
+        self.depth += len(notifications)
+        self._keep(notifications)
+        self.high_water = max(self.high_water, self.depth)
+        self._arrived.set()
+
+    async def wait(self) -> bool:
+        """Wait until a notification waits; return False once closed."""
+        while not self and not self.is_closed:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return not self.is_closed
+
+    def record_delivered(self, notification: Notification) -> None:
+        """Count a notification whose handler call has ended."""
+        self.depth -= 1
+        if notification.is_in_initial_list:
+            self._record_initial_done()
+
+    def close(self) -> None:
+        """Drop everything that waits, and wake all waiters."""
+        self.is_closed = True
+        self._clear()
+        self._arrived.set()
+        self._initial_delivered.set()  # nothing more will come
+
+    async def wait_initial_delivered(self) -> None:
+        """Wait until every notification of the initial list was delivered or dropped."""
+        await self._initial_delivered.wait()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the store must wait for this handler."""
+        return False
+
+    async def wait_for_room(self) -> None:
+        """Wait until the backlog is not full, or closed."""
+
+    # What a policy decides -----------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def take(self) -> Sequence[Notification]:
+        """Remove and return the next batch."""
+        batch = list(self._waiting)
+        self._waiting.clear()
+        return batch
+
+    def _keep(self, notifications: Sequence[Notification]) -> None:
+        self._waiting.extend(notifications)
+
+    def _clear(self) -> None:
+        self._waiting.clear()
+
+    def _lose(self, notification: Notification) -> None:
+        """Count a notification that will not be delivered."""
+        self.lost += 1
+        self.depth -= 1
+        if notification.is_in_initial_list:
+            self._record_initial_done()
+
+    def _record_initial_done(self) -> None:
+        self.initial -= 1
+        if not self.initial:
+            self._initial_delivered.set()
 
 
-class Pending(Protocol):
-    """Notifications that wait, the oldest first: a deque, or one of the classes here."""
+class Blocking(PendingNotifications):
+    """Keeps all notifications, and asks the store to wait while ``limit`` or more of them wait."""
 
-    def extend(self, notifications: Iterable[Notification], /) -> object: ...
+    def __init__(self, limit: int, key_func: KeyFunc) -> None:
+        super().__init__(limit, key_func)
+        self._room = asyncio.Event()
 
-    def popleft(self) -> Notification: ...
+    @property
+    def is_full(self) -> bool:
+        return self.depth >= self._limit and not self.is_closed
 
-    def clear(self) -> None: ...
+    async def wait_for_room(self) -> None:
+        while self.is_full:
+            self._room.clear()
+            await self._room.wait()
 
-    def __len__(self) -> int: ...
+    def record_delivered(self, notification: Notification) -> None:
+        super().record_delivered(notification)
+        if not self.is_full:
+            self._room.set()
+
+    def close(self) -> None:
+        super().close()
+        self._room.set()
 
 
-def check_backlog(backlog: Backlog, limit: int) -> None:
-    """Find out at registration that a policy cannot be.
+class DropOldest(PendingNotifications):
+    """Keeps at most ``limit`` notifications; each further one drops the oldest."""
+
+    forwards_all = False
+    warns_when_behind = False
+
+    def _keep(self, notifications: Sequence[Notification]) -> None:
+        self._waiting.extend(notifications)
+        while len(self._waiting) > self._limit:
+            self._lose(self._waiting.popleft())
+
+    def take(self) -> Sequence[Notification]:
+        return (self._waiting.popleft(),)
+
+
+class Coalescing(PendingNotifications):
+    """Keeps one notification for each object, or a deletion and what followed it.
+
+    Objects come out in the order in which they began to wait. At most two notifications wait for each object that the
+    handler knows of or that is stored.
+    """
+
+    forwards_all = False
+    warns_when_behind = False
+
+    def __init__(self, limit: int, key_func: KeyFunc) -> None:
+        super().__init__(limit, key_func)
+        self._by_key: OrderedDict[str, tuple[Notification, ...]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._by_key)
+
+    def _keep(self, notifications: Sequence[Notification]) -> None:
+        for notification in notifications:
+            key = self._key_func(notification.obj)
+            before = self._by_key.get(key)
+            if before is None:
+                self._by_key[key] = (notification,)
+            else:
+                self._merge(key, before, notification)
+
+    def _merge(self, key: str, before: tuple[Notification, ...], notification: Notification) -> None:
+        after = (*before[:-1], *merged(before[-1], notification))
+        if after:
+            self._by_key[key] = after
+        else:
+            del self._by_key[key]
+        if len(after) > len(before):
+            return
+        self._lose(notification)
+        if len(after) < len(before):
+            self._lose(before[-1])
+
+    def take(self) -> Sequence[Notification]:
+        key, (notification, *rest) = self._by_key.popitem(last=False)
+        if rest:
+            self._by_key[key] = tuple(rest)
+            self._by_key.move_to_end(key, last=False)
+        return (notification,)
+
+    def _clear(self) -> None:
+        self._by_key.clear()
+
+
+_POLICIES: Mapping[Backlog, type[PendingNotifications]] = {
+    "unbounded": PendingNotifications,
+    "block": Blocking,
+    "coalesce": Coalescing,
+    "drop_oldest": DropOldest,
+}
+
+
+def make_pending(backlog: Backlog, limit: int, key_func: KeyFunc) -> PendingNotifications:
+    """Return the pending notifications of a policy.
+
+    Args:
+        backlog: The policy's name.
+        limit: Notifications that may wait before "block" blocks and "drop_oldest" drops.
+        key_func: Gives an object's key, for "coalesce".
 
     Raises:
         ConfigError: There is no such policy, or the limit is not a positive number.
@@ -53,74 +255,14 @@ def check_backlog(backlog: Backlog, limit: int) -> None:
     if backlog not in get_args(Backlog):
         raise ConfigError(f"no backlog named {backlog!r}; there are: {', '.join(get_args(Backlog))}")
     require_count("backlog_limit", limit, least=1)
-
-
-class NewestOnly(deque[Notification]):
-    """At most so many notifications; each one more loses the oldest."""
-
-    def __init__(self, limit: int, lost: Lost) -> None:
-        super().__init__()
-        self._limit = limit
-        self._lost = lost
-
-    def extend(self, notifications: Iterable[Notification], /) -> None:
-        super().extend(notifications)
-        while len(self) > self._limit:
-            self._lost(self.popleft())
-
-
-class NewestPerKey:
-    """One notification for each object, or a deletion and what followed it.
-
-    Objects come out in the order in which they began to wait. So there are never more than two for each object
-    that the handler knows of or that is stored.
-    """
-
-    def __init__(self, key_of: KeyFunc, lost: Lost) -> None:
-        self._key_of = key_of
-        self._lost = lost
-        self._waiting: OrderedDict[str, tuple[Notification, ...]] = OrderedDict()
-
-    def extend(self, notifications: Iterable[Notification], /) -> None:
-        waiting, key_of = self._waiting, self._key_of
-        for notification in notifications:
-            key = key_of(notification.obj)
-            before = waiting.get(key)
-            if before is None:
-                waiting[key] = (notification,)
-            else:
-                self._merge(key, before, notification)
-
-    def _merge(self, key: str, before: tuple[Notification, ...], notification: Notification) -> None:
-        after = (*before[:-1], *merged(before[-1], notification))
-        if after:
-            self._waiting[key] = after
-        else:
-            del self._waiting[key]
-        if len(after) > len(before):
-            return
-        self._lost(notification)
-        if len(after) < len(before):
-            self._lost(before[-1])
-
-    def popleft(self) -> Notification:
-        key, (notification, *rest) = self._waiting.popitem(last=False)
-        if rest:
-            self._waiting[key] = tuple(rest)
-            self._waiting.move_to_end(key, last=False)
-        return notification
-
-    def clear(self) -> None:
-        self._waiting.clear()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
+    return _POLICIES[backlog](limit, key_func)
 
 
 def merged(first: Notification, then: Notification) -> tuple[Notification, ...]:
-    """Two notifications of one object as fewer, where that says the same in the end.
+    """Merge two notifications of one object into fewer that lead to the same state.
 
-    An object that came and went is nothing. A deletion and what follows it stay two: the object is another one.
+    An object that was added and deleted leaves nothing. A deletion and what follows it stay two, because the object
+    is a new one.
     """
     match first, then:
         case AddNotification(), DeleteNotification():

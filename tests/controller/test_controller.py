@@ -164,38 +164,6 @@ async def test_a_cancellation_of_the_process_functions_own_making_is_a_failure(
     assert "default/a at 7 failed: somebody else's" in caplog.text
 
 
-@virtual_time
-async def test_what_a_watch_brings_is_processed_at_once(caplog: pytest.LogCaptureFixture) -> None:
-    process, at_once = Process(), Process({"c": [ValueError("no")]})
-    server = Scripted(
-        [page(pod("a"), version=10)],
-        [[1.0, added("b", 11), 1.0, added("c", 12), 1.0, added("d", 13), FOREVER]],
-    )
-    async with controller(server, process, at_once=at_once) as subject:
-        await asyncio.sleep(5)
-        assert (process.names(), at_once.names()) == (["a"], ["b", "c", "d"])
-        assert (subject.failed, subject.worked_off, subject.unfinished) == (1, 4, 0)
-    assert "processing default/c at 12 failed: no" in caplog.text
-    server.assert_closed()
-
-
-@virtual_time
-async def test_what_is_put_back_at_once_is_processed_by_the_controllers_task() -> None:
-    process, at_once = Process(), Process({"b": [RequeueError()]})
-    server = Scripted([page(pod("a"), version=10)], [[1.0, added("b", 11), 1.0, added("c", 12), FOREVER]])
-    async with controller(server, process, at_once=at_once) as subject:
-        await asyncio.sleep(5)
-        assert (process.names(), at_once.names()) == (["a", "b"], ["b", "c"])
-        assert (subject.failed, subject.state.last_error) == (0, None)
-
-
-def test_what_is_to_process_at_once_has_to_be_plain() -> None:
-    async def at_once(deltas: list[Delta], is_in_initial_list: bool) -> None: ...
-
-    with pytest.raises(ConfigError, match="at_once must be a plain function"):
-        controller(Scripted([]), Process(), at_once=at_once)
-
-
 def generator(deltas: list[Delta], is_in_initial_list: bool) -> Any:
     yield
 
@@ -221,15 +189,6 @@ def test_what_cannot_process_is_refused_where_it_is_given(process: Any, said: st
     if process is not None:
         with pytest.raises(ConfigError, match=f"^process_batch {said}"):
             controller(Scripted([]), Process(), process_batch=process)
-
-
-@virtual_time
-async def test_what_may_have_to_be_tried_again_is_not_processed_at_once() -> None:
-    process, at_once = Process(), Process()
-    server = Scripted([page(pod("a"), version=10)], [[1.0, added("b", 11), FOREVER]])
-    async with controller(server, process, at_once=at_once, retry_on_error=True):
-        await asyncio.sleep(5)
-        assert (process.names(), at_once.names()) == (["a", "b"], [])
 
 
 @virtual_time

@@ -20,11 +20,12 @@ from aioinformer import (
     RequeueError,
     meta_namespace_key_func,
 )
-from aioinformer.controller import apply_deltas, apply_in_turns
+from aioinformer.controller import apply_deltas
 from aioinformer.keys import deletion_handling_meta_namespace_key_func
 
 from ..samples import pod
 from ..steps import cancel_after
+from .slices import apply_in_slices
 
 MODES: dict[str, dict[str, bool]] = {
     "one by one": {},
@@ -70,7 +71,7 @@ class Informed:
     async def process(self, deltas: list[Delta], is_in_initial_list: bool) -> None:
         await asyncio.sleep(0)
         if deltas[0].type in (DeltaType.REPLACED_ALL, DeltaType.SYNC_ALL):
-            await apply_in_turns(self.store, deltas[0], is_in_initial_list, self.tell_all)
+            await apply_in_slices(self.store, deltas[0], self.tell_all)
             return
         for notification in apply_deltas(self.store, deltas, is_in_initial_list):
             self.tell(notification)

@@ -33,7 +33,7 @@ async def test_a_subclasss_own_pop_is_called() -> None:
 
     processed: list[list[Delta]] = []
     config = Config(Counting(), server(), lambda deltas, _: processed.append(deltas), KubeObject)
-    config.process_batch = config.at_once = config.process  # type: ignore[assignment]
+    config.process_batch = config.process
     async with Controller(config):
         await until(lambda: len(processed) == 3)
     assert popped == processed

@@ -1,4 +1,4 @@
-"""apply_deltas and apply_in_turns: deltas about the whole collection, and several keys' at once."""
+"""apply_deltas and apply_in_steps: deltas about the whole collection, and several keys' at once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from aioinformer import (
     SyncAllInfo,
     UpdateNotification,
 )
-from aioinformer.controller import apply_deltas, apply_in_turns
+from aioinformer.controller import apply_deltas, apply_in_steps
 from aioinformer.notifications import Notification
 
 from ..samples import pod
 from ..steps import turns
+from .slices import apply_in_slices
 
 SYNC_ALL = Delta(DeltaType.SYNC_ALL, SyncAllInfo())
 
@@ -52,15 +53,13 @@ def at_once(store: Store[Any], delta: Delta, tell: Callable[[Notification], None
         tell(notification)
 
 
-def in_turns(store: Store[Any], delta: Delta, tell: Callable[[Notification], None]) -> None:
-    def tell_all(notifications: list[Notification]) -> None:
-        for notification in notifications:
+def in_steps(store: Store[Any], delta: Delta, tell: Callable[[Notification], None]) -> None:
+    for notification in apply_in_steps(store, [delta], False):
+        if notification is not None:
             tell(notification)
 
-    asyncio.run(apply_in_turns(store, delta, False, tell_all))
 
-
-@pytest.fixture(params=[at_once, in_turns], ids=["at once", "in turns"])
+@pytest.fixture(params=[at_once, in_steps], ids=["at once", "in steps"])
 def apply(request: pytest.FixtureRequest) -> Callable[..., list[Notification]]:
     """Applies one delta and gives what was told."""
 
@@ -92,7 +91,7 @@ class TestReplacedAll:
         assert store.index_keys("version", "2") == ["ns/a"]
         assert store.index_keys("version", "1") == ["ns/c", "ns/d"]
 
-    @pytest.mark.parametrize("how", [at_once, in_turns])
+    @pytest.mark.parametrize("how", [at_once, in_steps])
     def test_c32_the_whole_store_is_replaced_before_anything_is_told(self, how: Callable[..., None]) -> None:
         """C32 TestReplaceEvents, which looks at the store's version at each call."""
         store = stored(A1, B1)
@@ -196,24 +195,14 @@ class TestInTurns:
         told: list[Notification] = []
         known = Part(store, "red")
         newer = pod("b", "red", version="2")
-        await apply_in_turns(store, replaced_all(newer), False, told.extend, known)
+        await apply_in_slices(store, replaced_all(newer), told.extend, known)
         assert told == [tombstone(red), AddNotification(newer)]
         assert sorted(store.list_keys()) == ["blue/a", "red/b"]
         assert store.index_keys("version", "1") == ["blue/a"]
         assert store.index_keys("version", "2") == ["red/b"]
         told.clear()
-        await apply_in_turns(store, SYNC_ALL, False, told.extend, known)
+        await apply_in_slices(store, SYNC_ALL, told.extend, known)
         assert told == [UpdateNotification(newer, newer)]
-
-    async def test_tell_may_be_async(self) -> None:
-        told: list[Notification] = []
-
-        async def tell(notifications: list[Notification]) -> None:
-            await asyncio.sleep(0)
-            told.extend(notifications)
-
-        await apply_in_turns(stored(A1), replaced_all(B1), False, tell)
-        assert told == [tombstone(A1), AddNotification(B1)]
 
     @pytest.mark.parametrize("count", range(16))
     async def test_cancelled_before_it_tells_it_has_changed_nothing(
@@ -222,7 +211,7 @@ class TestInTurns:
         monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
         store = stored(A1, B1)
         told: list[Notification] = []
-        task = asyncio.create_task(apply_in_turns(store, replaced_all(B1, C1, D1), False, told.extend))
+        task = asyncio.create_task(apply_in_slices(store, replaced_all(B1, C1, D1), told.extend))
         await turns(count)
         task.cancel()
         await asyncio.wait({task})
@@ -236,7 +225,7 @@ class TestInTurns:
             store = stored(A1, B1)
             known = Part(store, "ns") if count % 2 else None
             task = asyncio.create_task(
-                apply_in_turns(store, replaced_all(B1, C1), False, lambda notifications: None, known)
+                apply_in_slices(store, replaced_all(B1, C1), lambda notifications: None, known)
             )
             await turns(count)
             store.add_indexers({"name": lambda obj: [obj.name]})
@@ -249,9 +238,7 @@ class TestInTurns:
         monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
         store = stored(A1)
         objects = [pod(f"p{number}") for number in range(20)]
-        task = asyncio.create_task(
-            apply_in_turns(store, replaced_all(*objects), False, lambda notifications: None)
-        )
+        task = asyncio.create_task(apply_in_slices(store, replaced_all(*objects), lambda notifications: None))
         await turns(10)
         listed: list[str] = []
 
@@ -273,7 +260,7 @@ class TestInTurns:
         objects = [pod(f"p{number}") for number in range(20_000)]
         told: list[Notification] = []
         for delta in (replaced_all(*objects), SYNC_ALL):
-            task = asyncio.create_task(apply_in_turns(store, delta, False, told.extend))
+            task = asyncio.create_task(apply_in_slices(store, delta, told.extend))
             rounds = 0
             while not task.done():
                 await asyncio.sleep(0)

@@ -519,9 +519,7 @@ async def test_a_list_of_a_hundred_thousand_lets_others_run() -> None:
 
 moves = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["add", "pop", "pop_batch", "pop_many", "pop_at_once", "cancel", "turn", "requeue", "replace"]
-        ),
+        st.sampled_from(["add", "pop", "pop_batch", "pop_many", "cancel", "turn", "requeue", "replace"]),
         st.integers(0, 5),
     ),
     max_size=30,
@@ -542,9 +540,6 @@ async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, i
         if refuse:
             refuse.pop()
             raise RequeueError
-        done(deltas, initial)
-
-    def done(deltas: Deltas, initial: bool) -> None:
         processed.update((delta.object.key, delta.object.resource_version) for delta in deltas)
 
     async def add(obj: Any) -> None:
@@ -564,9 +559,8 @@ async def test_whatever_is_cancelled_nothing_is_lost(sequence: list[tuple[str, i
             tasks.append(asyncio.create_task(replace([pod(name, version=str(number)) for name in "abc"])))
         elif move in ("pop", "pop_batch"):
             tasks.append(asyncio.create_task(getattr(fifo, move)(process)))
-        elif move in ("pop_many", "pop_at_once"):
-            at_once = done if move == "pop_at_once" else None
-            tasks.append(asyncio.create_task(fifo.pop_batch(process, process, at_once)))
+        elif move == "pop_many":
+            tasks.append(asyncio.create_task(fifo.pop_batch(process, process)))
         elif move == "requeue":
             refuse.append(None)
         elif move == "turn":

@@ -277,7 +277,7 @@ class TestShuttingDown:
             await asyncio.wait_for(subject.shut_down_event_handler(registration, cancel=True), 1)
             assert (subject.state.leaving, ended) == (0, ["a"])
             await settled()
-            assert len(asyncio.all_tasks()) == tasks - 1
+            assert len(asyncio.all_tasks()) == tasks - 2, "its pop task and its run task have ended"
             assert not subject.is_stopped
         assert other.calls == ["add a 1", "add b 2"]
 

@@ -22,7 +22,7 @@ from aioinformer import (
     meta_namespace_key_func,
 )
 from aioinformer.controller import apply_deltas
-from aioinformer.protocols import AtOnce, Process
+from aioinformer.protocols import Process
 
 from .queue_objects import Transformer, parse, parse_delta, show, show_deltas
 from .queue_script import Op, QueueScript
@@ -154,9 +154,7 @@ class FedFIFO(DeltaFIFO):
 
     feed: Callable[[Process], Awaitable[None]]
 
-    async def pop_batch(
-        self, process: Process, process_batch: Process | None = None, at_once: AtOnce | None = None
-    ) -> int:
+    async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
         await self.feed(process)
         return 1
 

@@ -23,7 +23,7 @@ from aioinformer import (
     UpdateNotification,
 )
 from aioinformer.keys import deletion_handling_meta_namespace_key_func as key_of
-from aioinformer.processor.backlog import NewestOnly, NewestPerKey, merged
+from aioinformer.processor.backlog import make_pending, merged
 
 from ..samples import pod
 from ..steps import running, turns, until
@@ -80,53 +80,57 @@ class Follower:
 moves = st.lists(st.one_of(st.tuples(st.sampled_from(KEYS), st.integers(0, 4)), st.none()), max_size=60)
 
 
-class TestNewestPerKey:
+class TestCoalescing:
     @given(moves)
     def test_the_handler_sees_a_legal_history_and_the_final_state(
         self, moves: list[tuple[str, int] | None]
     ) -> None:
         """None takes one out, as the handler does when it is ready."""
-        store, follower, lost = Store(), Follower(), list[Notification]()
-        pending = NewestPerKey(key_of, lost.append)
-        sent = initial = taken = 0
+        store, follower = Store(), Follower()
+        pending = make_pending("coalesce", 1, key_of)
+        sent = taken = 0
+
+        def take() -> None:
+            (notification,) = pending.take()
+            follower.take(notification)
+            pending.record_delivered(notification)
+
         for move in moves:
             if move is None:
                 if pending:
-                    follower.take(pending.popleft())
+                    take()
                     taken += 1
                 continue
-            notification = store.change(*move)
+            pending.add([store.change(*move)])
             sent += 1
-            initial += notification.is_in_initial_list
-            pending.extend([notification])
-            assert sent - taken - len(lost) <= 2 * len(KEYS), "as many as there are objects, whatever comes"
+            assert sent - taken - pending.lost == pending.depth <= 2 * len(KEYS)
         while pending:
-            follower.take(pending.popleft())
+            take()
             taken += 1
         assert follower.known == {obj.key: obj for obj in store.stored.values()}
-        assert sent == taken + len(lost)
-        assert initial == follower.initial + sum(each.is_in_initial_list for each in lost)
+        assert sent == taken + pending.lost
+        assert pending.initial == 0
 
     def test_objects_come_in_the_order_in_which_they_began_to_wait(self) -> None:
-        store, pending = Store(), NewestPerKey(key_of, lambda lost: None)
+        store, pending = Store(), make_pending("coalesce", 1, key_of)
         for name in ("b", "a", "c", "b", "a"):
-            pending.extend([store.change(name, 3)])
-        assert [pending.popleft().obj.name for _ in range(3)] == ["b", "a", "c"]
+            pending.add([store.change(name, 3)])
+        assert [pending.take()[0].obj.name for _ in range(3)] == ["b", "a", "c"]
 
     def test_a_deletion_and_what_follows_it_stay_two(self) -> None:
         old, new, newer = pod("a"), pod("a", version="2"), pod("a", version="3")
-        pending = NewestPerKey(key_of, lambda lost: None)
+        pending = make_pending("coalesce", 1, key_of)
         for each in (DeleteNotification(old), AddNotification(new), UpdateNotification(new, newer)):
-            pending.extend([each])
-        pending.extend([AddNotification(pod("b"))])
-        out = [pending.popleft() for _ in range(3)]
+            pending.add([each])
+        pending.add([AddNotification(pod("b"))])
+        out = [pending.take()[0] for _ in range(3)]
         assert out == [DeleteNotification(old), AddNotification(newer), AddNotification(pod("b"))]
         assert not pending
 
-    def test_cleared_it_is_empty(self) -> None:
-        pending = NewestPerKey(key_of, lambda lost: None)
-        pending.extend([AddNotification(pod("a"))])
-        pending.clear()
+    def test_closed_it_is_empty(self) -> None:
+        pending = make_pending("coalesce", 1, key_of)
+        pending.add([AddNotification(pod("a"))])
+        pending.close()
         assert not pending
 
 
@@ -155,17 +159,18 @@ def test_two_notifications_of_one_object(
 
 @given(st.integers(1, 5), st.lists(st.booleans(), max_size=40))
 def test_the_newest_so_many_are_kept(limit: int, moves: list[bool]) -> None:
-    lost: list[Notification] = []
-    pending = NewestOnly(limit, lost.append)
+    pending = make_pending("drop_oldest", limit, key_of)
     model: list[Notification] = []
     for number, is_append in enumerate(moves):
         if is_append:
             notification = AddNotification(number)
-            pending.extend([notification])
+            pending.add([notification])
             model = [*model, notification][-limit:]
         elif model:
-            assert pending.popleft() == model.pop(0)
-        assert list(pending) == model
+            (oldest,) = pending.take()
+            assert oldest == model.pop(0)
+            pending.record_delivered(oldest)
+        assert pending.depth == len(model)
 
 
 class Slow(ResourceEventHandler[KubeObject]):

@@ -25,7 +25,7 @@ from aioinformer import (
     UpdateNotification,
     slow_calls,
 )
-from aioinformer.processor import listener as listener_module
+from aioinformer.processor import calls as calls_module
 from aioinformer.tasks import finish
 
 from ..samples import pod
@@ -182,7 +182,7 @@ class TestWarnings:
     @pytest.fixture
     def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
         clock = [0.0]
-        for module in (listener_module, slow_calls):
+        for module in (calls_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", lambda: clock[0])
         return clock
 

@@ -19,7 +19,7 @@ from aioinformer import (
     UpdateNotification,
     slow_calls,
 )
-from aioinformer.processor import listener as listener_module
+from aioinformer.processor import calls as calls_module
 from aioinformer.tasks import finish
 
 from ..samples import pod
@@ -34,10 +34,6 @@ def listening(
         on_add=lambda obj, initial: function(obj.name), on_update=lambda old, new: function(new.name)
     )
     return ProcessorListener(handler, period, period, **options)
-
-
-async def wait(awaitable: Awaitable[None]) -> None:
-    await awaitable
 
 
 def news(name: str = "a") -> AddNotification:
@@ -200,7 +196,7 @@ class TestLooking:
     async def test_a_handler_that_is_stuck_is_named(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in (listener_module, slow_calls):
+        for module in (calls_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
         stuck = listening(lambda name: asyncio.Event().wait(), name="stuck")
@@ -221,7 +217,7 @@ class TestLooking:
     async def test_so_is_one_whose_calls_are_quick_but_too_few(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in (listener_module, slow_calls):
+        for module in (calls_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
         processor.add_listener(listening(lambda name: asyncio.sleep(0.05), name="slow"))
@@ -242,7 +238,7 @@ class TestLooking:
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, backlog: Backlog, warns: bool
     ) -> None:
         """What waits is bounded; one that blocks is named, as it has all others wait."""
-        for module in (listener_module, slow_calls):
+        for module in (calls_module, slow_calls):
             monkeypatch.setattr(module, "perf_counter", asyncio.get_running_loop().time)
         processor = Processor()
         processor.add_listener(
@@ -266,17 +262,16 @@ class TestBlocking:
             processor.add_listener(listening(lambda name: let_go.acquire(), backlog="block", backlog_limit=2))
         async with running(processor.run()):
             processor.distribute(news(), False)
-            assert processor.room() is None
+            assert processor.has_room()
             processor.distribute(news(), False)
-            room = processor.room()
-            assert room is not None
-            async with running(wait(room)) as waiting:
+            assert not processor.has_room()
+            async with running(processor.wait_for_room()) as waiting:
                 for _ in range(2):
                     await turns(10)
                     assert not waiting.done()
                     let_go.release()
                 await waiting
-            assert processor.room() is None
+            assert processor.has_room()
 
     async def test_removing_who_blocks_makes_room(self) -> None:
         processor = Processor()
@@ -284,9 +279,8 @@ class TestBlocking:
         processor.add_listener(blocking)
         async with running(processor.run()):
             processor.distribute(news(), False)
-            room = processor.room()
-            assert room is not None
-            async with running(wait(room)) as waiting:
+            assert not processor.has_room()
+            async with running(processor.wait_for_room()) as waiting:
                 await turns(10)
                 processor.remove_listener(blocking)
                 await waiting
@@ -453,7 +447,7 @@ class TestCancelledByOthers:
         other.cancel()
         with pytest.raises(BaseExceptionGroup) as caught:
             await task
-        assert caught.group_contains(StoppedError, match="mine: its task was cancelled by somebody else")
+        assert caught.group_contains(StoppedError, match="mine: its task was cancelled by other code")
 
     async def test_a_handler_that_makes_an_error_of_the_end_is_the_last_to_fail(
         self, caplog: pytest.LogCaptureFixture

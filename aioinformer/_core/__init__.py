@@ -1,0 +1,1 @@
+"""Cooperative scheduling and cancellation: private to the package."""

@@ -1,0 +1,26 @@
+"""Applying deltas as an informer does, without handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aioinformer import Delta, Store
+from aioinformer.controller import apply_in_steps
+from aioinformer.notifications import Notification
+from aioinformer.turns import Turn
+
+
+async def apply_in_slices(
+    store: Store[Any],
+    delta: Delta,
+    tell: Callable[[list[Notification]], object],
+    known: Any = None,
+) -> None:
+    """As an informer applies it: other tasks run between slices."""
+    turn = Turn()
+    for notification in apply_in_steps(store, [delta], False, known):
+        if notification is not None:
+            tell([notification])
+        if turn.is_over():
+            await turn.pause()

@@ -1,0 +1,137 @@
+"""The run task of a listener: every call of a handler happens in it, and outlives what the handler does to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from aioinformer import AddNotification, Processor, ProcessorListener, ResourceEventHandlerFuncs, Tracer
+
+from ..samples import pod
+from ..steps import running, turns, until
+
+
+def listening(function: Callable[[str], object], **options: Any) -> ProcessorListener[Any]:
+    handler = ResourceEventHandlerFuncs[Any](on_add=lambda obj, initial: function(obj.name))
+    return ProcessorListener(handler, **options)
+
+
+def news(name: str, *, initial: bool = False) -> AddNotification:
+    return AddNotification(pod(name), initial)
+
+
+@asynccontextmanager
+async def started(
+    *listeners: ProcessorListener[Any], make: Callable[[], Processor] = Processor
+) -> AsyncIterator[Processor]:
+    """Each has had one call."""
+    processor = make()
+    for listener in listeners:
+        processor.add_listener(listener)
+    async with running(processor.run()):
+        processor.distribute_all([news("first")])
+        await until(lambda: all(listener.depth == 0 for listener in listeners))
+        await turns(1)
+        yield processor
+
+
+async def test_every_call_runs_in_one_task_and_never_in_the_callers() -> None:
+    seen: list[asyncio.Task[Any] | None] = []
+    listener = listening(lambda name: seen.append(asyncio.current_task()))
+    async with started(listener) as processor:
+        processor.distribute_all([news("a")])
+        assert len(seen) == 1
+        asyncio.get_running_loop().call_soon(processor.distribute_all, [news("b")])
+        await until(lambda: len(seen) == 3)
+    assert len(set(seen)) == 1
+    assert asyncio.current_task() not in seen
+
+
+async def test_handler_runs_in_the_context_of_its_task_not_of_the_caller() -> None:
+    said: ContextVar[str] = ContextVar("said", default="nothing")
+    seen: list[str] = []
+
+    def on_add(name: str) -> None:
+        seen.append(said.get())
+        said.set(name)
+
+    async with started(listening(on_add)) as processor:
+        said.set("outside")
+        processor.distribute_all([news("a")])
+        processor.distribute(news("b"), False)
+        await until(lambda: len(seen) == 3)
+        assert said.get() == "outside"
+    assert seen == ["nothing", "first", "a"]
+
+
+async def test_a_handler_that_removes_itself_and_others_and_adds_one() -> None:
+    seen: list[str] = []
+    late: list[str] = []
+
+    def on_add(name: str) -> None:
+        seen.append(name)
+        if name == "a":
+            processor.remove_listener(first)
+            processor.remove_listener(second)
+            processor.add_listener(listening(late.append))
+
+    first, second = listening(on_add), listening(seen.append)
+    async with started(first, second) as processor:
+        processor.distribute_all([news("a")])
+        await until(lambda: len(processor.listeners) == 1)
+        processor.distribute_all([news("b")])
+        await until(lambda: late)
+        await second.wait_ended()
+    assert (seen, late) == (["first", "first", "a"], ["b"])
+    assert first.state.delivered == 2
+
+
+@pytest.mark.parametrize(
+    "make", [Processor, lambda: Tracer(print).processor("pods")], ids=["plain", "traced"]
+)
+async def test_notifications_that_a_handler_distributes_come_after_its_own_c56(
+    make: Callable[[], Processor],
+) -> None:
+    seen: dict[str, list[str]] = {name: [] for name in ("first", "second", "added")}
+
+    def on_add(name: str) -> None:
+        seen["first"].append(name)
+        if name == "a":
+            processor.distribute_all([news("b")])
+            processor.distribute_all([news("c"), news("d")])
+            processor.add_listener(listening(seen["added"].append))
+
+    first, second = listening(on_add), listening(seen["second"].append)
+    async with started(first, second, make=make) as processor:
+        processor.distribute_all([news("a")])
+        await until(lambda: [first.depth, second.depth] == [0, 0])
+        await turns(2)
+    assert seen == {"first": ["first", *"abcd"], "second": ["first", *"abcd"], "added": []}
+
+
+async def test_handler_that_cancels_its_own_task_has_failed_and_gets_the_next_calls(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen: list[str] = []
+
+    def on_add(name: str) -> None:
+        seen.append(name)
+        if name == "a":
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+
+    listener = listening(on_add, name="mine")
+    async with started(listener) as processor:
+        for name in "abc":
+            processor.distribute_all([news(name)])
+            await turns(6)
+        await until(lambda: len(seen) == 4)
+        assert asyncio.current_task() is not None
+    assert seen == ["first", *"abc"]
+    assert caplog.messages == ["mine failed on add of ns/a at 1"]
