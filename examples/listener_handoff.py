@@ -1,9 +1,10 @@
-"""How one handler gets its notifications, and why a slow one delays nobody else.
+"""How one handler gets its notifications, and why a slow handler does not delay the others.
 
-    add ─► pending deque ─► run task ─► handler
+    add ─► pending deque ─► pop task ─► channel ─► run task ─► handler
 
-`add` never waits. Each handler has a deque and a run task of its own, which takes one notification after the other and
-calls the handler. So what waits for a slow handler waits in its own deque, where `depth` and `high_water` count it.
+`add` never waits. The deque takes every notification. The pop task forwards them, a batch at a time, through a channel
+that holds one batch. The run task calls the handler for each notification of a batch. So what a slow handler has not
+got to waits in its own deque, where `depth` and `high_water` count it.
 
     python examples/listener_handoff.py
 """
@@ -25,15 +26,15 @@ NUMBER = 2000
 
 
 class Slow(ResourceEventHandler[KubeObject]):
-    """Stands at every notification until it is let go on."""
+    """Waits in every call until it is released."""
 
     def __init__(self) -> None:
-        self.has_begun = asyncio.Event()
-        self.may_go_on = asyncio.Event()
+        self.has_started = asyncio.Event()
+        self.is_released = asyncio.Event()
 
     async def on_add(self, obj: KubeObject, is_in_initial_list: bool) -> None:
-        self.has_begun.set()
-        await self.may_go_on.wait()
+        self.has_started.set()
+        await self.is_released.wait()
 
 
 async def main() -> None:
@@ -52,13 +53,13 @@ async def main() -> None:
             pod = KubeObject.from_dict({"metadata": {"name": f"pod-{number}", "namespace": "default"}})
             processor.distribute(AddNotification(pod, is_in_initial_list=True), is_sync=False)
         await fast_listener.wait_initial_delivered()
-        await slow.has_begun.wait()
+        await slow.has_started.wait()
         print(f"fast: {len(seen)} seen, depth {fast_listener.depth}, high water {fast_listener.high_water}")
         print(
             f"slow: {slow_listener.state.delivered} delivered, depth {slow_listener.depth}, "
             f"at {slow_listener.state.handling}"
         )
-        slow.may_go_on.set()
+        slow.is_released.set()
         await slow_listener.wait_initial_delivered()
         print(f"slow: {slow_listener.state.delivered} delivered, depth {slow_listener.depth}")
     finally:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aioinformer import AddNotification, CacheMutationDetector, ProcessorListener
+from aioinformer import AddNotification, CacheMutationDetector, Processor, ProcessorListener
 
 from ..informer.handlers import Follower
 from ..samples import pod
@@ -86,3 +86,13 @@ async def _() -> AsyncIterator[Call]:
         detector.add_object({"metadata": {"name": "a", "labels": {str(label): number for label in range(5)}}})
     yield detector.compare_objects
     await detector.compare_objects()
+
+
+@case("Processor.wait_for_room")
+async def _() -> AsyncIterator[Call]:
+    async with a_listener(backlog="block", backlog_limit=2) as (listener, _), running(listener.run()):
+        processor = Processor()
+        processor.add_listener(listener)
+        yield processor.wait_for_room
+        await processor.wait_for_room()
+        assert processor.has_room()
