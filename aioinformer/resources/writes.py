@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 from ..checks import require_count
 from ..errors import ConfigError
 from ..keys import resource_version_of, uid_of
+from ..objects import KubeObject
 from .encoding import require_whole
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import Finalizers, Settling, SpecFinalizers
@@ -68,6 +69,10 @@ class Writes(Generic[T]):
 
         Returns:
             The object as it is now.
+
+        Raises:
+            ConfigError: Also after asking, where the server has a KubeObject exactly so: it was not edited, as no
+                KubeObject can be. Send the dict that was.
         """
         return await self._put(obj)
 
@@ -289,7 +294,15 @@ class Writes(Generic[T]):
             subresource=subresource,
             query=endpoint.managed(),
         )
-        return self._wrote("update", key, body)
+        updated = self._wrote("update", key, body)
+        if isinstance(obj, KubeObject) and obj.resource_version == resource_version_of(updated) != "":
+            verb = f"update {subresource} of" if subresource else "update"
+            raise ConfigError(
+                f"{verb} {endpoint} {key}: nothing was changed: the server has this KubeObject exactly so, at version "
+                f"{obj.resource_version}. A KubeObject cannot be edited: change the dict that obj.to_dict() gives, and "
+                "send that dict"
+            )
+        return updated
 
     def _wrote(self, verb: str, key: str, body: bytes) -> T:
         """The object that an answer brings."""

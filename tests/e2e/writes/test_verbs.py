@@ -10,6 +10,7 @@ from aioinformer import (
     AlreadyExistsError,
     ApiError,
     Client,
+    ConfigError,
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -19,6 +20,8 @@ from aioinformer import (
     RefusedError,
     Resource,
     TooManyRequestsError,
+    is_status_condition_true,
+    set_status_condition,
 )
 
 from ..clusters import Cluster, pod
@@ -70,6 +73,32 @@ async def test_an_update_of_an_older_version_is_refused(configmaps: Maps, config
     ) as raised:
         await configmaps.update(created)
     assert (raised.value.key, raised.value.resource) == (created.key, "configmaps")
+
+
+async def test_update_of_an_unmodified_kube_object_is_an_error(
+    configmaps: Maps, configmap: Configmap
+) -> None:
+    created = await configmaps.create(configmap("a", k="1"))
+    edited = created.to_dict()
+    edited["data"]["k"] = "2"
+    with pytest.raises(ConfigError, match=r"update configmaps .*/a: nothing was changed: .*obj\.to_dict\(\)"):
+        await configmaps.update(created)
+    updated = await configmaps.update(KubeObject.from_dict(edited))
+    assert updated["data"] == {"k": "2"}
+    assert await configmaps.update(updated.to_dict()) == updated  # a dict may be sent as it is
+
+
+async def test_update_status_of_an_unmodified_kube_object_is_an_error(
+    cluster: Cluster, client: Client
+) -> None:
+    await cluster.define(CAVE_DEFINITION)
+    caves = Resource(client, "example.com/v1", "caves", kind="Cave")
+    made = await caves.create({"metadata": {"name": "a", "namespace": cluster.namespace}})
+    with pytest.raises(ConfigError, match=r"update status of caves.* .*/a: nothing was changed"):
+        await caves.update_status(made)
+    changed, _ = set_status_condition(made, "Ready", "True", "Dug")
+    updated = await caves.update_status(changed)
+    assert is_status_condition_true(updated, "Ready")
 
 
 async def test_what_is_there_already(configmaps: Maps, configmap: Configmap) -> None:
