@@ -33,7 +33,7 @@ from ..resources import Resource
 from ..tasks import finish, with_grace, within
 from .asleep import LEAST_SLEEP
 from .asleep import asleep as machine_asleep
-from .lease import NOBODY, LeaseLock, Record, Spec
+from .lease import MOST_TRANSITIONS, NOBODY, LeaseLock, Record, Spec
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,8 @@ class LeaderElectorState:
         transitions: How often the Lease had changed hands by then; for who leads or is being cancelled, when it began
             to lead. Of two leaders the later one has the higher number, so that whoever is given it can turn down what
             comes too late. Not so where the Lease was deleted or emptied meanwhile, which may begin at 0 again; and
-            an identity that takes up its own Lease after a restart has the number from before.
+            an identity that takes up its own Lease after a restart has the number from before. It goes no higher than
+            2147483647.
         renewed_seconds: Seconds since its last renewal that counts was sent; None for one that never led.
         last_error: Why the last try failed; None if it did not.
     """
@@ -342,7 +343,7 @@ class LeaderElector:
             self._see(spec)
         # One that was deleted was somebody's all the same, who may not know yet.
         record = self._record
-        acquired, transitions = "", record.transitions + (self._seen is not None)
+        acquired, transitions = "", min(record.transitions + (self._seen is not None), MOST_TRANSITIONS)
         if record.holder == self.identity:
             acquired, transitions = record.acquired, record.transitions
         elif record.holder and self._renewing is not None:
