@@ -9,6 +9,7 @@ from ..checks import require_count
 from ..errors import ConfigError
 from ..keys import resource_version_of, uid_of
 from ..objects import KubeObject
+from ..protobuf import kind_of
 from .encoding import require_whole
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import Finalizers, Settling, SpecFinalizers
@@ -146,7 +147,7 @@ class Writes(Generic[T]):
         more: apply one of your own making, with the fields that are your business. A Struct is well suited.
 
         Args:
-            obj: With name, apiVersion and kind; of fields that are None nothing is said.
+            obj: With its name, and with its kind if that is a custom one; of fields that are None nothing is said.
             force: Take over fields that belong to other managers; else they make a ConflictError.
             field_manager: Who applies; None for the resource's.
             subresource: Such as ``"status"``.
@@ -156,7 +157,9 @@ class Writes(Generic[T]):
         """
         endpoint = self._endpoint
         key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
-        if not fields.get("kind"):
+        collection = endpoint.addresses.collection
+        kind = fields.get("kind") or kind_of(collection.api_version, collection.plural)
+        if not kind:
             raise ConfigError(
                 f"apply {endpoint} {key}: nothing says of which kind the object is: {GIVE_KIND}"
             )
@@ -164,7 +167,7 @@ class Writes(Generic[T]):
             "apply",
             key,
             "PATCH",
-            fields,
+            {**fields, "kind": kind},
             subresource=subresource,
             content_type=APPLY_PATCH,
             query=[*endpoint.managed(field_manager), ("force", str(force).lower())],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -23,6 +24,8 @@ from aioinformer import (
     is_status_condition_true,
     set_status_condition,
 )
+from aioinformer.listwatch.resource import Collection
+from aioinformer.resources.addresses import lives_in_no_namespace
 
 from ..clusters import Cluster, pod
 from ..definitions import CAVE_DEFINITION
@@ -185,6 +188,33 @@ async def test_server_side_apply(configmaps: Maps, configmap: Configmap) -> None
     assert forced["data"] == {"k": "2", "l": "1"}  # what "two" left out is gone
     managers = {entry["manager"]: entry["operation"] for entry in forced["metadata"]["managedFields"]}
     assert managers == {"one": "Apply", "two": "Apply"}
+
+
+async def test_built_in_kinds_need_neither_kind_nor_namespaced(
+    cluster: Cluster, client: Client, configmap: Configmap
+) -> None:
+    applied = await Resource(client, "v1", "configmaps").apply(configmap("applied", k="1"))
+    assert (applied.kind, applied["data"]) == ("ConfigMap", {"k": "1"})
+    namespaces = Resource(client, "v1", "namespaces")
+    assert (await namespaces.get(cluster.namespace)).name == cluster.namespace
+    name = f"class-{cluster.namespace}"
+    classes = Resource(client, "scheduling.k8s.io/v1", "priorityclasses")
+    assert (await classes.apply({"metadata": {"name": name}, "value": 7})).key == name
+    await classes.delete(name)
+
+
+async def test_which_built_in_kinds_live_in_no_namespace_is_known(client: Client) -> None:
+    groups = json.loads(await client.get("/apis"))["groups"]
+    versions = [version["groupVersion"] for group in groups for version in group["versions"]]
+    wrong = []
+    for version in ["v1", *versions]:
+        found = json.loads(await client.get(f"/apis/{version}" if "/" in version else f"/api/{version}"))
+        for each in found["resources"]:
+            is_built_in = "." not in version or version.partition("/")[0].endswith(".k8s.io")
+            if is_built_in and "/" not in each["name"] and "get" in each["verbs"]:
+                known = not lives_in_no_namespace(Collection(version, each["name"]))
+                wrong += [(version, each["name"])] if known is not each["namespaced"] else []
+    assert not wrong
 
 
 async def test_the_status_is_written_apart(cluster: Cluster, client: Client) -> None:
