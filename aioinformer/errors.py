@@ -566,9 +566,14 @@ class VersionTimeout(SyncTimeout):
     def __str__(self) -> str:
         what = "the collection" if self.key is None else self.key
         what = f"{what} at {self.wanted}" if self.wanted else f"without {what}"
+        hint = "Where nothing changes, a server says only every minute or two which version that is"
+        if self.wanted and not self.wanted.isdecimal():
+            hint = (
+                "That version is no number, so it cannot be told whether the cache is past it: read the object at the "
+                "server (Resource.get)"
+            )
         return (
-            f"{self.name}: not {what} after {self.timeout:g} s: reached {self.reached}; {self.state}. Where nothing "
-            "changes, a server says only every minute or two which version that is"
+            f"{self.name}: not {what} after {self.timeout:g} s: reached {self.reached}; {self.state}. {hint}"
         )
 
 

@@ -16,6 +16,21 @@ def number_of(version: str) -> int:
     return int(version, 16) if version.isascii() and version.isdecimal() else NONE
 
 
+def is_opaque(version: str) -> bool:
+    """Whether a resourceVersion is a text that only the server can order, such as Karmada's; ``""`` is none."""
+    return bool(version) and number_of(version) == NONE
+
+
+def require_watchable(what: str, version: object) -> None:
+    """See that a resourceVersion may be watched from: a number above 0, or what a server uses instead of numbers.
+
+    Raises:
+        ConfigError: It is ``""``, ``"0"``, no string, or a text that no server gives.
+    """
+    if not isinstance(version, str) or not is_opaque(version) or not version.isprintable():
+        require_version(what, version)
+
+
 def require_version(what: str, version: object) -> int:
     """As ``number_of``, of a resourceVersion that is to be waited for, or watched from.
 

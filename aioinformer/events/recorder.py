@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -87,8 +87,8 @@ class EventRecorder(Running):
     runs. Leaving sends what still waits, for a while. What would never be sent, as nobody enters the recorder or it was
     left, is a WARNING, once each.
 
-    An event that comes again (the same type, reason, action and objects, whatever its note) is a series: the second
-    one is written at once, from then on they are counted. The count is looked at every six minutes, and written 6
+    An event that comes again (the same type, reason, action, objects and note) is a series: the second one is written
+    at once, from then on they are counted. The count is looked at every six minutes, and written 6
     to 12 minutes after the last one, when the series ends, or every 30 to 36 minutes of one that goes on.
 
     Guarantees:
@@ -99,7 +99,8 @@ class EventRecorder(Running):
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
         controller: Who writes, such as ``"example.com/cave-controller"``.
         instance: Which one of its processes; None for the controller's and the host's names.
-        burst: Events that an object may have at once, of each type; at least 1.
+        burst: Events that an object may have at once, of each type; at least 1. Those that differ in their notes alone
+            cost it one, and have as many of their own.
         refill: Seconds until it may have another one; 0 for no budget.
         queue_limit: Events that may wait.
         flush_timeout: Seconds that leaving may take.
@@ -210,19 +211,23 @@ class EventRecorder(Running):
         if self._recorded == 1 and not self._is_started:
             loop.call_later(START_PATIENCE, self._name_unstarted)
         now, micros = loop.time(), int(self._wall() * 1_000_000)
-        key = EventKey(type, reason, action or reason, _identity(regarding), _identity(other or {}))
+        note, identities = _cut(note, LONGEST_NOTE), (_identity(regarding), _identity(other or {}))
+        key = EventKey(type, reason, action or reason, *identities, note)
         series = self._cache.again(key, now, micro_time(micros))
         if series is not None and (series.told != 1 or series in self._cache.queue):
             return  # it is counted, and written with the rest
         is_full = len(self._cache.queue) >= self._queue_limit
-        if is_full or (self._budget is not None and not self._budget.take((type, key.regarding), now)):
+        # What varies a note alone uses up its own budget, and not that of the object's other events.
+        bucket: Hashable = key.kind if key.kind in self._cache.kinds else (type, key.regarding)
+        bucket = bucket if series is None else series.bucket
+        if is_full or (self._budget is not None and not self._budget.take(bucket, now)):
             if series is None:  # else it is counted, and written when the series ends or is refreshed
                 self._overflowed += is_full
                 self._over_budget += not is_full
             return
         if series is None:
             event = self._event(micros, type, reason, action or reason, note, regarding, other)
-            self._cache.add(Series(key, event, now, event["eventTime"]))
+            self._cache.add(Series(key, event, bucket, now, event["eventTime"]))
         else:
             self._cache.queue[series] = None
         self._news.set()
@@ -278,7 +283,7 @@ class EventRecorder(Running):
             "type": type,
             "reason": reason,
             "action": action,
-            "note": _cut(note, LONGEST_NOTE),
+            "note": note,
             "regarding": regarding,
             "reportingController": self.controller,
             "reportingInstance": self.instance,

@@ -5,7 +5,8 @@ Plain code: the recorder asks what is to be sent, and says what was.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -21,9 +22,10 @@ MOST_SERIES = 4096
 
 
 class EventKey(NamedTuple):
-    """What makes two events the same: all but when, and what their notes say.
+    """What makes two events the same: all but when.
 
-    Unlike upstream's, not the version of the object: whoever writes its status at each event has series, too.
+    Unlike upstream's, not the version of the object: whoever writes its status at each event has series, too. And the
+    note, which a server does not let anybody change: upstream shows the first one only.
     """
 
     type: str
@@ -31,6 +33,12 @@ class EventKey(NamedTuple):
     action: str
     regarding: tuple[str, ...]
     related: tuple[str, ...]
+    note: str
+
+    @property
+    def kind(self) -> tuple[Hashable, ...]:
+        """The same for events that differ in their notes alone."""
+        return self[:-1]
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +48,7 @@ class Series:
     Attributes:
         key: Which.
         event: The first one, as it is created.
+        bucket: Whose budget it costs.
         heard: When it came last, in the loop's time.
         last: When it came last, as the API writes it.
         count: How often it has come.
@@ -53,6 +62,7 @@ class Series:
 
     key: EventKey
     event: dict[str, Any]
+    bucket: Hashable
     heard: float
     last: str
     count: int = 1
@@ -78,6 +88,7 @@ class SeriesCache:
 
     known: OrderedDict[EventKey, Series] = field(default_factory=OrderedDict)
     queue: dict[Series, None] = field(default_factory=dict)
+    kinds: Counter[Hashable] = field(default_factory=Counter)
 
     def again(self, key: EventKey, now: float, last: str) -> Series | None:
         """Count an event that has come before; None for a first one."""
@@ -92,17 +103,23 @@ class SeriesCache:
     def add(self, series: Series) -> None:
         """A first one."""
         self.known[series.key] = series
+        self.kinds[series.key.kind] += 1
         self.queue[series] = None
         if len(self.known) > MOST_SERIES:
-            _, oldest = self.known.popitem(last=False)
+            oldest = next(iter(self.known.values()))
+            self.forget(oldest)
             oldest.is_over = True
             if oldest.count > oldest.told:
                 self.queue[oldest] = None
 
     def forget(self, series: Series) -> None:
         """The next one of its kind is a first one."""
-        if self.known.get(series.key) is series:
-            del self.known[series.key]
+        if self.known.get(series.key) is not series:
+            return
+        del self.known[series.key]
+        self.kinds[series.key.kind] -= 1
+        if not self.kinds[series.key.kind]:
+            del self.kinds[series.key.kind]
 
     def tidy(self, now: float, limit: int) -> None:
         """End what has not come for a while, and queue what the server is to be told again.

@@ -384,6 +384,9 @@ class SharedIndexInformer(Running, Generic[T]):
         that is not picked, is known of with the next event of this collection; where nothing happens, with one of
         the server's next bookmarks, which takes a minute or two. A shorter ``timeout`` is too short there.
 
+        An object whose version is no number, as of some aggregated servers, is waited for until the cache has exactly
+        that version. The cache may be past it already, which nothing tells, so this needs a ``timeout``.
+
         Args:
             written: The object as the server returned it (dict, model, Struct or KubeObject); or a resourceVersion.
             timeout: Seconds; None waits for ever.
@@ -394,8 +397,8 @@ class SharedIndexInformer(Running, Generic[T]):
         Raises:
             VersionTimeout: It took longer; it names what was wanted and what was reached. The informer goes on.
             StoppedError: The informer stopped first.
-            ConfigError: No resourceVersion that the server gave, a namespace that is not read here, or ``timeout`` is
-                no duration.
+            ConfigError: No resourceVersion that the server gave, a namespace that is not read here, ``timeout`` is
+                no duration, or None where the version is no number.
             KeyFuncError: The object has no key.
             WrongEventLoopError: The informer runs in another event loop.
         """

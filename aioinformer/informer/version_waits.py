@@ -16,7 +16,7 @@ from ..errors import ConfigError, StoppedError, VersionTimeout
 from ..keys import namespace_of, resource_version_of, split_meta_namespace_key, uid_of
 from ..store import Store
 from ..tasks import within
-from ..versions import NONE, number_of, require_version
+from ..versions import NONE, is_opaque, number_of, require_version, require_watchable
 
 MOST_NAMESAKES = 10
 """Deletions of a name that are waited for at once: of more, the last, as nobody has read it since the first."""
@@ -33,6 +33,8 @@ class Goal:
     A list at a lower version than was read before it, as after a restore of etcd, has undone what was written, and may
     never be followed by what is waited for. So a goal of before it is reached once it was worked off: to show what the
     server has now is all that a cache can do.
+
+    An opaque version, which is no number, has no order: it is reached where exactly that version is shown or read.
 
     Args:
         version: The resourceVersion.
@@ -53,8 +55,15 @@ class Goal:
         self.namespace = namespace
         self.restores = restores or {}
         self.number = number_of(version)
+        self.is_contested = False
+        """Whether another write of the object, with an opaque version, may be newer."""
         self._is_reached = False
         self._worked_off_at: dict[str, int] = {}  # of the collections that have read far enough
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether what is waited for may be passed over unseen, as its version cannot be compared."""
+        return is_opaque(self.version)
 
     def is_reached(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
         """Whether it was, once. To be asked at every progress from some time on: then none is missed."""
@@ -71,7 +80,10 @@ class Goal:
 
     def _is_shown(self, store: Store[Any]) -> bool:
         obj = None if self.key is None else store.get_by_key(self.key)
-        return obj is not None and number_of(resource_version_of(obj)) >= self.number
+        return obj is not None and self._is_at(resource_version_of(obj))
+
+    def _is_at(self, version: str) -> bool:
+        return version == self.version or NONE < self.number <= number_of(version)
 
     def _is_reached_by(self, namespace: str, controller: Controller) -> bool:
         goal = self._worked_off_at.get(namespace)
@@ -82,7 +94,7 @@ class Goal:
         return controller.worked_off >= goal
 
     def _is_read(self, controller: Controller) -> bool:
-        return number_of(controller.last_sync_resource_version) >= self.number
+        return self._is_at(controller.last_sync_resource_version)
 
 
 class Gone(Goal):
@@ -111,11 +123,15 @@ class Gone(Goal):
         self.written = written
         self.number = max((each.number for each in (after, written) if each is not None), default=NONE)
 
+    @property
+    def is_opaque(self) -> bool:
+        return any(each is not None and each.is_opaque for each in (self.after, self.written))
+
     def behind(self, goal: Goal) -> Gone:
         """The same, once another goal was reached as well: of a deletion, or of what was written here."""
         before = goal if isinstance(goal, Gone) else Gone(self.key or "", (), written=goal)
         uids = tuple(dict.fromkeys((*before.uids, *self.uids)))[-MOST_NAMESAKES:]
-        after, written = _later(before.after, self.after), _later(before.written, self.written)
+        after, written = _later(self.after, before.after), _later(before.written, self.written)
         return Gone(self.key or "", uids, after, self.restores, written)
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
@@ -132,7 +148,7 @@ class Gone(Goal):
 
 
 def _later(one: Goal | None, other: Goal | None) -> Goal | None:
-    """The one of two versions that includes the other; what was given up includes none."""
+    """The one of two versions that includes the other, the first of opaque ones; what was given up includes none."""
     left = [each for each in (one, other) if each is not None and not each._is_reached]
     return max(left, key=lambda goal: goal.number, default=None)
 
@@ -207,7 +223,7 @@ class VersionWaits:
             return Goal(written, restores=self._restores(None))
         key = self._store.key_of(written)
         version = resource_version_of(written)
-        require_version(f"metadata.resourceVersion of {key}", version)
+        require_watchable(f"metadata.resourceVersion of {key}", version)
         namespace = namespace_of(written)
         if not self.reads(namespace):
             raise ConfigError(
@@ -219,8 +235,10 @@ class VersionWaits:
         """To wait for the deletion of an object; its uid, and a version of it, ``""`` where they are not known."""
         namespace = split_meta_namespace_key(key)[0]
         restores, after = self._restores(namespace), None
-        if number_of(version) > 0:
+        if number_of(version) > 0 or is_opaque(version):
             after = Goal(version, key, namespace, restores)
+            if after.is_opaque:
+                self.is_reached(after)  # now, while the cache may still show that very version
             # The informer may not pick it, and a server that was restored may never get there.
             asyncio.get_running_loop().call_later(DELETION_PATIENCE, self._give_up, after)
         return Gone(key, (uid,), after, restores)
@@ -269,7 +287,16 @@ class VersionWaits:
                 each.future.set_result(None)
 
     async def wait(self, goal: Goal, timeout: float | None) -> None:
-        """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``."""
+        """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``.
+
+        Raises:
+            ConfigError: An opaque version without a timeout: the cache may be past it, which nothing would tell.
+        """
+        if timeout is None and goal.is_opaque:
+            raise ConfigError(
+                f"{self._name}: {goal.key or 'the collection'} at {goal.version!r} needs a timeout: a version that is "
+                "no number is known only while the cache shows exactly it, and the cache may be past it already"
+            )
         if self.is_reached(goal):
             return
         async with within(timeout, lambda: self._timeout(goal, timeout), lambda: self.is_reached(goal)):

@@ -31,7 +31,9 @@ from ..errors import (
 from ..handlers import callable_name, require_plain
 from ..resources import Resource
 from ..tasks import finish, with_grace, within
-from .lease import NOBODY, LeaseLock, Record, Spec
+from .asleep import LEAST_SLEEP
+from .asleep import asleep as machine_asleep
+from .lease import MOST_TRANSITIONS, NOBODY, LeaseLock, Record, Spec
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +57,8 @@ class LeaderElectorState:
         transitions: How often the Lease had changed hands by then; for who leads or is being cancelled, when it began
             to lead. Of two leaders the later one has the higher number, so that whoever is given it can turn down what
             comes too late. Not so where the Lease was deleted or emptied meanwhile, which may begin at 0 again; and
-            an identity that takes up its own Lease after a restart has the number from before.
+            an identity that takes up its own Lease after a restart has the number from before. It goes no higher than
+            2147483647.
         renewed_seconds: Seconds since its last renewal that counts was sent; None for one that never led.
         last_error: Why the last try failed; None if it did not.
     """
@@ -86,7 +89,9 @@ class LeaderElector:
         As long as clocks run at about the same speed (what they show does not matter), the body is cancelled
         ``lease_duration - renew_deadline`` seconds before another candidate takes the Lease: time to clean up in.
         Nothing helps against a body that ignores its cancellation, or an event loop that stands still; but
-        ``require_leadership`` right before a write that must not be late finds that out.
+        ``require_leadership`` right before a write that must not be late finds that out. Time in which the machine
+        sleeps counts: after it ``require_leadership`` raises at once, and the body is cancelled within
+        ``retry_period``.
 
     Cancellation: the body ends first, then the Lease is given back, however often one is cancelled meanwhile.
 
@@ -105,6 +110,8 @@ class LeaderElector:
             seen to lead, as after a lost race for a new Lease.
         wall: The wall clock, for what the Lease says to people. What it shows decides nothing.
         random: Where the jitter comes from.
+        asleep: Gives the seconds that the machine has slept, counted from any moment; None compares CLOCK_BOOTTIME, or
+            the wall clock where there is none, with the monotonic clock. It may be called in any thread.
 
     Raises:
         ConfigError: Durations that do not go together, or a name that no Lease or namespace may have.
@@ -125,6 +132,7 @@ class LeaderElector:
         on_new_leader: Callable[[str], object] | None = None,
         wall: Callable[[], float] | None = None,
         random: Random | None = None,
+        asleep: Callable[[], float] | None = None,
     ) -> None:
         for option, seconds in (
             ("lease_duration", lease_duration),
@@ -155,6 +163,7 @@ class LeaderElector:
         self._release = release
         self._on_new_leader = on_new_leader
         self._random = random or Random()
+        self._asleep = asleep or machine_asleep
 
         self._seen: Spec | None = None
         self._seen_at = 0.0
@@ -166,7 +175,9 @@ class LeaderElector:
 
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
-        self._renewed: float | None = None
+        self._renewed: tuple[float, float] | None = (
+            None  # in the loop's time; and how long it had slept by then
+        )
         self._asked = False
         self._cancelling = 0
         self._lost: LeadershipLostError | None = None
@@ -185,14 +196,14 @@ class LeaderElector:
     @property
     def state(self) -> LeaderElectorState:
         """What it is doing; in any thread."""
-        renewed, term = self._renewed, self._term
+        term = self._term
         return LeaderElectorState(
             lease=self._lock.key,
             identity=self.identity,
             is_leader=self.is_leader,
             leader=self._record.holder,
             transitions=self._record.transitions if term is None else term,
-            renewed_seconds=None if renewed is None else self._now() - renewed,
+            renewed_seconds=self._since_renewal(),
             last_error=self._last_error,
         )
 
@@ -267,7 +278,7 @@ class LeaderElector:
         assert renewing is not None
         assert self._expiry is not None
         self._renewing = None  # from here on nothing is lost any more, and nobody leads
-        ended = self._now()
+        ended = self._since_renewal()
         is_ours = lost is not None and body.uncancel() <= self._cancelling
         try:
             try:
@@ -295,11 +306,12 @@ class LeaderElector:
     async def _renew(self) -> None:
         try:
             await asyncio.sleep(0)  # an eager task begins before anybody knows it
-            started = self._renewed or 0.0
+            started = self._renewed[0] if self._renewed is not None else 0.0
             while self._lost is None and self._renewing is not None:  # a request may swallow the cancelling
                 await asyncio.sleep(max(0.0, started + self._retry_period - self._now()))
+                self._check_expiry()  # after a sleep it is lost, though nobody else may have it
                 started = self._now()
-                if await self._try():
+                if self._is_in_time() and await self._try():
                     self._set_expiry()
         except Exception as error:  # a client that was closed, for one: nobody renews any more
             self._lose(f"it cannot be renewed: {said(error)}", error)
@@ -331,7 +343,7 @@ class LeaderElector:
             self._see(spec)
         # One that was deleted was somebody's all the same, who may not know yet.
         record = self._record
-        acquired, transitions = "", record.transitions + (self._seen is not None)
+        acquired, transitions = "", min(record.transitions + (self._seen is not None), MOST_TRANSITIONS)
         if record.holder == self.identity:
             acquired, transitions = record.acquired, record.transitions
         elif record.holder and self._renewing is not None:
@@ -349,7 +361,7 @@ class LeaderElector:
         self, verb: Callable[[Record], Awaitable[Spec]], acquired: str, transitions: int
     ) -> bool:
         """Write that the Lease is this one's, since now where it was acquired at ``""``; whether the answer says so."""
-        sent, now = self._now(), self._lock.now()
+        sent, now = (self._now(), self._asleep()), self._lock.now()
         self._asked = True
         wanted = Record(self.identity, math.ceil(self._lease_duration), acquired or now, now, transitions)
         self._see(await verb(wanted))
@@ -389,12 +401,21 @@ class LeaderElector:
     # -- losing and giving back ----------------------------------------------------------------------------
 
     def _set_expiry(self) -> None:
+        """Look again when the time is over, and before: a timer does not count the time in which the machine sleeps."""
         assert self._renewed is not None
         if self._expiry is not None:
             self._expiry.cancel()
-        why = f"it could not be renewed for {self._renew_deadline:g} s"
         loop = asyncio.get_running_loop()
-        self._expiry = loop.call_at(self._renewed + self._renew_deadline, self._lose, why)
+        due_at = self._renewed[0] + self._renew_deadline - self._slept()
+        self._expiry = loop.call_at(min(due_at, loop.time() + self._retry_period), self._check_expiry)
+
+    def _check_expiry(self) -> None:
+        if self._is_in_time():
+            self._set_expiry()
+        else:
+            slept = self._slept()
+            why = f", as the machine slept for {slept:.0f} s" if slept else ""
+            self._lose(f"it could not be renewed for {self._renew_deadline:g} s{why}")
 
     def _lose(self, why: str, cause: Exception | None = None) -> None:
         """Cancel what is done under the leadership, once."""
@@ -432,9 +453,10 @@ class LeaderElector:
         except Exception as error:
             logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 
-    def _note_overrun(self, ended: float) -> None:
-        assert self._renewed is not None
-        late = ended - (self._renewed + self._lease_duration)
+    def _note_overrun(self, ended: float | None) -> None:
+        """Log what went on for too long, which ended so many seconds after the last renewal."""
+        assert ended is not None
+        late = ended - self._lease_duration
         if late > 0 and self._left_behind:
             logger.error(
                 "%s: what was done under its leadership has been going on for %.1f s too long: %s",
@@ -446,7 +468,16 @@ class LeaderElector:
     def _is_in_time(self) -> bool:
         """Whether there is time left until what was renewed last counts as lost."""
         renewed = self._renewed
-        return renewed is not None and self._now() < renewed + self._renew_deadline
+        return renewed is not None and self._now() < renewed[0] + self._renew_deadline - self._slept()
+
+    def _since_renewal(self) -> float | None:
+        renewed = self._renewed
+        return None if renewed is None else self._now() - renewed[0] + self._slept()
+
+    def _slept(self) -> float:
+        """Seconds that the machine has slept since the last renewal was sent."""
+        slept = 0.0 if self._renewed is None else self._asleep() - self._renewed[1]
+        return slept if slept >= LEAST_SLEEP else 0.0
 
     def _now(self) -> float:
         assert self._loop is not None

@@ -11,6 +11,9 @@ from ..resources import Resource
 
 Spec = dict[str, Any]
 
+MOST_TRANSITIONS = 2**31 - 1
+"""What leaseTransitions can hold: a server refuses one more, and the Lease would be locked for good."""
+
 
 class Record(NamedTuple):
     """What a Lease says.

@@ -11,7 +11,7 @@ from .envelope import (
     status_of,
 )
 from .form import ProtobufForm, form_of
-from .schema import is_known
+from .schema import is_known, kind_of
 from .wire import PIECE, PROTOBUF_ERRORS, long_number, piece, pieces
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "ProtobufForm",
     "form_of",
     "is_known",
+    "kind_of",
     "long_number",
     "piece",
     "pieces",

@@ -80,6 +80,11 @@ def is_known(api_version: str, plural: str) -> bool:
     return plural in schema().resources.get(api_version, ())
 
 
+def kind_of(api_version: str, plural: str) -> str:
+    """The kind of the objects of a built-in collection; ``""`` for others."""
+    return schema().resources.get(api_version, {}).get(plural, "")
+
+
 def message_of(api_version: str, kind: str) -> str | None:
     """The name of a kind's message; None for one that is not known."""
     return schema().kinds.get(api_version, {}).get(kind)

@@ -10,6 +10,31 @@ from ..errors import ConfigError, KeyFuncError
 from ..keys import meta_namespace_key_func, namespace_of, split_meta_namespace_key
 from ..listwatch.resource import Collection
 
+_WITHOUT_NAMESPACE = {
+    "": "componentstatuses namespaces nodes persistentvolumes",
+    "admissionregistration.k8s.io": "mutatingadmissionpolicies mutatingadmissionpolicybindings "
+    "mutatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings "
+    "validatingwebhookconfigurations",
+    "apiextensions.k8s.io": "customresourcedefinitions",
+    "apiregistration.k8s.io": "apiservices",
+    "certificates.k8s.io": "certificatesigningrequests clustertrustbundles",
+    "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
+    "internal.apiserver.k8s.io": "storageversions",
+    "networking.k8s.io": "ingressclasses ipaddresses servicecidrs",
+    "node.k8s.io": "runtimeclasses",
+    "rbac.authorization.k8s.io": "clusterrolebindings clusterroles",
+    "resource.k8s.io": "deviceclasses devicetaintrules resourcepoolstatusrequests resourceslices",
+    "scheduling.k8s.io": "priorityclasses",
+    "storage.k8s.io": "csidrivers csinodes storageclasses volumeattachments volumeattributesclasses",
+    "storagemigration.k8s.io": "storageversionmigrations",
+}
+"""The built-in collections whose objects live in no namespace, by their groups."""
+
+
+def lives_in_no_namespace(collection: Collection) -> bool:
+    """Whether this is a built-in collection whose objects live in no namespace."""
+    return collection.plural in _WITHOUT_NAMESPACE.get(collection.group, "").split()
+
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
@@ -68,13 +93,13 @@ class Addresses:
     def _check(self, namespace: str, name: str) -> None:
         if self.namespaced and not namespace:
             raise ConfigError(
-                f"{self.collection} live in namespaces, and {name!r} names none; if they live in none, give the "
-                "resource that: namespaced=False"
+                f"{self.collection} are taken to live in namespaces, and {name!r} names none: name it as "
+                "'namespace/name'; if they live in none, give the resource that: namespaced=False"
             )
         if namespace and not self.namespaced:
+            why = "" if lives_in_no_namespace(self.collection) else " (namespaced=False)"
             raise ConfigError(
-                f"{self.collection} live in no namespace (namespaced=False), but {name!r} is said to be in "
-                f"{namespace!r}"
+                f"{self.collection} live in no namespace{why}, but {name!r} is said to be in {namespace!r}"
             )
         for part in (namespace, name) if namespace else (name,):
             # A path would lead elsewhere: deleting "default/.." must not be deleting a namespace.

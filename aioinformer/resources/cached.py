@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import logging
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import TypeVar
 
 from ..checks import require_seconds
 from ..decoders import class_of
-from ..errors import AioInformerError, ConfigError, VersionTimeout
+from ..errors import AioInformerError, ConfigError, NotFoundError, VersionTimeout
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
 from ..keys import (
@@ -28,14 +28,19 @@ from ..keys import (
 )
 from ..listwatch.resource import Collection
 from ..store.lister import Selector
-from ..versions import number_of
+from ..versions import NONE, is_opaque, number_of
 from .resource import Resource
 from .writes import Writes
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 TIMEOUT = 10.0
 """Seconds that a read waits for the cache."""
+
+OPAQUE_PATIENCE = 1.0
+"""Seconds that a read waits for a version that is no number, each time before it asks the server."""
 
 _SWEEP_AT = 1000
 
@@ -59,6 +64,10 @@ class CachedResource(Writes[T]):
 
     Before a read fails, the server is asked for the object: what it has, the cache may show. A deletion may have been
     undone by a restore of etcd, or a transformer leave out the uids by which namesakes are told apart.
+
+    A version that is no number (Karmada and other aggregated servers) cannot be compared: a read waits until the cache
+    shows exactly what was written. From one second on it also asks the server for the object, once a second: it ends
+    when the cache shows what the server has, and raises VersionTimeout if it never does.
 
     Args:
         resource: Whose objects.
@@ -105,6 +114,7 @@ class CachedResource(Writes[T]):
         self._timeout = timeout
         self._written: dict[str, Goal] = {}  # by keys; one that is newer includes those before it
         self._sweep_at = _SWEEP_AT
+        self._is_warned = False
 
     async def get(self, key: str) -> T:
         """An object as it is cached.
@@ -151,32 +161,58 @@ class CachedResource(Writes[T]):
             await self.informer.wait_synced(self._timeout)
         goals = [self._written[key] for key in keys if key in self._written]
         if goals:
-            now = asyncio.get_running_loop().time
-            deadline = now() + self._timeout
+            deadline = asyncio.get_running_loop().time() + self._timeout
             for goal in goals:
                 try:
-                    await self.informer.version_waits.wait(goal, max(0.0, deadline - now()))
+                    await self._reach(goal, deadline)
                 except VersionTimeout as error:
-                    if not await self._is_as_at_the_server(goal):
-                        error.timeout = self._timeout  # of all together
-                        raise
+                    error.timeout = self._timeout  # of all together
+                    raise
                 self._forget(goal)
 
-    async def _is_as_at_the_server(self, goal: Goal) -> bool:
-        """Whether the cache is not behind the object that the server has; or has reached the goal meanwhile."""
-        waits, goals = self.informer.version_waits, [goal]
-        with suppress(AioInformerError, TimeoutError):
+    async def _reach(self, goal: Goal, deadline: float) -> None:
+        """Wait until the cache has reached a goal, or is not behind the object that the server has."""
+        waits, now = self.informer.version_waits, asyncio.get_running_loop().time
+        awaited, asks_first = goal, goal.is_contested
+        while True:
+            left = max(0.0, deadline - now())
+            late: VersionTimeout | None = None
+            if not asks_first:
+                try:
+                    await waits.wait(awaited, min(left, OPAQUE_PATIENCE) if goal.is_opaque else left)
+                    return
+                except VersionTimeout as error:
+                    late = error
+            asks_first = False
+            awaited = await self._goal_at_the_server(goal) or awaited
+            if waits.is_reached(awaited) or (not goal.is_contested and waits.is_reached(goal)):
+                return
+            if late is not None and (not goal.is_opaque or now() >= deadline):
+                raise late
+
+    async def _goal_at_the_server(self, goal: Goal) -> Goal | None:
+        """The state of the object that the server has, to wait for; None if the server does not say."""
+        waits, key = self.informer.version_waits, goal.key or ""
+        try:
             async with asyncio.timeout(self._timeout):
-                goals.append(waits.goal_of(await self.resource.get(goal.key or "")))
-        return any(map(waits.is_reached, goals))
+                return waits.goal_of(await self.resource.get(key))
+        except NotFoundError:
+            # A version that is a number is still to come, and to go.
+            return waits.gone(key, "", "") if goal.is_opaque else None
+        except (AioInformerError, TimeoutError):
+            return None
 
     def _forget(self, goal: Goal) -> None:
         if self._written.get(goal.key or "") is goal:
             del self._written[goal.key or ""]
 
     def _note_written(self, obj: T) -> None:
-        waits, version = self.informer.version_waits, number_of(resource_version_of(obj))
-        if version <= 0 or not waits.reads(namespace_of(obj)):
+        waits, said = self.informer.version_waits, resource_version_of(obj)
+        if not waits.reads(namespace_of(obj)):
+            return
+        version = number_of(said)
+        if version <= 0 and not is_opaque(said):
+            self._warn_of_no_version()
             return
         goal = waits.goal_of(obj)
         known = self._known(goal)
@@ -185,7 +221,18 @@ class CachedResource(Writes[T]):
             goal = known.behind(goal)
         elif known is not None and known.number > version:
             return
+        elif version == NONE and known is not None and not waits.is_reached(known):
+            goal.is_contested = True
         self._note(goal)
+
+    def _warn_of_no_version(self) -> None:
+        if not self._is_warned:
+            self._is_warned = True
+            logger.warning(
+                "%r: the server's answer to a write has no resourceVersion, so reads do not wait for such writes; read "
+                "these objects at the server (.resource)",
+                self,
+            )
 
     def _note_removed(self, key: str, uid: str, version: str) -> None:
         if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):

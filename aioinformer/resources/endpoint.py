@@ -23,7 +23,7 @@ from .refusals import refusing
 
 T = TypeVar("T")
 
-GIVE_KIND = 'give it one, such as "kind": "ConfigMap", or give it to the resource: kind="ConfigMap"'
+GIVE_KIND = 'give it one, such as "kind": "Cave", or give it to the resource: kind="Cave"'
 """What to do where nothing says of which kind an object is."""
 
 

@@ -16,7 +16,7 @@ from ..listwatch.resource_list_watch import ResourceListWatch
 from ..listwatch.transport import READ_TIMEOUT
 from ..objects import KubeObject
 from ..reflector.listing import PAGE_SIZE, Pager
-from .addresses import Addresses
+from .addresses import Addresses, lives_in_no_namespace
 from .endpoint import Endpoint
 from .refusals import refusing
 from .writes import Writes
@@ -34,8 +34,9 @@ class Resource(Writes[T]):
         api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
         plural: ``"pods"``.
         object_type: What answers become: KubeObject, dict, a ``msgspec.Struct`` or a model class.
-        kind: Of objects that do not say it themselves. Custom resources need it said, and so does ``apply``.
-        namespaced: Whether the objects live in namespaces; of nodes, say, it is False.
+        kind: Of objects that do not say it themselves. Custom resources need it said.
+        namespaced: Whether the objects live in namespaces; False for custom resources that live in none. Of built-in
+            ones, such as nodes, it is known.
         field_manager: Who owns the fields that are written here.
         timeout: Seconds in which ``get`` and each write are answered as a whole, and in which a finalizer has to be
             settled. A list may take longer; it ends after 60 s of silence.
@@ -86,7 +87,8 @@ class Resource(Writes[T]):
         require_text("kind", kind)
         require_text("field_manager", field_manager)
         require_seconds("timeout", timeout)
-        addresses = Addresses(Collection(api_version, plural), namespaced)
+        collection = Collection(api_version, plural)
+        addresses = Addresses(collection, namespaced and not lives_in_no_namespace(collection))
         super().__init__(
             Endpoint(Client.of(client), addresses, codec_for(object_type), kind, field_manager, timeout)
         )

@@ -8,6 +8,8 @@ from typing import Any, Generic, Literal, TypeVar
 from ..checks import require_count
 from ..errors import ConfigError
 from ..keys import resource_version_of, uid_of
+from ..objects import KubeObject
+from ..protobuf import kind_of
 from .encoding import require_whole
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import Finalizers, Settling, SpecFinalizers
@@ -68,6 +70,10 @@ class Writes(Generic[T]):
 
         Returns:
             The object as it is now.
+
+        Raises:
+            ConfigError: Also after asking, where the server has a KubeObject exactly so: it was not edited, as no
+                KubeObject can be. Send the dict that was.
         """
         return await self._put(obj)
 
@@ -141,7 +147,7 @@ class Writes(Generic[T]):
         more: apply one of your own making, with the fields that are your business. A Struct is well suited.
 
         Args:
-            obj: With name, apiVersion and kind; of fields that are None nothing is said.
+            obj: With its name, and with its kind if that is a custom one; of fields that are None nothing is said.
             force: Take over fields that belong to other managers; else they make a ConflictError.
             field_manager: Who applies; None for the resource's.
             subresource: Such as ``"status"``.
@@ -151,7 +157,9 @@ class Writes(Generic[T]):
         """
         endpoint = self._endpoint
         key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
-        if not fields.get("kind"):
+        collection = endpoint.addresses.collection
+        kind = fields.get("kind") or kind_of(collection.api_version, collection.plural)
+        if not kind:
             raise ConfigError(
                 f"apply {endpoint} {key}: nothing says of which kind the object is: {GIVE_KIND}"
             )
@@ -159,7 +167,7 @@ class Writes(Generic[T]):
             "apply",
             key,
             "PATCH",
-            fields,
+            {**fields, "kind": kind},
             subresource=subresource,
             content_type=APPLY_PATCH,
             query=[*endpoint.managed(field_manager), ("force", str(force).lower())],
@@ -289,7 +297,15 @@ class Writes(Generic[T]):
             subresource=subresource,
             query=endpoint.managed(),
         )
-        return self._wrote("update", key, body)
+        updated = self._wrote("update", key, body)
+        if isinstance(obj, KubeObject) and obj.resource_version == resource_version_of(updated) != "":
+            verb = f"update {subresource} of" if subresource else "update"
+            raise ConfigError(
+                f"{verb} {endpoint} {key}: nothing was changed: the server has this KubeObject exactly so, at version "
+                f"{obj.resource_version}. A KubeObject cannot be edited: change the dict that obj.to_dict() gives, and "
+                "send that dict"
+            )
+        return updated
 
     def _wrote(self, verb: str, key: str, body: bytes) -> T:
         """The object that an answer brings."""

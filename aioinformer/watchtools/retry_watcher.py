@@ -20,7 +20,7 @@ from ..reflector.intake import version_of_event
 from ..reflector.options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, watch_timeout
 from ..reflector.source import LIKE
 from ..reflector.watch import OpenWatch, open_watch
-from ..versions import require_version
+from ..versions import require_watchable
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,8 @@ class RetryWatcher(Generic[T]):
                 print(event.type, event.object.key)
 
     An async iterator of WatchEvents, with objects of the object type. It goes on from the last version that it has
-    given, so nothing comes twice and nothing is left out. Bookmarks move that version and are not given.
+    given, so nothing comes twice and nothing is left out. Bookmarks move that version and are not given. Versions are
+    not compared, so servers whose versions are no numbers, such as Karmada's, are watched as well.
 
     It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, of whatever type the
     others are, and after which there are no more. That is once the version has expired (410), when opening a watch is
@@ -107,7 +108,7 @@ class RetryWatcher(Generic[T]):
         random: Random | None = None,
     ) -> None:
         require_methods("list_watch", list_watch, ("watch",), LIKE)
-        require_version("resource_version", resource_version)
+        require_watchable("resource_version", resource_version)
         require_seconds("min_restart_delay", min_restart_delay)
         require_seconds("min_watch_timeout", min_watch_timeout)
         self._watches: _Watches = _Watches(

@@ -75,8 +75,8 @@ async def test_when_is_what_the_clock_shows_also_after_it_was_set_back(world: Si
 async def test_the_second_is_written_at_once_and_more_when_the_series_ends(world: Simulation) -> None:
     async with recorder(world, burst=3) as subject:
         for number in range(30):
-            # Notes and versions differ, as they do where an object's status changes each time.
-            subject.event(about(version=str(number)), "Warning", "Failed", f"try {number}")
+            # Versions differ, as they do where an object's status changes each time.
+            subject.event(about(version=str(number)), "Warning", "Failed", "no disk")
             if number < 3:
                 await idle(subject)
                 (event,) = events(world)
@@ -84,7 +84,7 @@ async def test_the_second_is_written_at_once_and_more_when_the_series_ends(world
             await asyncio.sleep(1)
         assert verbs(world) == ["create", "patch"]
         (event,) = events(world)
-        assert event["note"] == "try 0"
+        assert event["note"] == "no disk"
         assert event["series"]["lastObservedTime"].startswith("2025-06-15T15:06:41")
         await asyncio.sleep(2 * FINISH_TIME)
         assert verbs(world) == ["create", "patch", "patch"]
@@ -92,9 +92,41 @@ async def test_the_second_is_written_at_once_and_more_when_the_series_ends(world
         assert event["series"]["count"] == 30
         assert event["series"]["lastObservedTime"].startswith("2025-06-15T15:07:09")
         assert subject.state.series == 0
-        subject.event(about(), "Warning", "Failed", "anew")
+        subject.event(about(), "Warning", "Failed", "no disk")
         await idle(subject)
         assert len(events(world)) == 2
+
+
+@simulated
+async def test_events_with_other_notes_are_shown_apart(world: Simulation) -> None:
+    async with recorder(world) as subject:
+        for note in ("disk-1 is full", "disk-2 is full", "disk-1 is full"):
+            subject.event(about(), "Warning", "Failed", note)
+            await idle(subject)
+        shown = {event["note"]: event.get("series", {}).get("count", 1) for event in events(world)}
+        assert shown == {"disk-1 is full": 2, "disk-2 is full": 1}
+
+
+@simulated
+async def test_notes_that_vary_cost_other_events_of_the_object_nothing(world: Simulation) -> None:
+    async with recorder(world, burst=5, refill=60) as subject:
+        for number in range(600):
+            subject.event(about(), "Normal", "Synced", f"in {number} ms")
+            await asyncio.sleep(1)
+        notes = [event["note"] for event in events(world)]
+        assert 10 <= len(notes) <= 20
+        assert "in 0 ms" in notes
+        assert any(
+            note in notes for note in (f"in {number} ms" for number in range(540, 600))
+        )  # a new one each minute
+        assert subject.state.over_budget == 600 - len(notes)
+        for number in range(5):
+            subject.event(about(), "Normal", f"Reason{number}", "")
+        await idle(subject)
+        assert {f"Reason{number}" for number in range(4)} <= {event["reason"] for event in events(world)}
+        await asyncio.sleep(2 * FINISH_TIME)
+        assert subject.state.series == 0
+        assert not subject._cache.kinds
 
 
 @simulated

@@ -162,6 +162,19 @@ async def test_a_lease_that_was_deleted_was_somebodys(world: Simulation) -> None
 
 
 @simulated
+async def test_a_lease_with_the_most_transitions_can_still_be_taken(world: Simulation) -> None:
+    most = 2**31 - 1
+    world.server.create(
+        *LEASE[:2],
+        {"metadata": {"name": "operator", "namespace": "default"}, "spec": {"leaseTransitions": most}},
+    )
+    one = Candidate(world, "one")
+    async with asyncio.timeout(60), one.elector:
+        assert one.elector.state.transitions == most
+    assert spec(world)["leaseTransitions"] == most
+
+
+@simulated
 async def test_ones_own_lease_is_taken_up_again(world: Simulation) -> None:
     """After a restart, where the identity is the same."""
     first = Candidate(world, "one", release=False)

@@ -58,13 +58,16 @@ def test_what_names_no_pod(target: Any) -> None:
         PODS.key_of(target)
 
 
-def test_what_lives_in_no_namespace_has_to_say_so() -> None:
-    for ask in (PODS.key_of, PODS.for_new):
-        with pytest.raises(ConfigError, match=r"pods live in namespaces, and 'a' .*: namespaced=False$"):
+def test_custom_resources_that_live_in_no_namespace_have_to_say_so() -> None:
+    for ask in (CAVES.key_of, CAVES.for_new):
+        with pytest.raises(
+            ConfigError, match=r"caves\S* are taken to live in namespaces, and 'a' .*: namespaced=False$"
+        ):
             ask({"metadata": {"name": "a"}})
-    with pytest.raises(
-        ConfigError, match=r"nodes live in no namespace \(namespaced=False\), but 'a' is said"
-    ):
+    elsewhere = Addresses(CAVES.collection, False)
+    with pytest.raises(ConfigError, match=r"caves\S* live in no namespace \(namespaced=False\), but 'a' is"):
+        elsewhere.key_of("default/a")
+    with pytest.raises(ConfigError, match=r"nodes live in no namespace, but 'a' is said to be in 'default'"):
         NODES.key_of("default/a")
 
 

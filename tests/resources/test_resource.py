@@ -95,13 +95,13 @@ def test_the_order_of_its_arguments() -> None:
 
 
 @virtual_time
-async def test_what_is_applied_needs_a_kind() -> None:
+async def test_what_is_applied_of_a_custom_resource_needs_a_kind() -> None:
     server = Server()
     with pytest.raises(ConfigError) as caught:
-        await maps(server).apply(CONFIGMAP)
+        await Resource(Client(server), "example.com/v1", "caves").apply(CONFIGMAP)
     assert str(caught.value) == (
-        "apply configmaps default/a: nothing says of which kind the object is: give it one, such as "
-        '"kind": "ConfigMap", or give it to the resource: kind="ConfigMap"'
+        "apply caves.example.com default/a: nothing says of which kind the object is: give it one, such as "
+        '"kind": "Cave", or give it to the resource: kind="Cave"'
     )
     assert not server.asked
 

@@ -42,8 +42,8 @@ async def test_an_event_and_its_series(
         assert event["regarding"]["kind"] == "ConfigMap"
         assert event["note"] == "10 Gi"
         assert "series" not in event
-        for number in range(5):
-            recorder.event(obj, "Normal", "Provisioned", f"{number} Gi", action="Provision")
+        for _ in range(5):
+            recorder.event(obj, "Normal", "Provisioned", "10 Gi", action="Provision")
             await idle(recorder)
         (event,) = await events_about(client, cluster, obj)
         assert event["series"]["count"] == 2
@@ -52,6 +52,23 @@ async def test_an_event_and_its_series(
     assert event["series"]["count"] == 6
     assert event["series"]["lastObservedTime"] > event["eventTime"]
     assert recorder.state.sent == 3
+
+
+async def test_events_with_other_notes_are_shown_apart(
+    client: Client, cluster: Cluster, configmaps: Resource[KubeObject], configmap: Configmap
+) -> None:
+    obj = await configmaps.create(configmap("a"))
+    async with EventRecorder(client, CONTROLLER) as recorder:
+        for note in ("disk-1 is full", "disk-2 is full", "disk-1 is full"):
+            recorder.event(obj, "Warning", "Failed", note)
+            await idle(recorder)
+    found = await events_about(client, cluster, obj)
+    shown = {event["note"]: event.get("series", {}).get("count", 1) for event in found}
+    assert shown == {"disk-1 is full": 2, "disk-2 is full": 1}
+    with pytest.raises(
+        InvalidError, match="immutable"
+    ):  # no server shows a newer note in place of an older one
+        await Resource(client, "events.k8s.io/v1", "events", dict).patch(found[0], {"note": "disk-3 is full"})
 
 
 async def test_one_that_has_expired_is_made_again(
@@ -63,7 +80,7 @@ async def test_one_that_has_expired_is_made_again(
         await idle(recorder)
         (event,) = await events_about(client, cluster, obj)
         await Resource(client, "events.k8s.io/v1", "events", dict).delete(event)
-        recorder.event(obj, "Warning", "Failed", "twice")
+        recorder.event(obj, "Warning", "Failed", "once")
         await idle(recorder)
     (event,) = await events_about(client, cluster, obj)
     assert event["series"]["count"] == 2

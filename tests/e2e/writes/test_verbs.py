@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -10,6 +11,7 @@ from aioinformer import (
     AlreadyExistsError,
     ApiError,
     Client,
+    ConfigError,
     ConflictError,
     ForbiddenError,
     InvalidError,
@@ -19,7 +21,11 @@ from aioinformer import (
     RefusedError,
     Resource,
     TooManyRequestsError,
+    is_status_condition_true,
+    set_status_condition,
 )
+from aioinformer.listwatch.resource import Collection
+from aioinformer.resources.addresses import lives_in_no_namespace
 
 from ..clusters import Cluster, pod
 from ..definitions import CAVE_DEFINITION
@@ -70,6 +76,32 @@ async def test_an_update_of_an_older_version_is_refused(configmaps: Maps, config
     ) as raised:
         await configmaps.update(created)
     assert (raised.value.key, raised.value.resource) == (created.key, "configmaps")
+
+
+async def test_update_of_an_unmodified_kube_object_is_an_error(
+    configmaps: Maps, configmap: Configmap
+) -> None:
+    created = await configmaps.create(configmap("a", k="1"))
+    edited = created.to_dict()
+    edited["data"]["k"] = "2"
+    with pytest.raises(ConfigError, match=r"update configmaps .*/a: nothing was changed: .*obj\.to_dict\(\)"):
+        await configmaps.update(created)
+    updated = await configmaps.update(KubeObject.from_dict(edited))
+    assert updated["data"] == {"k": "2"}
+    assert await configmaps.update(updated.to_dict()) == updated  # a dict may be sent as it is
+
+
+async def test_update_status_of_an_unmodified_kube_object_is_an_error(
+    cluster: Cluster, client: Client
+) -> None:
+    await cluster.define(CAVE_DEFINITION)
+    caves = Resource(client, "example.com/v1", "caves", kind="Cave")
+    made = await caves.create({"metadata": {"name": "a", "namespace": cluster.namespace}})
+    with pytest.raises(ConfigError, match=r"update status of caves.* .*/a: nothing was changed"):
+        await caves.update_status(made)
+    changed, _ = set_status_condition(made, "Ready", "True", "Dug")
+    updated = await caves.update_status(changed)
+    assert is_status_condition_true(updated, "Ready")
 
 
 async def test_what_is_there_already(configmaps: Maps, configmap: Configmap) -> None:
@@ -156,6 +188,33 @@ async def test_server_side_apply(configmaps: Maps, configmap: Configmap) -> None
     assert forced["data"] == {"k": "2", "l": "1"}  # what "two" left out is gone
     managers = {entry["manager"]: entry["operation"] for entry in forced["metadata"]["managedFields"]}
     assert managers == {"one": "Apply", "two": "Apply"}
+
+
+async def test_built_in_kinds_need_neither_kind_nor_namespaced(
+    cluster: Cluster, client: Client, configmap: Configmap
+) -> None:
+    applied = await Resource(client, "v1", "configmaps").apply(configmap("applied", k="1"))
+    assert (applied.kind, applied["data"]) == ("ConfigMap", {"k": "1"})
+    namespaces = Resource(client, "v1", "namespaces")
+    assert (await namespaces.get(cluster.namespace)).name == cluster.namespace
+    name = f"class-{cluster.namespace}"
+    classes = Resource(client, "scheduling.k8s.io/v1", "priorityclasses")
+    assert (await classes.apply({"metadata": {"name": name}, "value": 7})).key == name
+    await classes.delete(name)
+
+
+async def test_which_built_in_kinds_live_in_no_namespace_is_known(client: Client) -> None:
+    groups = json.loads(await client.get("/apis"))["groups"]
+    versions = [version["groupVersion"] for group in groups for version in group["versions"]]
+    wrong = []
+    for version in ["v1", *versions]:
+        found = json.loads(await client.get(f"/apis/{version}" if "/" in version else f"/api/{version}"))
+        for each in found["resources"]:
+            is_built_in = "." not in version or version.partition("/")[0].endswith(".k8s.io")
+            if is_built_in and "/" not in each["name"] and "get" in each["verbs"]:
+                known = not lives_in_no_namespace(Collection(version, each["name"]))
+                wrong += [(version, each["name"])] if known is not each["namespaced"] else []
+    assert not wrong
 
 
 async def test_the_status_is_written_apart(cluster: Cluster, client: Client) -> None:
