@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ConfigError, shortened
+from ..errors import ConfigError, said, shortened
+from ..failure_log import FailureLog
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
@@ -93,6 +94,7 @@ class Trigger(ABC):
         self.passed = 0
         self.failed = 0
         self.last_error: BaseException | None = None
+        self._failures = FailureLog(name, logger)
         self.queue: WorkQueue[str]
 
     @property
@@ -122,7 +124,7 @@ class Trigger(ABC):
         """Log and count what somebody's function raised; the controller goes on."""
         self.failed += 1
         self.last_error = error
-        logger.error("%s: %s failed: %r", self.name, what, error, exc_info=error)
+        self._failures.tell(error, "%s: %s failed: %s", self.name, what, said(error), traceback=error)
 
 
 class InformerTrigger(Trigger, ResourceEventHandler[Any]):

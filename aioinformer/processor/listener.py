@@ -25,6 +25,7 @@ from typing import Generic, TypeVar
 
 from ..checks import require_seconds
 from ..errors import StoppedError
+from ..failure_log import FailureLog
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
@@ -134,6 +135,7 @@ class ProcessorListener(Generic[T]):
         self._handling_since = 0.0
         self._depth_at_last_look = 0
         self._slow = SlowCalls(self.name, logger)
+        self._failures = FailureLog(self.name, logger)
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -435,6 +437,5 @@ class ProcessorListener(Generic[T]):
     def _note_failure(self, notification: Notification, error: BaseException) -> None:
         self._failed += 1
         key, version = key_and_version(notification.obj)
-        logger.error(
-            "%s failed on %s of %s at %s", self.name, notification.kind, key, version, exc_info=error
-        )
+        line = "%s failed on %s of %s at %s"
+        self._failures.tell(error, line, self.name, notification.kind, key, version, traceback=error)
