@@ -13,7 +13,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from ..checks import require_seconds
 from ..controller import QueueName
-from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError
+from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, liveness_problems, readiness_problems
@@ -345,17 +345,36 @@ class Manager(Running):
                 logger.warning("%r stands by: %s", self, error)
 
     async def _fill_caches(self) -> None:
-        """Wait for the informers that there are now, but for those that are removed meanwhile."""
+        """Wait for the informers that there are now, but for those that are removed meanwhile, or that only controllers
+        need whose ``cache_sync_timeout`` has passed."""
+        now = asyncio.get_running_loop().time
+        began = now()
         waited_for = self.informers
         while True:
+            timeouts = {
+                each: began + each.cache_sync_timeout
+                for each in self._controllers
+                if each.cache_sync_timeout is not None and each.sync_error is None and each.unsynced
+            }
+            timeout = max(0.0, min(timeouts.values()) - now()) if timeouts else None
             try:
-                await wait_for_cache_sync(*waited_for)
+                await wait_for_cache_sync(*waited_for, timeout=timeout)
                 return
+            except SyncTimeout:
+                for controller, deadline in timeouts.items():
+                    if controller.unsynced and deadline <= now():
+                        controller.stop_holding_others_up()
+                waited_for = [each for each in waited_for if self._holds_others_up(each)]
             except StoppedError:
                 left = [each for each in waited_for if each in self.informers]
                 if left == waited_for:
                     raise
                 waited_for = left
+
+    def _holds_others_up(self, informer: SharedIndexInformer[Any]) -> bool:
+        """Whether nobody works before an informer has synced: not if all that need it have been late."""
+        needing = [each for each in self._controllers if informer in each.informers]
+        return not needing or any(each.sync_error is None for each in needing)
 
     async def _work(self) -> None:
         if self._controllers:

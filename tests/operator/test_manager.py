@@ -59,6 +59,67 @@ class TestLifecycle:
 
     @staticmethod
     @simulated
+    async def test_a_collection_that_cannot_be_listed_holds_up_only_its_controller(world: Simulation) -> None:
+        """As one of which the conversion webhook is away."""
+        create(world, "a")
+        create(world, "s", "secrets")
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        healthy, broken = Reconciler(), Reconciler()
+        manager.add(Controller("healthy", healthy, maps))
+        manager.add(Controller("broken", broken, maps, owns=[secrets], cache_sync_timeout=60))
+        away = world.server.faults.fail(500, times=None, resource="secrets")
+        async with manager:
+            await asyncio.sleep(59)
+            assert (healthy.keys, broken.keys) == ([], [])
+            assert str(manager.state).startswith("waiting for caches: secrets\n")
+            assert manager.state.controllers[1].sync_error is None
+            await asyncio.sleep(2)
+            assert (healthy.keys, broken.keys) == (["default/a"], [])
+            first, second = manager.state.controllers
+            assert (first.sync_error, second.unsynced) == (None, ("secrets",))
+            assert str(second.sync_error).startswith(
+                "broken: its caches have not synced within 60 s: secrets: "
+            )
+            assert str(second).startswith("broken: waiting for caches: secrets")
+            assert str(manager.state).startswith("waiting for the first list to go through secrets, owned\n")
+            assert manager.healthy()
+            assert "secrets has not synced" in str(manager.ready())
+            (told,) = [str(entry) for entry in world.history if " ERROR " in str(entry)]
+            assert "500 InternalError" in told
+            assert "Other controllers begin to work; it begins when they have" in told
+            away.remove()
+            await asyncio.sleep(60)
+            assert broken.keys == ["default/a"]
+            assert manager.ready()
+            assert manager.state.controllers[1].sync_error is None
+            assert str(manager.state).startswith("INFORMER")
+
+    @staticmethod
+    @simulated
+    async def test_caches_that_another_controller_needs_are_waited_for(world: Simulation) -> None:
+        create(world, "a")
+        manager = Manager(world.client, leader_election=elector(world.client))
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        reconcilers = [Reconciler() for _ in range(3)]
+        manager.add(Controller("healthy", reconcilers[0], maps))
+        for number, seconds in enumerate([10, 20], start=1):
+            controller = Controller(
+                f"broken-{number}", reconcilers[number], maps, owns=[secrets], cache_sync_timeout=seconds
+            )
+            manager.add(controller)
+        world.server.faults.fail(503, times=None, resource="secrets")
+        async with manager:
+            await asyncio.sleep(19)
+            assert [each.keys for each in reconcilers] == [[]] * 3
+            errors = [each.sync_error is not None for each in manager.state.controllers]
+            assert errors == [False, True, False]
+            await asyncio.sleep(2)
+            assert [each.keys for each in reconcilers] == [["default/a"], [], []]
+            assert str(manager.state).startswith("leading; waiting for the first list to go through secrets")
+
+    @staticmethod
+    @simulated
     async def test_nothing_is_reconciled_before_all_caches_are_filled(world: Simulation) -> None:
         """A reconciler that counts what is in another cache must not count zero."""
         create(world, "a")
