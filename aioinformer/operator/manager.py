@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -273,33 +274,44 @@ class Manager(Running):
     ) -> None:
         """As ``run``, and end in good order when the process is told to: Ctrl-C, or what ends a pod.
 
-        A second signal ends reconciles that still run.
+        A second signal ends reconciles that still run. Handlers that the signals had before are back when it returns.
 
         Args:
             signals: Which ones.
 
         Raises:
+            ConfigError: This is not the main thread, which alone is told of signals.
             BaseException: As ``run``.
         """
+        if threading.current_thread() is not threading.main_thread():
+            raise ConfigError(
+                f"{self!r}: only the main thread can take signals, and this is {threading.current_thread().name}: "
+                "await run() here, and cancel it to end it"
+            )
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         told = 0
+        is_over = False
+        handlers_before: dict[signal.Signals, Any] = {}
 
         def stop() -> None:
             nonlocal told
-            told += 1
-            task.cancel()
+            if not is_over:
+                told += 1
+                task.cancel()
 
         try:
             for each in signals:
-                loop.add_signal_handler(each, stop)
+                # Not the loop's add_signal_handler, which forgets the handler before.
+                handlers_before[each] = signal.signal(each, lambda *_: loop.call_soon_threadsafe(stop))
             await self.run()
         except asyncio.CancelledError:
             if not told or task.cancelling() > told:  # somebody else's doing, at least in part
                 raise
         finally:
-            for each in signals:
-                loop.remove_signal_handler(each)
+            is_over = True
+            for each, before in handlers_before.items():
+                signal.signal(each, signal.SIG_DFL if before is None else before)
             for _ in range(told):
                 task.uncancel()
 

@@ -595,6 +595,44 @@ async def test_a_second_signal_ends_reconciles(server: APIServer) -> None:
     assert ended == ["a"]
 
 
+async def test_handlers_that_signals_had_before_are_back_after_it(server: APIServer) -> None:
+    """Those of the process, and those of the event loop."""
+    mine: list[int] = []
+    loop = asyncio.get_running_loop()
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: mine.append(number))
+    loop.add_signal_handler(signal.SIGUSR2, mine.append, signal.SIGUSR2)
+
+    async def act(request: Request[KubeObject]) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    try:
+        async with Client.from_url(server.url) as client:
+            manager, _ = managed(client, act)
+            server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+            await manager.run_until_signal([signal.SIGUSR1, signal.SIGUSR2])
+        assert mine == []
+        for each in (signal.SIGUSR1, signal.SIGUSR2):
+            os.kill(os.getpid(), each)
+        await until(lambda: len(mine) == 2)
+    finally:
+        loop.remove_signal_handler(signal.SIGUSR2)
+        signal.signal(signal.SIGUSR1, before)
+
+
+async def test_signals_are_for_the_main_thread(server: APIServer) -> None:
+    async def work() -> None:
+        async with Client.from_url(server.url) as client:
+            manager, _ = managed(client, Reconciler())
+            with pytest.raises(
+                ConfigError, match=r"only the main thread can take signals.*await run\(\) here"
+            ):
+                await manager.run_until_signal()
+            async with manager:  # it has not been started
+                pass
+
+    await asyncio.to_thread(asyncio.run, work())
+
+
 async def test_signals_that_cannot_be_caught_leave_no_handler(server: APIServer) -> None:
     async with Client.from_url(server.url) as client:
         manager, _ = managed(client, Reconciler())
