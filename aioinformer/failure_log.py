@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-FIRST = 5
+FIRST = 10
 """Failures by each type of error that are logged one by one."""
 MOST_TYPES = 16
 """Types of errors that are told apart so; the failures by others are counted."""

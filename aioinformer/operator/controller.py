@@ -116,7 +116,7 @@ class Controller(Generic[T]):
         for watch in watches:
             if not isinstance(watch, Watch):
                 raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
-        own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None)
+        own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None, forget=self._forget)
         self._triggers: list[InformerTrigger] = [own, *owned, *watches]
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
@@ -273,6 +273,10 @@ class Controller(Generic[T]):
         Cancellation: they are cancelled at once.
         """
         await self._workers.stop(grace_period)
+
+    def _forget(self, key: str) -> None:
+        self._queue.forget(key)
+        self._workers.failing.pop(key, None)
 
     def _note_end(self, source: asyncio.Task[None]) -> None:
         if not source.cancelled() and (failure := source.exception()) is not None:

@@ -222,13 +222,20 @@ class Primary(InformerTrigger):
 
     Args:
         cleans_up: Whether a mark for deletion always counts, whatever the predicate says.
+        forget: Called with the key of an object whose deletion the predicate refuses: it is not reconciled any more.
     """
 
     def __init__(
-        self, informer: SharedIndexInformer[Any], predicate: PredicateFunc[Any] | None, *, cleans_up: bool
+        self,
+        informer: SharedIndexInformer[Any],
+        predicate: PredicateFunc[Any] | None,
+        *,
+        cleans_up: bool,
+        forget: Callable[[str], None],
     ) -> None:
         super().__init__(informer.name, informer, predicate)
         self._cleans_up = cleans_up
+        self._forget = forget
         self._key_of = informer.indexer.key_of
         self._group = _group_of(informer)
         self._kind: str | None = None  # before the first object says it; "" if that cannot
@@ -261,7 +268,10 @@ class Primary(InformerTrigger):
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         if super()._passes(predicate, change):
             return True
-        if not self._cleans_up or change.new is None or not is_deleting(change.new):
+        if change.new is None:
+            self._forget(self._key_of(change.obj))
+            return False
+        if not self._cleans_up or not is_deleting(change.new):
             return False
         return change.old is None or not is_deleting(change.old) or is_made_anew(change)
 

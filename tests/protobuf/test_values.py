@@ -74,7 +74,6 @@ def test_long_values_are_read_and_not_remembered(type_: str) -> None:
             text = f"{count}" + "x" * 200_000
             value = message((1, text)) if type_ == "quantity" else message((1, 1), (2, 0), (3, text))
             assert read(type_, value) == text
-        del text, value
         assert tracemalloc.get_traced_memory()[0] < 1_000_000
     finally:
         tracemalloc.stop()
