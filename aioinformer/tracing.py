@@ -22,6 +22,7 @@ from .checks import is_finite, require_count
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
+from .failure_log import FailureLog
 from .handlers import ResourceEventHandler, callable_name, require_plain
 from .keys import key_and_version
 from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
@@ -116,6 +117,7 @@ class Tracer:
         self._limit = limit
         self._under_way: OrderedDict[_Key, _Stamps] = OrderedDict()
         self._informer: str | None = None
+        self._failures = FailureLog("the hook of a Tracer", logger)
         self.forgotten = 0
         self.failed = 0
 
@@ -187,11 +189,12 @@ class Tracer:
         )  # fmt: skip
         try:
             self._on_trace(trace)
-        except (Exception, CancelledError):  # a plain function: nobody cancels us in it
+        except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
             self.failed += 1
-            logger.exception(
-                "%s: the hook of its Tracer, %s, raised for %s at %s",
+            self._failures.log(
+                error, "%s: the hook of its Tracer, %s, raised for %s at %s",
                 informer, callable_name(self._on_trace), name, version,
+                traceback=error,
             )  # fmt: skip
 
     def _traced(self, process: Callable[[list[Delta], bool], R]) -> Callable[[list[Delta], bool], R]:

@@ -11,6 +11,7 @@ from typing import Any
 from ..checks import require_methods, require_timeout
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
+from ..failure_log import FailureLog
 from ..handlers import require_callback
 from ..keys import key_and_version
 from ..protocols import ListerWatcher, Process, Queue, batched
@@ -90,6 +91,7 @@ class Controller(Running):
         if config.process_batch is not None:
             self._process_batch = self._guarded("process_batch", config.process_batch)
         self._failed = 0
+        self._failures = FailureLog(self.name, logger)
         self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
         self._retry_delay = 0.0
         self._on_progress: Callable[[], None] | None = None
@@ -282,9 +284,8 @@ class Controller(Running):
             else:
                 self._failed += 1
                 key, version = key_and_version(deltas[-1].object)
-                logger.error(
-                    "%s: processing %s at %s failed: %s", self.name, key, version, cause, exc_info=cause
-                )
+                line = "%s: processing %s at %s failed: %s"
+                self._failures.log(cause, line, self.name, key, version, cause, traceback=cause)
         if requeue or self._config.retry_on_error:
             self._retry_delay = min(max(self._retry_delay * 2, RETRY_DELAY), RETRY_DELAY_CAP)
             self._requeued += len({key_and_version(delta.object)[0] for delta in deltas})

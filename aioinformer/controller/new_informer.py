@@ -7,6 +7,7 @@ import logging
 from typing import TypeVar, Unpack
 
 from ..deltas import Delta
+from ..failure_log import FailureLog
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..keys import deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
@@ -52,16 +53,18 @@ def new_informer(
     """
     require_queue(queue)
     require_handler(handler)
+    name = handler_name(handler)
+    failures = FailureLog(name, logger)
     store: Store[T] = Store(deletion_handling_meta_namespace_key_func)
 
     async def deliver(notification: Notification) -> None:
         try:
             await settle(notification.deliver(handler))
-        except (Exception, asyncio.CancelledError):
+        except (Exception, asyncio.CancelledError) as error:
             if is_cancelled():
                 raise
             key, version = key_and_version(notification.obj)
-            logger.exception("%s failed on %s at %s", handler_name(handler), key, version)
+            failures.log(error, "%s failed on %s at %s", name, key, version, traceback=error)
         heed_cancellation()  # the handler may have swallowed it
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:

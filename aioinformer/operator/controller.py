@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 from ..checks import require_count, require_list, require_seconds, require_text
-from ..errors import AlreadyStartedError, ConfigError, NotFoundError
+from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
 from ..tasks import settle, wait_ended
@@ -59,6 +59,8 @@ class Controller(Generic[T]):
         finalizer: The finalizer that each object has before it is first reconciled; None for the Reconciler's.
         cleanup: ``cleanup(request)``, called in place of ``reconcile`` once the object is to be deleted. The finalizer
             is removed when it has succeeded and does not ask for a requeue.
+        cache_sync_timeout: Seconds after which the manager's other controllers begin without waiting for the caches
+            that only this one needs; it begins itself when they have synced. None to have them wait for ever.
 
     Raises:
         ConfigError: An argument is not what it should be.
@@ -84,6 +86,7 @@ class Controller(Generic[T]):
         rate_limiter: RateLimiter[str] | None = None,
         finalizer: str | None = None,
         cleanup: Reconcile[T] | None = None,
+        cache_sync_timeout: float | None = None,
     ) -> None:
         require_text("name", name)
         if not name:
@@ -91,7 +94,11 @@ class Controller(Generic[T]):
         require_count("concurrency", concurrency, least=1)
         if timeout is not None:
             require_seconds("timeout", timeout)
+        if cache_sync_timeout is not None:
+            require_seconds("cache_sync_timeout", cache_sync_timeout)
         self.name = name
+        self.cache_sync_timeout = cache_sync_timeout
+        self._sync_error: SyncTimeout | None = None
         self.informer: SharedIndexInformer[T] = informer_of(primary)
         self._written = None if isinstance(primary, SharedIndexInformer) else primary
         self._store = self.informer.store
@@ -109,7 +116,7 @@ class Controller(Generic[T]):
         for watch in watches:
             if not isinstance(watch, Watch):
                 raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
-        own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None)
+        own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None, forget=self._forget)
         self._triggers: list[InformerTrigger] = [own, *owned, *watches]
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
@@ -130,6 +137,16 @@ class Controller(Generic[T]):
     def registrations(self) -> list[Registration]:
         """Those with the informers, while it is fed."""
         return [each.registration for each in self._triggers if each.registration is not None]
+
+    @property
+    def unsynced(self) -> list[SharedIndexInformer[Any]]:
+        """Those of the informers whose caches are not filled yet."""
+        return [each for each in self.informers if not each.has_synced()]
+
+    @property
+    def sync_error(self) -> SyncTimeout | None:
+        """Which caches are not filled yet, after ``cache_sync_timeout``; None before that, and once they are."""
+        return self._sync_error if self._sync_error is not None and self.unsynced else None
 
     @property
     def queue(self) -> WorkQueue[str]:
@@ -157,6 +174,8 @@ class Controller(Generic[T]):
             last_error_key=workers.last_error_key,
             worker_error=workers.failure,
             triggers=tuple(trigger.state for trigger in triggers),
+            unsynced=tuple(informer.name for informer in self.unsynced),
+            sync_error=self.sync_error,
         )
 
     def samples(self) -> Iterable[Sample]:
@@ -179,6 +198,15 @@ class Controller(Generic[T]):
         """
         if self._is_fed or self._queue.is_shutting_down:
             raise AlreadyStartedError(f"{self!r} was started before")
+
+    def stop_holding_others_up(self) -> None:
+        """Its caches have not synced within ``cache_sync_timeout``: say so, in the log and in ``sync_error``."""
+        caches = "; ".join(f"{each.name}: {each.state}" for each in self.unsynced)
+        self._sync_error = SyncTimeout(
+            f"{self.name}: its caches have not synced within {self.cache_sync_timeout:g} s: {caches}",
+            informer=self.unsynced[0].name,
+        )
+        logger.error("%s. Other controllers begin to work; it begins when they have", self._sync_error)
 
     def feed(self) -> None:
         """Have changes and sources fill the queue; also if this fails, ``end_feeding`` is to be called."""
@@ -245,6 +273,10 @@ class Controller(Generic[T]):
         Cancellation: they are cancelled at once.
         """
         await self._workers.stop(grace_period)
+
+    def _forget(self, key: str) -> None:
+        self._queue.forget(key)
+        self._workers.failing.pop(key, None)
 
     def _note_end(self, source: asyncio.Task[None]) -> None:
         if not source.cancelled() and (failure := source.exception()) is not None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from ..checks import require_seconds
 from ..controller import QueueName
-from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError
+from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
 from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, liveness_problems, readiness_problems
@@ -273,33 +274,44 @@ class Manager(Running):
     ) -> None:
         """As ``run``, and end in good order when the process is told to: Ctrl-C, or what ends a pod.
 
-        A second signal ends reconciles that still run.
+        A second signal ends reconciles that still run. Handlers that the signals had before are back when it returns.
 
         Args:
             signals: Which ones.
 
         Raises:
+            ConfigError: This is not the main thread, which alone is told of signals.
             BaseException: As ``run``.
         """
+        if threading.current_thread() is not threading.main_thread():
+            raise ConfigError(
+                f"{self!r}: only the main thread can take signals, and this is {threading.current_thread().name}: "
+                "await run() here, and cancel it to end it"
+            )
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         told = 0
+        is_over = False
+        handlers_before: dict[signal.Signals, Any] = {}
 
         def stop() -> None:
             nonlocal told
-            told += 1
-            task.cancel()
+            if not is_over:
+                told += 1
+                task.cancel()
 
         try:
             for each in signals:
-                loop.add_signal_handler(each, stop)
+                # Not the loop's add_signal_handler, which forgets the handler before.
+                handlers_before[each] = signal.signal(each, lambda *_: loop.call_soon_threadsafe(stop))
             await self.run()
         except asyncio.CancelledError:
             if not told or task.cancelling() > told:  # somebody else's doing, at least in part
                 raise
         finally:
-            for each in signals:
-                loop.remove_signal_handler(each)
+            is_over = True
+            for each, before in handlers_before.items():
+                signal.signal(each, signal.SIG_DFL if before is None else before)
             for _ in range(told):
                 task.uncancel()
 
@@ -345,17 +357,36 @@ class Manager(Running):
                 logger.warning("%r stands by: %s", self, error)
 
     async def _fill_caches(self) -> None:
-        """Wait for the informers that there are now, but for those that are removed meanwhile."""
+        """Wait for the informers that there are now, but for those that are removed meanwhile, or that only controllers
+        need whose ``cache_sync_timeout`` has passed."""
+        now = asyncio.get_running_loop().time
+        began = now()
         waited_for = self.informers
         while True:
+            timeouts = {
+                each: began + each.cache_sync_timeout
+                for each in self._controllers
+                if each.cache_sync_timeout is not None and each.sync_error is None and each.unsynced
+            }
+            timeout = max(0.0, min(timeouts.values()) - now()) if timeouts else None
             try:
-                await wait_for_cache_sync(*waited_for)
+                await wait_for_cache_sync(*waited_for, timeout=timeout)
                 return
+            except SyncTimeout:
+                for controller, deadline in timeouts.items():
+                    if controller.unsynced and deadline <= now():
+                        controller.stop_holding_others_up()
+                waited_for = [each for each in waited_for if self._holds_others_up(each)]
             except StoppedError:
                 left = [each for each in waited_for if each in self.informers]
                 if left == waited_for:
                     raise
                 waited_for = left
+
+    def _holds_others_up(self, informer: SharedIndexInformer[Any]) -> bool:
+        """Whether nobody works before an informer has synced: not if all that need it have been late."""
+        needing = [each for each in self._controllers if informer in each.informers]
+        return not needing or any(each.sync_error is None for each in needing)
 
     async def _work(self) -> None:
         if self._controllers:

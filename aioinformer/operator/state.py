@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import said
+from ..errors import SyncTimeout, said
 from ..informer import InformerState
 from ..metrics import Histogram, Sample
 from ..workqueue import WorkQueueState
@@ -85,6 +85,8 @@ class ControllerState:
         last_error_key: By the reconcile of which key.
         worker_error: What a worker, or a source, has died of, which ends the manager; None as long as none has.
         triggers: What makes it reconcile.
+        unsynced: The informers of those whose caches are not filled yet: it does not work before they are.
+        sync_error: Why the other controllers work without waiting for these; None while they wait.
     """
 
     name: str
@@ -102,6 +104,8 @@ class ControllerState:
     last_error_key: str | None
     worker_error: BaseException | None
     triggers: tuple[TriggerState, ...]
+    unsynced: tuple[str, ...] = ()
+    sync_error: SyncTimeout | None = None
 
     @property
     def stuck(self) -> tuple[RunState, ...]:
@@ -109,7 +113,8 @@ class ControllerState:
         return tuple(run for run in self.running if run.stuck)
 
     def __str__(self) -> str:
-        text = f"{self.name}: " + (f"{self.workers} workers" if self.working else "standing by")
+        doing = f"waiting for caches: {', '.join(self.unsynced)}" if self.unsynced else "standing by"
+        text = f"{self.name}: " + (f"{self.workers} workers" if self.working else doing)
         text += f", {self.queue}, {self.reconciles} reconciles"
         if self.failed:
             text += f", {self.failed} failed ({self.failing} keys still do)"
@@ -168,18 +173,17 @@ class ManagerState:
     def _standing(self) -> str:
         if self.ended:
             return "ended"
-        if self.leading is None:
-            return ""
         missing = [each.name for each in self.informers if not each.synced]
-        if missing and not self.leading:  # nor does it stand for election before it has them
+        goes_on = self.leading or any(each.working or each.sync_error for each in self.controllers)
+        if missing and not goes_on:  # nor does it stand for election before it has them
             return f"waiting for caches: {', '.join(missing)}"
         error = "" if self.election_error is None else f": {said(self.election_error)}"
-        if not self.leading:
+        if self.leading is False:
             return f"standing by{error}"
         triggers = [each for controller in self.controllers for each in controller.triggers]
         unfed = ", ".join(each.name for each in triggers if not each.synced)
-        waiting = f"; waiting for the first list to go through {unfed}" if unfed else ""
-        return f"leading{error}{waiting}"
+        waiting = f"waiting for the first list to go through {unfed}" if unfed and goes_on else ""
+        return "; ".join(filter(None, (f"leading{error}" if self.leading else "", waiting)))
 
 
 def _informer_row(state: InformerState) -> tuple[str, ...]:

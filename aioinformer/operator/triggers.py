@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ConfigError, shortened
+from ..errors import ConfigError, said, shortened
+from ..failure_log import FailureLog
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
 from ..keys import is_deleting, key_and_version, namespace_of, type_of
+from ..listwatch.resource_list_watch import ResourceListWatch
 from ..objects import OwnerReference
 from ..tasks import heed_cancellation, is_own_cancellation
 from ..workqueue import WorkQueue
@@ -31,7 +33,9 @@ T = TypeVar("T")
 LOW_PRIORITY = -100
 """That of the initial list and of resyncs: fresh changes go before them (controller-runtime ``LowPriority``)."""
 MOST_AWAITED = 4096
-"""Keys that owners may yet be cached by, once the first list has come: most never are, as owners are of other kinds."""
+"""Owners that are remembered until they are cached; most never are, as they are gone, or were never there."""
+LONGEST_AWAITED = 1024
+"""Characters that such an owner's key, group and kind may have: no object has as many, but a reference may."""
 
 Requests = Request[Any] | Iterable[Request[Any]] | None
 MapFunc = Callable[[T], Requests | Awaitable[Requests]]
@@ -90,6 +94,7 @@ class Trigger(ABC):
         self.passed = 0
         self.failed = 0
         self.last_error: BaseException | None = None
+        self._failures = FailureLog(name, logger)
         self.queue: WorkQueue[str]
 
     @property
@@ -119,7 +124,7 @@ class Trigger(ABC):
         """Log and count what somebody's function raised; the controller goes on."""
         self.failed += 1
         self.last_error = error
-        logger.error("%s: %s failed: %r", self.name, what, error, exc_info=error)
+        self._failures.log(error, "%s: %s failed: %s", self.name, what, said(error), traceback=error)
 
 
 class InformerTrigger(Trigger, ResourceEventHandler[Any]):
@@ -217,22 +222,39 @@ class Primary(InformerTrigger):
 
     Args:
         cleans_up: Whether a mark for deletion always counts, whatever the predicate says.
+        forget: Called with the key of an object whose deletion the predicate refuses: it is not reconciled any more.
     """
 
     def __init__(
-        self, informer: SharedIndexInformer[Any], predicate: PredicateFunc[Any] | None, *, cleans_up: bool
+        self,
+        informer: SharedIndexInformer[Any],
+        predicate: PredicateFunc[Any] | None,
+        *,
+        cleans_up: bool,
+        forget: Callable[[str], None],
     ) -> None:
         super().__init__(informer.name, informer, predicate)
         self._cleans_up = cleans_up
+        self._forget = forget
         self._key_of = informer.indexer.key_of
-        self._awaited: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()
+        self._group = _group_of(informer)
+        self._kind: str | None = None  # before the first object says it; "" if that cannot
+        self._awaited: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()  # by key, group and kind
+        self._awaiting = 0
+        self._awaits_all = False
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
-        key = self._key_of(obj)
-        for (api_version, kind), priority in self._awaited.pop(key, {}).items():
-            if _may_be(obj, api_version, kind):
-                self.queue.add(key, priority)
-        self._forget_oldest()
+        if self._kind is None:
+            self._kind = "" if self._group is None else type_of(obj)[1]
+        if self._awaited:
+            key = self._key_of(obj)
+            kinds = self._awaited.pop(key, {})
+            self._awaiting -= len(kinds)
+            for (group, kind), priority in kinds.items():
+                if _may_be(obj, group, kind):
+                    self.queue.add(key, priority)
+        if self._awaits_all and is_in_initial_list:
+            self.queue.add(self._key_of(obj), LOW_PRIORITY)
         return super().on_add(obj, is_in_initial_list)
 
     def on_lost(self, key: str) -> None:
@@ -246,32 +268,40 @@ class Primary(InformerTrigger):
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         if super()._passes(predicate, change):
             return True
-        if not self._cleans_up or change.new is None or not is_deleting(change.new):
+        if change.new is None:
+            self._forget(self._key_of(change.obj))
+            return False
+        if not self._cleans_up or not is_deleting(change.new):
             return False
         return change.old is None or not is_deleting(change.old) or is_made_anew(change)
 
     def enqueue_owner(self, namespace: str, owner: OwnerReference, priority: int) -> None:
         """Have the owner of something in a namespace reconciled; one that is not cached yet, once it is."""
+        group = owner.api_version.rpartition("/")[0]
+        if self._group is not None and group != self._group:
+            return
         keys = (f"{namespace}/{owner.name}", owner.name) if namespace else (owner.name,)
         is_found = False
         for key in keys:
             found = self.informer.store.get_by_key(key)
-            if found is not None and _may_be(found, owner.api_version, owner.kind):
+            if found is not None and _may_be(found, group, owner.kind):
                 self.queue.add(key, priority)
                 is_found = True
-        if not is_found:
+        if not is_found and self._kind in (None, "", owner.kind):
             for key in keys:
-                self._await(key, (owner.api_version, owner.kind), priority)
+                if len(key) + len(group) + len(owner.kind) <= LONGEST_AWAITED:
+                    self._await(key, (group, owner.kind), priority)
 
     def _await(self, key: str, kind: tuple[str, str], priority: int) -> None:
         kinds = self._awaited.setdefault(key, {})
+        self._awaiting += kind not in kinds
         kinds[kind] = max(priority, kinds.get(kind, priority))
         self._awaited.move_to_end(key)
-        self._forget_oldest()
-
-    def _forget_oldest(self) -> None:
-        while len(self._awaited) > MOST_AWAITED and self.is_synced:
-            self._awaited.popitem(last=False)
+        while self._awaiting > MOST_AWAITED:
+            _, kinds = self._awaited.popitem(last=False)
+            self._awaiting -= len(kinds)
+            if not self.is_synced:
+                self._awaits_all = True  # any object of the first list may be the one
 
 
 class Owns(InformerTrigger):
@@ -394,9 +424,19 @@ def checked(request: object) -> Request[Any]:
     raise TypeError(f"{shortened(request)} is no Request; of an object or its key Request.of(...) makes one")
 
 
-def _may_be(obj: Any, api_version: str, kind: str) -> bool:
+def _group_of(informer: SharedIndexInformer[Any]) -> str | None:
+    """The group of what an informer reads; None where it may read objects of any kind, or of several."""
+    read = {
+        (each.resource.group, each.resource.plural) if isinstance(each, ResourceListWatch) else None
+        for each in informer.list_watches.values()
+    }
+    collection = read.pop()
+    return None if read or collection is None else collection[0]
+
+
+def _may_be(obj: Any, group: str, kind: str) -> bool:
     """Whether an object may be of a kind; the version of its group does not matter."""
     its_version, its_kind = type_of(obj)
     if its_kind and its_kind != kind:
         return False
-    return not its_version or its_version.rpartition("/")[0] == api_version.rpartition("/")[0]
+    return not its_version or its_version.rpartition("/")[0] == group

@@ -19,6 +19,7 @@ from ..errors import (
     shortened,
     traceback_of,
 )
+from ..failure_log import FailureLog
 from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..tasks import finish, shake_off
 from ..turns import Turn
@@ -75,6 +76,7 @@ class Workers:
         self._idle: set[asyncio.Task[None]] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._slow = SlowCalls(f"{name}: a reconcile", logger)
+        self._log = FailureLog(name, logger)
         self._news = asyncio.Event()
         self._death = asyncio.Event()
         self._is_stopping = False
@@ -206,9 +208,8 @@ class Workers:
                 await self._go_through(run)
             except Exception as error:
                 self._note_failure(key, error)
-                logger.exception(
-                    "%s: the rate limiter failed on %s; again in %g s", self._name, key, LIMITERLESS
-                )
+                line = "%s: the rate limiter failed on %s; again in %g s"
+                self._log.log(error, line, self._name, key, LIMITERLESS, traceback=error)
                 queue.add_after(key, LIMITERLESS, queue.priority_of(key))
             finally:
                 self.runs.end(run)
@@ -289,15 +290,14 @@ class Workers:
         if all(isinstance(cause, TerminalError) for cause in causes):
             self._note_failure(key, error)
             self.counts.terminal += 1
-            logger.error(
-                "%s: %s failed and is not tried again before it changes: %s", self._name, key, said(error)
-            )
+            line = "%s: %s failed and is not tried again before it changes: %s"
+            self._log.log(error, line, self._name, key, said(error))
         elif all(isinstance(cause, VersionTimeout) for cause in causes):
             self._note_failure(key, error)
             self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
-            logger.warning(
-                "%s: %s waits for the cache; again in %g s: %s", self._name, key, CACHE_DELAY, said(error)
-            )
+            line = "%s: %s waits for the cache; again in %g s: %s"
+            values = (self._name, key, CACHE_DELAY, said(error))
+            self._log.log(error, line, *values, level=logging.WARNING)
         else:
             asked = [cause.retry_after or 0.0 for cause in causes if isinstance(cause, ApiError)]
             self._retry(key, error, max(asked, default=0.0))
@@ -310,16 +310,17 @@ class Workers:
     def _retry(self, key: str, error: BaseException, asked: float = 0.0) -> None:
         """Try again later, the later the more often it has failed in a row; not before the server asks for it.
 
-        Where the same fails again and again, the log has its traceback once.
+        Where the same fails again and again, the log has its traceback once; of many that fail, those of the first.
         """
         delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=asked)
         is_news = self.failing.get(key) is not type(error)
         self._note_failure(key, error)
-        logger.log(
-            logging.WARNING if asked else logging.ERROR,
+        self._log.log(
+            error,
             "%s: %s failed, %d times in a row; again in %.3g s: %s",
             self._name, key, self._queue.num_requeues(key), delay, said(error),
-            exc_info=traceback_of(error) if is_news else None,
+            level=logging.WARNING if asked else logging.ERROR,
+            traceback=traceback_of(error) if is_news else None,
         )  # fmt: skip
 
 

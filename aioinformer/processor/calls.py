@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from .._core.cancellation import forget_own_cancellation
+from ..failure_log import FailureLog
 from ..handlers import ResourceEventHandler
 from ..keys import key_and_version
 from ..notifications import Notification
@@ -58,6 +59,7 @@ class HandlerCalls:
         self._token: object = None
         self._awaitable: Awaitable[object] | None = None
         self._slow = SlowCalls(name, logger)
+        self._failures = FailureLog(name, logger)
         self._depth_before = 0
         self._has_failed = False
         self.handling: Notification | None = None
@@ -133,8 +135,14 @@ class HandlerCalls:
         self._has_failed = True
         self.failed += 1
         key, version = key_and_version(self.handling.obj)
-        logger.error(
-            "%s failed on %s of %s at %s", self._name, self.handling.kind, key, version, exc_info=error
+        self._failures.log(
+            error,
+            "%s failed on %s of %s at %s",
+            self._name,
+            self.handling.kind,
+            key,
+            version,
+            traceback=error,
         )
 
     def _warn_of_slow_call(self, notification: Notification, took: float, call: object) -> None:

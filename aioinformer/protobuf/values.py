@@ -99,10 +99,16 @@ def _strings(data: bytes, at: int, end: int) -> list[str]:
     return found
 
 
+LONGEST_REMEMBERED = 64
+"""Bytes of a value that is remembered: a longer one does not come again and again, and would fill the memory."""
+
+
 def _remembered(read: Read) -> Read:
     """Values that come again and again, such as the times of a pod's conditions, are read once."""
     remember = lru_cache(maxsize=4096)(lambda value: read(value, 0, len(value)))
-    return lambda data, at, end: remember(data[at:end])
+    return lambda data, at, end: (
+        remember(data[at:end]) if end - at <= LONGEST_REMEMBERED else read(data, at, end)
+    )
 
 
 PIECES: dict[str, tuple[Read, Any]] = {

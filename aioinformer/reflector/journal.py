@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from ..errors import ApiError, DecodeError, RejectedObjectError, said, traceback_of
+from ..errors import KNOWN_REASONS, ApiError, DecodeError, RejectedObjectError, said, traceback_of
 from .state import Phase, ReflectorState
 
 logger = logging.getLogger(__name__)
@@ -135,7 +135,9 @@ class Journal:
         """Something went wrong; whether the first of its kind since things were well."""
         self.watch_ended()  # if it has not, a resync has failed, which will end it
         self._last_error = error
-        kind = (type(error), error.status, error.reason) if isinstance(error, ApiError) else (type(error),)
+        kind: tuple[Any, ...] = (type(error),)
+        if isinstance(error, ApiError):  # not by reasons of the server's own: they have no bound
+            kind = (type(error), error.status, error.reason if error.reason in KNOWN_REASONS else "")
         expired = isinstance(error, ApiError) and error.is_expired
         is_first = not self._logged if expired else kind not in self._logged  # after an outage all have
         self._logged.add(kind)

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 
+from aioinformer.errors import NotFoundError
 from aioinformer.handlers import require_at_once, require_plain
+
+from .errors import StatusError
 
 
 async def eventually(
@@ -17,7 +20,8 @@ async def eventually(
     """Wait for a condition.
 
     Args:
-        condition: A plain function, asked again and again.
+        condition: A plain function, asked again and again. Where it raises a NotFoundError, or the embedded server's
+            StatusError of 404, it has not come true yet; any other error passes.
         within: Seconds of the event loop's clock in which it has to come true.
         what: What is waited for, for the error.
         every: Seconds between two looks.
@@ -30,9 +34,20 @@ async def eventually(
     require_plain("condition", condition)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
-    while not require_at_once("condition", condition()):
+    while True:
+        missing: Exception | None = None
+        try:
+            if require_at_once("condition", condition()):
+                return
+        except NotFoundError as error:
+            missing = error
+        except StatusError as error:
+            if error.code != 404:
+                raise
+            missing = error
         if loop.time() >= deadline:
-            raise AssertionError(f"not within {within:g} s: {what or _told(condition)}")
+            why = "" if missing is None else f"; at last it raised {type(missing).__name__}: {missing}"
+            raise AssertionError(f"not within {within:g} s: {what or _told(condition)}{why}") from missing
         await asyncio.sleep(every)
 
 

@@ -59,6 +59,67 @@ class TestLifecycle:
 
     @staticmethod
     @simulated
+    async def test_a_collection_that_cannot_be_listed_holds_up_only_its_controller(world: Simulation) -> None:
+        """As one of which the conversion webhook is away."""
+        create(world, "a")
+        create(world, "s", "secrets")
+        manager = Manager(world.client)
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        healthy, broken = Reconciler(), Reconciler()
+        manager.add(Controller("healthy", healthy, maps))
+        manager.add(Controller("broken", broken, maps, owns=[secrets], cache_sync_timeout=60))
+        away = world.server.faults.fail(500, times=None, resource="secrets")
+        async with manager:
+            await asyncio.sleep(59)
+            assert (healthy.keys, broken.keys) == ([], [])
+            assert str(manager.state).startswith("waiting for caches: secrets\n")
+            assert manager.state.controllers[1].sync_error is None
+            await asyncio.sleep(2)
+            assert (healthy.keys, broken.keys) == (["default/a"], [])
+            first, second = manager.state.controllers
+            assert (first.sync_error, second.unsynced) == (None, ("secrets",))
+            assert str(second.sync_error).startswith(
+                "broken: its caches have not synced within 60 s: secrets: "
+            )
+            assert str(second).startswith("broken: waiting for caches: secrets")
+            assert str(manager.state).startswith("waiting for the first list to go through secrets, owned\n")
+            assert manager.healthy()
+            assert "secrets has not synced" in str(manager.ready())
+            (told,) = [str(entry) for entry in world.history if " ERROR " in str(entry)]
+            assert "500 InternalError" in told
+            assert "Other controllers begin to work; it begins when they have" in told
+            away.remove()
+            await asyncio.sleep(60)
+            assert broken.keys == ["default/a"]
+            assert manager.ready()
+            assert manager.state.controllers[1].sync_error is None
+            assert str(manager.state).startswith("INFORMER")
+
+    @staticmethod
+    @simulated
+    async def test_caches_that_another_controller_needs_are_waited_for(world: Simulation) -> None:
+        create(world, "a")
+        manager = Manager(world.client, leader_election=elector(world.client))
+        maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
+        reconcilers = [Reconciler() for _ in range(3)]
+        manager.add(Controller("healthy", reconcilers[0], maps))
+        for number, seconds in enumerate([10, 20], start=1):
+            controller = Controller(
+                f"broken-{number}", reconcilers[number], maps, owns=[secrets], cache_sync_timeout=seconds
+            )
+            manager.add(controller)
+        world.server.faults.fail(503, times=None, resource="secrets")
+        async with manager:
+            await asyncio.sleep(19)
+            assert [each.keys for each in reconcilers] == [[]] * 3
+            errors = [each.sync_error is not None for each in manager.state.controllers]
+            assert errors == [False, True, False]
+            await asyncio.sleep(2)
+            assert [each.keys for each in reconcilers] == [["default/a"], [], []]
+            assert str(manager.state).startswith("leading; waiting for the first list to go through secrets")
+
+    @staticmethod
+    @simulated
     async def test_nothing_is_reconciled_before_all_caches_are_filled(world: Simulation) -> None:
         """A reconciler that counts what is in another cache must not count zero."""
         create(world, "a")
@@ -532,6 +593,44 @@ async def test_a_second_signal_ends_reconciles(server: APIServer) -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "a"}})
         await manager.run_until_signal([signal.SIGUSR1])
     assert ended == ["a"]
+
+
+async def test_handlers_that_signals_had_before_are_back_after_it(server: APIServer) -> None:
+    """Those of the process, and those of the event loop."""
+    mine: list[int] = []
+    loop = asyncio.get_running_loop()
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: mine.append(number))
+    loop.add_signal_handler(signal.SIGUSR2, mine.append, signal.SIGUSR2)
+
+    async def act(request: Request[KubeObject]) -> None:
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    try:
+        async with Client.from_url(server.url) as client:
+            manager, _ = managed(client, act)
+            server.create("v1", "configmaps", {"metadata": {"name": "a"}})
+            await manager.run_until_signal([signal.SIGUSR1, signal.SIGUSR2])
+        assert mine == []
+        for each in (signal.SIGUSR1, signal.SIGUSR2):
+            os.kill(os.getpid(), each)
+        await until(lambda: len(mine) == 2)
+    finally:
+        loop.remove_signal_handler(signal.SIGUSR2)
+        signal.signal(signal.SIGUSR1, before)
+
+
+async def test_signals_are_for_the_main_thread(server: APIServer) -> None:
+    async def work() -> None:
+        async with Client.from_url(server.url) as client:
+            manager, _ = managed(client, Reconciler())
+            with pytest.raises(
+                ConfigError, match=r"only the main thread can take signals.*await run\(\) here"
+            ):
+                await manager.run_until_signal()
+            async with manager:  # it has not been started
+                pass
+
+    await asyncio.to_thread(asyncio.run, work())
 
 
 async def test_signals_that_cannot_be_caught_leave_no_handler(server: APIServer) -> None:

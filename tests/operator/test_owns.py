@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
 
 from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, triggers
-from aioinformer.testing import Simulation
+from aioinformer.testing import Simulation, simulate
 
 from .worlds import CONTAINERS, Reconciler, change, create, quiet, simulated, trigger
+
+LONG = "x" * 500_000
+
+WHAT_TRIGGERS_KEEP = [
+    tracemalloc.Filter(True, f"*/aioinformer/{where}") for where in ("operator/*", "objects.py")
+]
 
 OF_UPDATES = When(lambda change: change.is_update)
 
@@ -26,6 +34,10 @@ def owned_by(owner: dict[str, Any], **more: Any) -> dict[str, Any]:
         "controller": True,
     }
     return {"metadata": {"ownerReferences": [reference | more]}}
+
+
+def has_seen(controller: Controller[Any], pods: int) -> bool:
+    return trigger(controller, 1).seen >= pods
 
 
 @contextmanager
@@ -42,7 +54,11 @@ def lagging(world: Simulation, plural: str) -> Iterator[None]:
 
 @asynccontextmanager
 async def owning(
-    world: Simulation, predicate: Predicate | None = None, *, metadata_only: bool = False
+    world: Simulation,
+    predicate: Predicate | None = None,
+    *,
+    metadata_only: bool = False,
+    controller_only: bool = True,
 ) -> AsyncIterator[tuple[Reconciler, Controller[Any]]]:
     """A controller of maps that own pods, at work; what is there has been reconciled."""
     reconciler = Reconciler()
@@ -50,7 +66,8 @@ async def owning(
     maps, pods = (
         manager.for_resource("v1", plural, metadata_only=metadata_only) for plural in ("configmaps", "pods")
     )
-    controller = manager.add(Controller("tests", reconciler, maps, predicate=predicate, owns=[pods]))
+    owns = [Owns(pods, controller_only=controller_only)]
+    controller = manager.add(Controller("tests", reconciler, maps, predicate=predicate, owns=owns))
     async with manager:
         await quiet(controller)
         reconciler.seen.clear()
@@ -139,6 +156,68 @@ def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.M
             assert sorted(reconciler.keys) == ["default/second", "default/third"]
 
     scenario()
+
+
+def test_owners_of_a_first_list_that_comes_late_are_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        names = ["first", "second", "third"]
+        for name in names:
+            create(world, name, "pods", **CONTAINERS, **owned_by(create(world, name)))
+        reconciler = Reconciler()
+        manager = Manager(world.client)
+        maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
+        controller = manager.add(Controller("tests", reconciler, maps, predicate=OF_UPDATES, owns=[pods]))
+        forbidden = world.server.forbid("list", "configmaps"), world.server.forbid("watch", "configmaps")
+        async with manager:
+            await world.eventually(lambda: trigger(controller, 1).seen == 3)
+            for each in forbidden:
+                each.remove()
+            await world.eventually(lambda: trigger(controller, 0).seen == 3)
+            await quiet(controller)
+        assert sorted(reconciler.keys) == [f"default/{name}" for name in names]
+
+    scenario()
+
+
+@pytest.mark.parametrize("is_kind_known", [True, False])
+@pytest.mark.parametrize(
+    "lies",
+    [
+        [[{"name": f"{number}{LONG}"}] for number in range(30)],
+        [[{"name": "one", "kind": f"{number}{LONG}"}] for number in range(30)],
+        [
+            [{"name": "one", "kind": f"{at + more}{LONG[:900]}"} for more in range(2000)]
+            for at in range(0, 12_000, 2000)
+        ],
+    ],
+    ids=["long names", "long kinds", "many kinds"],
+)
+def test_owners_that_never_come_take_no_memory(is_kind_known: bool, lies: list[list[dict[str, str]]]) -> None:
+    """An object's ownerReferences say whatever those like who may change it, as often as they like."""
+
+    async def scenario(world: Simulation) -> None:
+        if is_kind_known:
+            create(world, "first")
+        create(world, "mine", "pods", metadata={"finalizers": ["example.com/stays"]}, **CONTAINERS)
+        reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "u"}
+        async with owning(world, controller_only=False) as (reconciler, controller):
+            tracemalloc.start()
+            try:
+                for told, lie in enumerate(lies, start=2):
+                    references = [reference | each for each in lie]
+                    change(world, "mine", "pods", metadata={"ownerReferences": references})
+                    await world.eventually(partial(has_seen, controller, told))
+                await quiet(controller)
+                kept = tracemalloc.take_snapshot().filter_traces(WHAT_TRIGGERS_KEEP).statistics("filename")
+            finally:
+                tracemalloc.stop()
+            assert sum(each.size for each in kept) < 6_000_000
+            assert reconciler.keys == []
+
+    simulate(scenario, seed=0, shrink=False)
 
 
 @simulated

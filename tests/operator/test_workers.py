@@ -17,7 +17,7 @@ from aioinformer import (
     slow_calls,
 )
 from aioinformer.errors import TerminalError
-from aioinformer.operator import LOW_PRIORITY, Controller, Manager, Request, Result, When
+from aioinformer.operator import LOW_PRIORITY, Change, Controller, Manager, Request, Result, When
 from aioinformer.operator import workers as workers_module
 from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
@@ -178,6 +178,32 @@ async def test_a_group_of_errors_is_what_all_in_it_are(world: Simulation) -> Non
         state = controller.state
     assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([1, 7, 0.01], abs=0.1)
     assert (state.failed, state.terminal, repr(state.last_error)) == (4, 1, "TerminalError('no use')")
+
+
+@simulated
+async def test_what_has_failed_is_forgotten_once_it_is_gone(world: Simulation) -> None:
+    """Also where a predicate hides that from the reconciler: names without end would fill the memory."""
+
+    async def act(request: Request[KubeObject]) -> None:
+        raise TerminalError("no use") if failed else ValueError("no")
+
+    def is_there(change: Change[KubeObject]) -> bool:
+        return change.new is not None
+
+    async with operating(world, Reconciler(act), predicate=is_there) as controller:
+        for number in range(3):
+            failed: list[int] = []
+            create(world, f"a{number}")
+            await asyncio.sleep(1)
+            failed.append(number)
+            await quiet(controller, 3600)
+            assert (controller.state.failing, controller.queue.num_requeues(f"default/a{number}") > 0) == (
+                1,
+                True,
+            )
+            world.server.delete("v1", "configmaps", f"a{number}")
+            await quiet(controller)
+            assert (controller.state.failing, controller.queue.num_requeues(f"default/a{number}")) == (0, 0)
 
 
 @simulated

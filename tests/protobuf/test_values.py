@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,6 +64,19 @@ def test_times_of_all_years(seconds: int) -> None:
         datetime.fromtimestamp(seconds, UTC) - datetime.fromtimestamp(0, UTC)
     )
     assert len(text) == len("2006-01-02T15:04:05Z")
+
+
+@pytest.mark.parametrize("type_", ["quantity", "intOrString"])
+def test_long_values_are_read_and_not_remembered(type_: str) -> None:
+    tracemalloc.start()
+    try:
+        for count in range(50):
+            text = f"{count}" + "x" * 200_000
+            value = message((1, text)) if type_ == "quantity" else message((1, 1), (2, 0), (3, text))
+            assert read(type_, value) == text
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from aioinformer import ConfigError
-from aioinformer.testing import eventually
+from aioinformer import ConfigError, NotFoundError
+from aioinformer.testing import StatusError, eventually
 
 
 async def test_what_comes_true_is_waited_for() -> None:
@@ -20,6 +20,42 @@ async def test_what_comes_true_is_waited_for() -> None:
 async def test_what_does_not_come_true_is_named() -> None:
     with pytest.raises(AssertionError, match=r"not within 0\.05 s: peace"):
         await eventually(lambda: False, within=0.05, what="peace")
+
+
+async def test_what_is_not_found_yet_is_waited_for() -> None:
+    seen: list[int] = []
+
+    def found() -> bool:
+        seen.append(1)
+        if len(seen) == 1:
+            raise NotFoundError("default/a is not in the cache")
+        if len(seen) == 2:
+            raise StatusError(404)
+        return True
+
+    await eventually(found)
+    assert len(seen) == 3
+
+
+async def test_what_is_never_found_is_told() -> None:
+    missing = NotFoundError("default/a")
+
+    def find() -> bool:
+        raise missing
+
+    told = r"not within 0\.01 s: peace; at last it raised NotFoundError: object 'default/a' not found$"
+    with pytest.raises(AssertionError, match=told) as caught:
+        await eventually(find, within=0.01, what="peace")
+    assert caught.value.__cause__ is missing
+
+
+@pytest.mark.parametrize("error", [StatusError(409), KeyError("a"), ConfigError("no")], ids=repr)
+async def test_what_a_condition_raises_otherwise_is_raised_at_once(error: Exception) -> None:
+    def fail() -> bool:
+        raise error
+
+    with pytest.raises(type(error)):
+        await eventually(fail)
 
 
 async def test_a_condition_without_a_name_is_told_by_its_line() -> None:

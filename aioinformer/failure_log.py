@@ -1,0 +1,75 @@
+"""FailureLog: the log lines of what may fail on thousands of objects."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+FIRST = 10
+"""Failures by each type of error that are logged one by one."""
+MOST_TYPES = 16
+"""Types of errors that are told apart so; the failures by others are counted."""
+INTERVAL = 10.0
+"""Seconds between counts of further failures. After as many without one the next are logged one by one again."""
+
+
+class FailureLog:
+    """Logs the first failures of a function, and counts further ones: a line each ten seconds says how many.
+
+    At DEBUG all of them have a line. Use it in the event loop.
+
+    Args:
+        name: What the log calls the function.
+        logger: Where to.
+    """
+
+    __slots__ = ("_count", "_last", "_level", "_logged", "_logger", "_name", "_timer")
+
+    def __init__(self, name: str, logger: logging.Logger) -> None:
+        self._name = name
+        self._logger = logger
+        self._logged: dict[type[BaseException], int] = {}
+        self._count = self._level = 0
+        self._last = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def log(
+        self,
+        error: BaseException,
+        line: str,
+        *values: object,
+        level: int = logging.ERROR,
+        traceback: BaseException | None = None,
+    ) -> None:
+        """Log a failure, or count it.
+
+        Args:
+            error: What was raised.
+            line: The log line, in which ``%s`` stand for the values.
+            *values: Texts and numbers.
+            level: At which it is logged.
+            traceback: The error whose traceback the line has; None for none.
+        """
+        logged = self._logged.get(type(error), 0)
+        if logged < FIRST and (logged or len(self._logged) < MOST_TYPES):
+            self._logged[type(error)] = logged + 1
+            self._logger.log(level, line, *values, exc_info=traceback, stacklevel=2)
+        else:
+            self._count += 1
+            self._level = max(level, self._level)
+            self._last = f"{type(error).__name__}: {line % values}"
+            self._logger.debug(line, *values, stacklevel=2)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._log_count)
+
+    def _log_count(self) -> None:
+        if not self._count:
+            self._timer = None
+            self._logged.clear()
+            return
+        self._logger.log(
+            self._level, "%s: %d more failures in %g s; the last one, of a %s",
+            self._name, self._count, INTERVAL, self._last,
+        )  # fmt: skip
+        self._count = self._level = 0
+        self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._log_count)
