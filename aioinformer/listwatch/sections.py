@@ -28,6 +28,8 @@ _ENCODINGS = {
 }
 """What the byte order mark of a file says (go-yaml's reader)."""
 
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+
 _QUOTED = re.compile(r"'[^'<][^']{2,}'")
 
 
@@ -230,6 +232,20 @@ def decoded(content: bytes) -> tuple[str, bytes, str]:
         raise ConfigError(says) from None
 
 
+def without_tabs(text: str) -> str:
+    """The text, character for character, with spaces for the tabs that kubectl takes and PyYAML does not.
+
+    They are all tabs of JSON, and those that indent lines of what begins with a brace as well.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        return _INDENT.sub(lambda indent: indent[0].replace("\t", " "), text)
+    return text.replace("\t", " ")  # within its strings there are none
+
+
 def _file(yaml: Any, path: str, kept: KeptFiles, content: bytes) -> Files:
     """What one file says."""
     config = _parsed(yaml, content)
@@ -255,9 +271,9 @@ def _parsed(yaml: Any, content: bytes) -> Any:
         try:
             return json.loads(text)
         except ValueError:
-            pass  # YAML may begin so; but YAML's reader takes no tabs
+            pass  # YAML may begin so
     try:
-        return yaml.safe_load(text)
+        return yaml.safe_load(without_tabs(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}" if mark else "somewhere"

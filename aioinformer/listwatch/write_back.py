@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from .sections import decoded
+from .sections import decoded, without_tabs
 
 
 def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str, str]) -> None:
@@ -44,7 +44,7 @@ def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str
 
 def _with_values(yaml: Any, text: str, user_name: str, used: str, new: Mapping[str, str]) -> str:
     """The text with these values in it, and nothing else changed."""
-    before = _without_tabs(text)
+    before = without_tabs(text)
     user = next(
         (
             user
@@ -62,7 +62,7 @@ def _with_values(yaml: Any, text: str, user_name: str, used: str, new: Mapping[s
     for begin, end, replacement in changes:
         after = after[:begin] + replacement + after[end:]
     expected = _updated(yaml.safe_load(before), user_name, new)
-    if yaml.safe_load(_without_tabs(after)) != expected:  # such as by an anchor that others refer to
+    if yaml.safe_load(without_tabs(after)) != expected:  # such as by an anchor that others refer to
         raise ConfigError(f"the tokens of user {user_name!r} cannot be changed without changing other values")
     return after
 
@@ -106,15 +106,6 @@ def _items(node: Any) -> list[Any]:
 
 def _is_mapping(node: Any) -> bool:
     return node is not None and node.id == "mapping"
-
-
-def _without_tabs(text: str) -> str:
-    """The same text, character for character; of JSON with spaces for tabs, which YAML's reader does not take."""
-    try:
-        json.loads(text)
-    except ValueError:
-        return text
-    return text.replace("\t", " ")  # within its strings there are none
 
 
 def _replace(path: str, content: bytes) -> None:
