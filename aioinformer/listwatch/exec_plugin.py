@@ -24,6 +24,7 @@ from ..alarm import every
 from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
 from .libraries import to_thread
+from .sections import native
 
 logger = logging.getLogger(__name__)
 
@@ -69,11 +70,11 @@ async def run_exec_plugin(
     Raises:
         ConfigError: It cannot be run, failed, or gave no credentials.
     """
-    command, api_version = str(config.get("command") or ""), str(config.get("apiVersion") or "")
+    command, api_version = native(str(config.get("command") or "")), str(config.get("apiVersion") or "")
     if not command or not api_version:
         raise ConfigError("the exec section of the user needs command and apiVersion")
     if not os.path.dirname(command):
-        command = await to_thread(_found, command)
+        command = await to_thread(_found, command, _hint(config))
     elif not os.path.isabs(command):
         command = os.path.join(directory, command)
     mode, has_terminal = config.get("interactiveMode"), _is_terminal(sys.stdin)
@@ -83,15 +84,34 @@ async def run_exec_plugin(
     environment = {
         **os.environ,
         **_variables(config),
-        "KUBERNETES_EXEC_INFO": _exec_info(config, api_version, cluster, interactive),
+        "KUBERNETES_EXEC_INFO": native(_exec_info(config, api_version, cluster, interactive)),
     }
-    output = await _output([command, *map(str, config.get("args") or ())], environment, interactive, config)
+    arguments = [native(str(argument)) for argument in config.get("args") or ()]
+    output = await _output([command, *arguments], environment, interactive, config)
     return _credential(output, command, api_version)
 
 
-def _found(command: str) -> str:
-    """Where a command is by our own PATH, as for Go, whichever the section gives the plugin. Blocks."""
-    return shutil.which(command) or command
+def _found(command: str, hint: str) -> str:
+    """Where a command is by our own PATH, as for Go, whichever the section gives the plugin. Blocks.
+
+    What an entry of PATH finds that is relative, such as ``.``, may have been put there by anybody: Go's ``LookPath``
+    refuses it, too, even if a later entry has the command.
+    """
+    found = shutil.which(command)
+    if found is None:
+        raise ConfigError(f"exec plugin {command} cannot be run: it is not in PATH{hint}")
+    if not os.path.isabs(found):
+        raise ConfigError(
+            f"exec plugin {command} is not run: a relative entry of PATH finds it as {found} in the working directory. "
+            "Put its whole path into the kubeconfig, or take that entry out of PATH"
+        )
+    return found
+
+
+def _hint(config: Mapping[str, Any]) -> str:
+    """What the section says about installing the plugin, to be put behind an error."""
+    hint = str(config.get("installHint") or "").strip()
+    return f"; {hint}" if hint else ""
 
 
 def _variables(config: Mapping[str, Any]) -> dict[str, str]:
@@ -101,7 +121,7 @@ def _variables(config: Mapping[str, Any]) -> dict[str, str]:
         if not isinstance(entry, dict) or not entry.get("name"):
             raise ConfigError("each entry in env of the user's exec section needs a name, and has a value")
         value = entry.get("value")
-        variables[str(entry["name"])] = "" if value is None else str(value)
+        variables[native(str(entry["name"]))] = "" if value is None else native(str(value))
     return variables
 
 
@@ -111,10 +131,7 @@ async def _output(
     try:
         transport, process = await _start(argv, environment, interactive)
     except OSError as error:
-        hint = str(config.get("installHint") or "").strip()
-        raise ConfigError(
-            f"exec plugin {argv[0]} cannot be run: {error}{'; ' + hint if hint else ''}"
-        ) from error
+        raise ConfigError(f"exec plugin {argv[0]} cannot be run: {error}{_hint(config)}") from error
     said, is_seen = process.said, interactive or _is_terminal(sys.stderr)
     level, periods = logging.INFO if is_seen else logging.WARNING, itertools.count(1)
 

@@ -6,11 +6,7 @@ import base64
 import logging
 import math
 import os
-import stat
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,18 +14,22 @@ from ..errors import ConfigError
 from ..failures import without_credentials
 from ..tasks import with_grace
 from .exec_plugin import run_exec_plugin
+from .kept_files import KeptFiles
 from .libraries import Library, in_thread, to_thread
-from .oidc import refreshed
+from .oidc import OidcTokens
 from .sections import Section, Sections, mapping, read_files
 from .sources import (
+    FROM_URL,
     TOKEN_FILE_PERIOD,
     Access,
+    TokenFile,
     Wall,
     check_url,
     is_local,
-    read_token,
+    last_token,
     renewal_time,
     timestamp,
+    with_utf8_credentials,
 )
 from .tls import Pem
 
@@ -43,6 +43,7 @@ REFRESH_GRACE = 5.0
 class KubeConfig:
     """A context of a kubeconfig, the same one for good: where that leads elsewhere later is an error.
 
+    What was read of a file that is gone later, or was a pipe, is kept.
     Of several credentials those are shown that client-go would show.
 
     Args:
@@ -56,6 +57,8 @@ class KubeConfig:
     _paths: list[str] = field(default_factory=list, init=False)
     _server: str = field(default="", init=False, repr=False)
     _last: Access | None = field(default=None, init=False, repr=False)
+    _kept: KeptFiles = field(default_factory=KeptFiles, init=False, repr=False)
+    _oidc: OidcTokens = field(default_factory=OidcTokens, init=False, repr=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
         try:
@@ -65,7 +68,7 @@ class KubeConfig:
         yaml = library.module("config.kube_config").yaml
         what = f"kubeconfig {os.pathsep.join(self._paths)}"
         try:
-            files = await to_thread(read_files, yaml, self._paths, self.context)
+            files = await to_thread(read_files, yaml, self._paths, self.context, self._kept)
             what += f", context {self.context}" if self.context else ", current context"
             access = await self._load(library, Sections(files, self.context), wall)
         except ConfigError as error:
@@ -86,27 +89,86 @@ class KubeConfig:
                 f"with {without_credentials(self._server)}: make another one"
             )
         access = Access(library.configuration(), namespace=sections.namespace, tls=sections.tls)
-        access.configuration.host = server
+        access.configuration.host = with_utf8_credentials(server)
         access.configuration.tls_server_name = cluster.get("tls-server-name") or None
-        access.configuration.proxy = cluster.get("proxy-url") or None
+        access.configuration.proxy = with_utf8_credentials(cluster.get("proxy-url")) or None
         # As client-go: what anybody may read on the way is nobody's credential. But on this machine there is no way,
         # unless it leads by a proxy.
         is_near = is_local(url.hostname or "") and not access.configuration.proxy
         if url.scheme == "https" or is_near:
-            await _identify(sections, access, library, wall, self._last)
+            await self._identify(sections, access, library, wall)
             if self._last is not None and self._last.is_somebodys and not access.is_somebodys:
                 # Who is nobody is told 403, and only a 401 has this read again.
                 raise ConfigError("there are no credentials any more")
             if url.username is not None:
                 access.configuration.api_key.clear()  # what the URL says is sent, as by Go; aiohttp refuses both
-        elif sections.user.fields and not self._server:
-            logger.warning(
-                "%s: the user's credentials are not sent, as this is not https", without_credentials(server)
-            )
+                access.origin = FROM_URL
+        else:
+            access.origin = "no credentials were sent, as the server's URL is not https"
+            if sections.user.fields and not self._server:
+                logger.warning(
+                    "%s: the user's credentials are not sent, as this is not https",
+                    without_credentials(server),
+                )
         if access.token_file is None:
             access.renew_at = min(access.renew_at, renewal_time(access.expires, wall()))
         self.context, self._server, self._last = sections.name, server, access
         return access
+
+    async def _identify(self, sections: Sections, access: Access, library: Library, wall: Wall) -> None:
+        """Have the user's credentials. What a plugin gave for the last ones is kept while it will do (``exec.go``)."""
+        user, last = sections.user, self._last
+        provider, plugin = user.mapping("auth-provider"), user.mapping("exec")
+        if provider and (name := provider.get("name")) not in ("oidc", "gcp"):
+            raise ConfigError(
+                f"auth-provider {name!r} is none that Kubernetes still knows: use an exec plugin"
+            )
+        _impersonate(user, access)
+        certificate, key = user.pem("client-certificate"), user.pem("client-key")
+        if bool(certificate) != bool(key):
+            other = "client-key" if certificate else "client-certificate"
+            raise ConfigError(f"{certificate or key} is given, but no {other}")
+        access.tls = replace(access.tls, certificate=certificate, key=key)
+        origins = [str(certificate)] if certificate else []
+        authorization, origin = await _own_authorization(user, access, wall)
+        expires = math.inf
+        if authorization:
+            origins.append(origin)  # nobody else is asked
+        elif provider.get("name") == "gcp":
+            loader = _loader(library.module("config.kube_config"), user)
+            authorization = await in_thread(loader.load_gcp_token)
+            origins.append("auth-provider gcp")
+        elif provider:
+            yaml = library.module("config.kube_config").yaml
+            renewing = self._oidc.renew({**mapping(provider, "config")}, user, sections.user_name, yaml, wall)
+            authorization = f"Bearer {await with_grace(REFRESH_GRACE, renewing)}"
+            origins.append("auth-provider oidc")
+        elif plugin and not certificate:
+            cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
+            asked = plugin, os.path.dirname(user.file), cluster
+            given = last.plugin if last is not None and wall() < last.renew_at else None
+            if given is None or given[0] != asked:
+                given = asked, await run_exec_plugin(*asked)
+            access.plugin = given
+            credential = given[1]
+            expires = timestamp(credential.expires)
+            origins.append(f"exec plugin {plugin.get('command')}")
+            if credential.token:
+                authorization = f"Bearer {credential.token}"
+            if credential.certificate:
+                shown = Pem("clientCertificateData", data=credential.certificate.encode())
+                access.tls = replace(
+                    access.tls, certificate=shown, key=Pem("clientKeyData", data=credential.key.encode())
+                )
+                await to_thread(access.tls.check_certificate)  # or it would be kept until it expires
+        if authorization:
+            access.set_authorization(authorization)
+        access.origin = _origin(sections, origins)
+        if expires < math.inf:
+            access.expires = expires
+        if any(pem and pem.path for pem in (certificate, key)):
+            # Whoever renews it says so to nobody, and TLS' refusal of the old one has many faces.
+            access.token_file, access.renew_at = None, wall() + TOKEN_FILE_PERIOD
 
 
 def kubeconfig_paths(path: str | os.PathLike[str] | None = None) -> list[str]:
@@ -121,73 +183,35 @@ def kubeconfig_paths(path: str | os.PathLike[str] | None = None) -> list[str]:
     ]
 
 
-async def _identify(
-    sections: Sections, access: Access, library: Library, wall: Wall, last: Access | None
-) -> None:
-    """Have the user's credentials. What a plugin gave for the last ones is kept while it will do (``exec.go``)."""
-    user = sections.user
-    provider, plugin = user.mapping("auth-provider"), user.mapping("exec")
-    if provider and (name := provider.get("name")) not in ("oidc", "gcp"):
-        raise ConfigError(f"auth-provider {name!r} is none that Kubernetes still knows: use an exec plugin")
-    _impersonate(user, access)
-    certificate, key = user.pem("client-certificate"), user.pem("client-key")
-    if bool(certificate) != bool(key):
-        other = "client-key" if certificate else "client-certificate"
-        raise ConfigError(f"{certificate or key} is given, but no {other}")
-    access.tls = replace(access.tls, certificate=certificate, key=key)
-    authorization, expires = await _own_authorization(user, access, wall), math.inf
-    if authorization:
-        pass  # nobody else is asked
-    elif provider.get("name") == "gcp":
-        loader = _loader(library.module("config.kube_config"), user)
-        authorization = await in_thread(loader.load_gcp_token)
-    elif provider:
-        config = mapping(provider, "config")
-        yaml = library.module("config.kube_config").yaml
-        await with_grace(REFRESH_GRACE, _refresh(config, sections, yaml, wall))
-        authorization = f"Bearer {config['id-token']}"
-    elif plugin and not certificate:
-        cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
-        asked = plugin, os.path.dirname(user.file), cluster
-        given = last.plugin if last is not None and wall() < last.renew_at else None
-        if given is None or given[0] != asked:
-            given = asked, await run_exec_plugin(*asked)
-        access.plugin = given
-        credential = given[1]
-        expires = timestamp(credential.expires)
-        if credential.token:
-            authorization = f"Bearer {credential.token}"
-        if credential.certificate:
-            shown = Pem("clientCertificateData", data=credential.certificate.encode())
-            access.tls = replace(
-                access.tls, certificate=shown, key=Pem("clientKeyData", data=credential.key.encode())
-            )
-            await to_thread(access.tls.check_certificate)  # or it would be kept until it expires
-    if authorization:
-        access.set_authorization(authorization)
-    if expires < math.inf:
-        access.expires = expires
-    if any(pem and pem.path for pem in (certificate, key)):
-        # Whoever renews it says so to nobody, and TLS' refusal of the old one has many faces.
-        access.token_file, access.renew_at = None, wall() + TOKEN_FILE_PERIOD
-
-
-async def _own_authorization(user: Section, access: Access, wall: Wall) -> str:
-    """The Authorization that the section says itself, or by a file; ``""`` for none."""
+async def _own_authorization(user: Section, access: Access, wall: Wall) -> tuple[str, str]:
+    """The Authorization that the section says itself, or by a file, and which field says so; ``""`` for none."""
     token, file = user.get("token"), user.path("tokenFile")
     name, password = user.get("username"), user.get("password")
     if name or password:
         if token or file:
             raise ConfigError("the user has both a token and a password, of which one alone can be sent")
-        return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}"
+        return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}", "username and password"
+    origin = "the token"
     if file:
-        access.token_file, access.renew_at = file, wall() + TOKEN_FILE_PERIOD
+        access.token_file, access.renew_at = TokenFile(file, user.kept), wall() + TOKEN_FILE_PERIOD
         try:
-            token = await to_thread(read_token, file)
+            token = await to_thread(last_token, access.token_file)
+            origin = f"tokenFile {user.kept.described(file)}"
         except ConfigError:
             if not token:
                 raise
-    return token and f"Bearer {token}"
+    return token and f"Bearer {token}", origin
+
+
+def _origin(sections: Sections, origins: list[str]) -> str:
+    """Where the credentials came from, for people who look at a 401."""
+    file = f"kubeconfig {sections.user.kept.described(sections.user.file)}"
+    if not sections.user_name:
+        return f"no credentials were sent: context {sections.name!r} in {file} names no user"
+    user = f"user {sections.user_name!r} in {file}"
+    if not origins:
+        return f"no credentials were sent: {user} has none"
+    return f"the credentials came from {' and '.join(origins)} of {user}"
 
 
 def _impersonate(user: Section, access: Access) -> None:
@@ -209,44 +233,3 @@ def _loader(module: Any, user: Section) -> Any:
         "users": [{"name": "u", "user": user.fields}],
     }
     return module.KubeConfigLoader(config_dict=config, active_context="c")
-
-
-async def _refresh(config: dict[str, Any], sections: Sections, yaml: Any, wall: Wall) -> None:
-    """Have a good OIDC id-token, and write down what it was had for: a refresh-token may be good for one use only."""
-    new = await refreshed(config, os.path.dirname(sections.user.file), wall)
-    if new is not None:
-        config.update(new)
-        await to_thread(_write_down, yaml, sections.user.file, sections.user_name, new)
-
-
-def _write_down(yaml: Any, path: str, user_name: str, new: Mapping[str, str]) -> None:
-    """Change these values of an OIDC user in the file as it is by now. Blocks."""
-    path = os.path.realpath(path)
-    written = yaml.safe_load(Path(path).read_text())
-    for user in (written or {}).get("users") or ():
-        if user["name"] == user_name and "auth-provider" in user["user"]:
-            user["user"]["auth-provider"].setdefault("config", {}).update(new)
-            break
-    else:
-        return  # somebody has logged out, or in otherwise
-    text = yaml.safe_dump(written, default_flow_style=False)
-    try:
-        _replace(path, text)
-    except OSError:  # mounted by itself, or in a directory that is not ours
-        Path(path).write_text(text)
-
-
-def _replace(path: str, text: str) -> None:
-    """Put a file with this text in the place of one, of the same owner and mode: nobody reads half of it. Blocks."""
-    old = os.stat(path)
-    descriptor, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}-")
-    try:
-        with open(descriptor, "w") as file:
-            file.write(text)
-        if hasattr(os, "chown"):
-            os.chown(new, old.st_uid, old.st_gid)
-        os.chmod(new, stat.S_IMODE(old.st_mode))
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise

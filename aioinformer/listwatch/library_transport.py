@@ -206,7 +206,10 @@ class LibraryTransport:
         if 200 <= response.status < 300:
             return body
         try:
-            raise await error_of(response, body, deadline.left)
+            refused = await error_of(response, body, deadline.left)
+            if refused.status == 401 and opened.access.origin:
+                say_more(refused, opened.access.origin)
+            raise refused
         finally:
             await body.aclose()
 

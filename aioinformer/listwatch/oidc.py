@@ -6,10 +6,12 @@ The libraries would send client secret and refresh token over TLS that they do n
 from __future__ import annotations
 
 import base64
-import os
+import logging
 import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
 
 from ..errors import ConfigError
 from ..failures import cause_of
@@ -17,25 +19,64 @@ from .libraries import to_thread
 from .sections import Section
 from .sources import Wall, expiry_of_jwt
 from .tls import TLS
+from .write_back import write_back
 
 if TYPE_CHECKING:
     import aiohttp
+
+logger = logging.getLogger(__name__)
 
 _MARGIN = 60.0
 _TIMEOUT = 30.0
 
 
-async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> dict[str, str] | None:
-    """New values for the provider's config, or None while its id-token is good.
+@dataclass(slots=True, eq=False)
+class OidcTokens:
+    """The tokens of a kubeconfig's OIDC user, also where they cannot be written into that file."""
 
-    Args:
-        config: The ``auth-provider.config`` section.
-        directory: Of the kubeconfig, which a relative path is relative to.
-        wall: The wall clock.
+    _used: str = field(default="", init=False)
+    _unwritten: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
-    Raises:
-        ConfigError: There is no good id-token, and none can be had.
-    """
+    async def renew(
+        self, config: dict[str, Any], user: Section, user_name: str, yaml: Any, wall: Wall
+    ) -> str:
+        """Return a good id-token. A new one is written into the kubeconfig: a refresh-token may work only once.
+
+        Args:
+            config: The ``auth-provider.config`` section, which is changed, too.
+            user: The user's section.
+            user_name: Its name.
+            yaml: The library's.
+            wall: The wall clock.
+
+        Raises:
+            ConfigError: There is no good id-token, and none can be had.
+        """
+        used = str(config.get("refresh-token") or "")
+        is_known = bool(self._unwritten) and used == self._used
+        if is_known:
+            config.update(self._unwritten)
+        new = await _refreshed(config, user, wall)
+        if new is not None:
+            config.update(new)
+            try:
+                await to_thread(write_back, yaml, user.file, user_name, used, new)
+                self._unwritten = {}
+            except (ConfigError, OSError) as error:
+                if not is_known:
+                    logger.warning(
+                        "kubeconfig %s: the new OIDC tokens of user %r cannot be written into it: %s. "
+                        "This client goes on with them; others may have to log in again",
+                        user.file,
+                        user_name,
+                        error,
+                    )
+                self._used, self._unwritten = used, {**(self._unwritten if is_known else {}), **new}
+        return str(config["id-token"])
+
+
+async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> dict[str, str] | None:
+    """New values for the provider's config, or None while its id-token is good."""
     token = str(config.get("id-token") or "")
     if token and expiry_of_jwt(token) > wall() + _MARGIN:
         return None
@@ -47,7 +88,7 @@ async def refreshed(config: Mapping[str, Any], directory: str, wall: Wall) -> di
     from .sockets import Sockets
 
     issuer = str(config["idp-issuer-url"]).rstrip("/")
-    context = await to_thread(_trust, config, directory)
+    context = await to_thread(_trust, config, user)
     sockets = Sockets()
     connector = aiohttp.TCPConnector(ssl=context, socket_factory=sockets)
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
@@ -76,7 +117,8 @@ async def _ask(session: aiohttp.ClientSession, endpoint: str, config: Mapping[st
     """Exchange the refresh-token; who we are goes into the header, or into the form where that is refused."""
     client, secret = str(config.get("client-id") or ""), str(config.get("client-secret") or "")
     form = {"grant_type": "refresh_token", "refresh_token": str(config["refresh-token"])}
-    basic = base64.b64encode(f"{client}:{secret}".encode()).decode()
+    # RFC 6749, section 2.3.1
+    basic = base64.b64encode(f"{quote_plus(client)}:{quote_plus(secret)}".encode()).decode()
     async with session.post(endpoint, data=form, headers={"Authorization": f"Basic {basic}"}) as answer:
         if answer.ok:
             return await answer.json(content_type=None)
@@ -85,6 +127,5 @@ async def _ask(session: aiohttp.ClientSession, endpoint: str, config: Mapping[st
         return await answer.json(content_type=None)
 
 
-def _trust(config: Mapping[str, Any], directory: str) -> ssl.SSLContext:
-    section = Section(dict(config), os.path.join(directory, ""))
-    return TLS(section.pem("idp-certificate-authority")).context()
+def _trust(config: Mapping[str, Any], user: Section) -> ssl.SSLContext:
+    return TLS(replace(user, fields=dict(config)).pem("idp-certificate-authority")).context()

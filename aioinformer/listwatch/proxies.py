@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from ..errors import ConfigError
 from ..failures import without_credentials
-from .sources import is_local
+from .sources import is_local, with_utf8_credentials
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -52,7 +52,7 @@ def _of_environment(url: str) -> str | None:
     entries = (entry.strip().lower() for entry in _variable("no_proxy").split(","))
     if any(_excepts(entry, host, str(port), address) for entry in entries):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    return with_utf8_credentials(proxy if "://" in proxy else f"http://{proxy}")
 
 
 def _variable(name: str) -> str:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import json
 import os
 import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from ..checks import require_flag
 from ..errors import ConfigError
+from .kept_files import KeptFiles
 from .tls import TLS, Pem
 
 _KINDS = {"clusters": "cluster", "contexts": "context", "users": "user"}
+
+_ENCODINGS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+"""What the byte order mark of a file says (go-yaml's reader)."""
+
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
 _QUOTED = re.compile(r"'[^'<][^']{2,}'")
 
@@ -28,10 +40,12 @@ class Section:
     Attributes:
         fields: Those that say something: what is null or ``""`` is as good as absent, as for kubectl.
         file: What it was read from.
+        kept: Keeps the last content of the files that it names.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
     file: str = ""
+    kept: KeptFiles = field(default_factory=KeptFiles)
 
     def get(self, name: str) -> str:
         """A field that is text; ``""`` where there is none.
@@ -49,7 +63,7 @@ class Section:
     def path(self, name: str) -> str:
         """A field that names a file, from where the section's own file is; ``""`` where there is none."""
         found = self.get(name)
-        return os.path.join(os.path.dirname(self.file), found) if found else ""
+        return os.path.join(os.path.dirname(self.file), native(found)) if found else ""
 
     def pem(self, name: str) -> Pem | None:
         """What a field and its ``-data``, which comes first, say.
@@ -63,7 +77,7 @@ class Section:
             except binascii.Error as error:
                 raise ConfigError(f"{name}-data is not base64: {error}") from error
         path = self.path(name)
-        return Pem(name, path) if path else None
+        return Pem(name, path, kept=self.kept) if path else None
 
     def mapping(self, name: str) -> dict[str, Any]:
         """A section within it; an empty one where there is none.
@@ -133,7 +147,7 @@ class Sections:
 
     def _section(self, kind: str, name: str) -> Section:
         if not name:
-            return Section(file=self._context.file)
+            return Section(file=self._context.file, kept=self._context.kept)
         found = self._files.sections[kind].get(name)
         if found is None:
             key = _KINDS[kind]
@@ -143,34 +157,39 @@ class Sections:
         return found
 
 
-def read_files(yaml: Any, paths: Sequence[str], context: str | None) -> Files:
+class _EmptyFileError(ConfigError):
+    """A file says nothing: beside others that is allowed."""
+
+
+def read_files(yaml: Any, paths: Sequence[str], context: str | None, kept: KeptFiles | None = None) -> Files:
     """The files of a kubeconfig, those that there are. Blocks.
 
     Args:
         yaml: The library's.
         paths: Of the files.
         context: What was given for one, for messages.
+        kept: Keeps what each file said last, for when it is gone.
 
     Raises:
         ConfigError: There is none, or one is no kubeconfig.
     """
-    there = [path for path in paths if os.path.exists(path)]
+    kept = kept or KeptFiles()
+    there = [path for path in paths if kept.has(path) or os.path.exists(path)]
     if not there:
         raise ConfigError(f"no such file{if_path(context)}")
-    current, sections = "", {kind: dict[str, Section]() for kind in _KINDS}
-    is_empty = True
+    found: list[Files] = []
     for path in there:
         try:
-            config = _parsed(yaml, path)
-            is_empty = is_empty and config is None
-            current = current or str((config or {}).get("current-context") or "")
-            _merge(sections, config or {}, path)
-        except (ConfigError, TypeError, AttributeError, KeyError) as error:  # of what it takes for a mapping
-            what = error if isinstance(error, ConfigError) else "the file is no kubeconfig"
-            raise ConfigError(f"{path}: {what}" if len(paths) > 1 else str(what)) from None
-    if is_empty:
+            found.append(kept.read_or_keep("kubeconfig", path, partial(_file, yaml, path, kept)))
+        except _EmptyFileError:
+            continue
+        except (ConfigError, OSError) as error:
+            raise ConfigError(f"{path}: {error}" if len(paths) > 1 else str(error)) from None
+    if not found:
         raise ConfigError("the file is empty")
-    return Files(current, sections)
+    current = next((file.current for file in found if file.current), "")
+    merged = {kind: dict(ChainMap(*(dict(file.sections[kind]) for file in found))) for kind in _KINDS}
+    return Files(current, merged)
 
 
 def mapping(section: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -193,31 +212,68 @@ def if_path(context: str | None) -> str:
     return f"; {given!r} looks like a path: from_kubeconfig(path={given!r})"
 
 
-def _merge(sections: Mapping[str, dict[str, Section]], config: Mapping[str, Any], path: str) -> None:
-    for kind, key in _KINDS.items():
-        for entry in config.get(kind) or ():
-            name = str(entry.get("name") or "")
-            if name in sections[kind]:
-                continue
-            fields = mapping(entry, key)
-            sections[kind][name] = Section(
-                {field: value for field, value in fields.items() if value is not None and value != ""}, path
-            )
+def native(text: str) -> str:
+    """The text with which this process names a file, or tells another one what a kubeconfig says: as UTF-8."""
+    return os.fsdecode(text.encode())
 
 
-def _parsed(yaml: Any, path: str) -> Any:
-    """What a file says. Errors that parsers raise quote its lines, which may hold a token: theirs are not kept."""
+def decoded(content: bytes) -> tuple[str, bytes, str]:
+    """The text of a kubeconfig, its byte order mark and its encoding: UTF-8 unless the mark says UTF-16.
+
+    Raises:
+        ConfigError: It is in another encoding.
+    """
+    mark = next((mark for mark in _ENCODINGS if content.startswith(mark)), b"")
+    encoding = _ENCODINGS.get(mark, "utf-8")
     try:
-        text = Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(error)) from None
+        return content[len(mark) :].decode(encoding), mark, encoding
+    except UnicodeDecodeError as error:
+        says = f"it is not {encoding.upper()}, at byte {len(mark) + error.start}: save it as UTF-8"
+        raise ConfigError(says) from None
+
+
+def without_tabs(text: str) -> str:
+    """The text, character for character, with spaces for the tabs that kubectl takes and PyYAML does not.
+
+    They are all tabs of JSON, and those that indent lines of what begins with a brace as well.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        return _INDENT.sub(lambda indent: indent[0].replace("\t", " "), text)
+    return text.replace("\t", " ")  # within its strings there are none
+
+
+def _file(yaml: Any, path: str, kept: KeptFiles, content: bytes) -> Files:
+    """What one file says."""
+    config = _parsed(yaml, content)
+    if config is None:
+        raise _EmptyFileError("the file is empty")
+    sections = {kind: dict[str, Section]() for kind in _KINDS}
+    try:
+        current = str(config.get("current-context") or "")
+        for kind, key in _KINDS.items():
+            for entry in config.get(kind) or ():
+                fields = mapping(entry, key)
+                says = {name: value for name, value in fields.items() if value is not None and value != ""}
+                sections[kind].setdefault(str(entry.get("name") or ""), Section(says, path, kept))
+    except (TypeError, AttributeError, KeyError):  # of what it takes for a mapping
+        raise ConfigError("the file is no kubeconfig") from None
+    return Files(current, sections)
+
+
+def _parsed(yaml: Any, content: bytes) -> Any:
+    """What a file says. Errors that parsers raise quote its lines, which may hold a token: theirs are not kept."""
+    text, _, _ = decoded(content)
     if text.lstrip().startswith("{"):
         try:
             return json.loads(text)
         except ValueError:
-            pass  # YAML may begin so; but YAML's reader takes no tabs
+            pass  # YAML may begin so
     try:
-        return yaml.safe_load(text)
+        return yaml.safe_load(without_tabs(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}" if mark else "somewhere"

@@ -10,15 +10,17 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
 from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError
 from ..failures import without_credentials
+from .kept_files import KeptFiles
 from .libraries import Library, to_thread
 from .tls import TLS, Pem
 
@@ -36,7 +38,18 @@ _LONGEST_MARGIN = 60.0
 
 _IN_CLUSTER = "the in-cluster configuration"
 
+FROM_URL = "the credentials came from the name and password in the server's URL"
+"""``Access.origin`` where the URL names a user."""
+
 Wall = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A file with a bearer token, and what keeps its last content."""
+
+    path: str
+    kept: KeptFiles = field(default_factory=KeptFiles, repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -54,18 +67,20 @@ class Access:
         tls: What an SSLContext is made of, where there is no ApiClient yet.
         plugin: What was asked for the credentials, and what it gave.
         name: Of the configuration, for messages.
+        origin: Where the credentials came from, for the message of a 401.
     """
 
     configuration: Any
     api_client: Any = None
     namespace: str = "default"
-    token_file: str | None = None
+    token_file: TokenFile | None = None
     renew_at: float = math.inf
     expires: float = math.inf
     headers: dict[str, str] = field(default_factory=dict)
     tls: TLS = field(default_factory=TLS)
     plugin: tuple[object, ExecCredential] | None = None
     name: str = ""
+    origin: str = ""
 
     @property
     def is_somebodys(self) -> bool:
@@ -116,9 +131,14 @@ class StaticURL:
 
     async def load(self, library: Library, wall: Wall) -> Access:
         access = Access(library.configuration())
-        access.configuration.host = self.url
+        access.configuration.host = with_utf8_credentials(self.url)
         if self.token:
             access.set_token(self.token.strip())
+            access.origin = "the credentials came from the token given to Client.from_url"
+        elif without_credentials(self.url) != self.url:
+            access.origin = FROM_URL
+        else:
+            access.origin = "no credentials were sent: give Client.from_url a token"
         return access
 
 
@@ -133,7 +153,8 @@ class Wrapped:
         return getattr(self.api_client.configuration, "refresh_api_key_hook", None) is not None
 
     async def load(self, library: Library, wall: Wall) -> Access:
-        return Access(self.api_client.configuration, self.api_client)
+        origin = "the credentials came from the ApiClient that the Client wraps"
+        return Access(self.api_client.configuration, self.api_client, origin=origin)
 
 
 @dataclass(slots=True, eq=False)
@@ -141,7 +162,8 @@ class InCluster:
     """The service account of the pod that this runs in."""
 
     is_renewable: bool = field(default=True, init=False)
-    _had_authority: bool = field(default=False, init=False)
+    _had_authority: bool | None = field(default=None, init=False)
+    _kept: KeptFiles = field(default_factory=KeptFiles, init=False, repr=False)
 
     async def load(self, library: Library, wall: Wall) -> Access:
         module = library.module("config.incluster_config")
@@ -158,25 +180,28 @@ class InCluster:
         token_file = str(module.SERVICE_TOKEN_FILENAME)
         access = Access(
             configuration,
-            namespace=_namespace(Path(token_file).with_name("namespace")),
+            namespace=self._namespace(str(Path(token_file).with_name("namespace"))),
             renew_at=now + TOKEN_FILE_PERIOD,
             name=_IN_CLUSTER,
+            origin=f"the credentials came from the service account's token in {token_file}",
         )
         configuration.host = f"https://{f'[{host}]' if ':' in host else host}:{port}"
-        access.set_token(read_token(token_file))
-        authority = Pem("ca.crt", str(module.SERVICE_CERT_FILENAME))
+        access.set_token(last_token(TokenFile(token_file, self._kept)))
+        authority = Pem("ca.crt", str(module.SERVICE_CERT_FILENAME), kept=self._kept)
         if self._had_authority or os.path.exists(authority.path):
             self._had_authority = True
             access.tls = TLS(authority)
-        else:  # as client-go
+        elif self._had_authority is None:  # as client-go
+            self._had_authority = False
             logger.warning("%s is not there: whom the system trusts is trusted in its place", authority.path)
         return access
 
-
-def _namespace(file: Path) -> str:
-    """Whose namespace a pod is in (client-go ``inClusterClientConfig.Namespace``). Blocks."""
-    said = os.environ.get("POD_NAMESPACE") or (file.read_text().strip() if file.is_file() else "")
-    return said or "default"
+    def _namespace(self, file: str) -> str:
+        """Whose namespace a pod is in (client-go ``inClusterClientConfig.Namespace``). Blocks."""
+        said = os.environ.get("POD_NAMESPACE")
+        if not said and (os.path.isfile(file) or self._kept.has(file)):
+            said = self._kept.read_or_keep("namespace file", file, lambda content: content.decode().strip())
+        return said or "default"
 
 
 def check_url(url: str) -> None:
@@ -205,15 +230,48 @@ def is_local(host: str) -> bool:
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
-def read_token(path: str) -> str:
-    """The token in a file. Blocks.
+def with_utf8_credentials(url: str) -> str:
+    """A URL whose name and password aiohttp sends as UTF-8, as Go does: it sends each character as one of Latin-1."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url  # what uses it says so
+    credentials, at, host = parts.netloc.rpartition("@")
+    said = [unquote_to_bytes(part) for part in credentials.split(":", 1)]
+    if all(part.isascii() for part in said):
+        return url
+    credentials = ":".join(quote(part.decode("latin-1"), safe="") for part in said)
+    return parts._replace(netloc=f"{credentials}{at}{host}").geturl()
+
+
+def read_token(file: TokenFile) -> str:
+    """The token in a file, as it is now. Blocks.
 
     Raises:
         ConfigError: There is none.
     """
     try:
-        token = Path(path).read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return file.kept.read(file.path, partial(_token, file.path))
+    except OSError as error:
+        raise ConfigError(f"token file {file.path} cannot be read: {error}") from error
+
+
+def last_token(file: TokenFile) -> str:
+    """The token in a file, or the last one that was in it (client-go ``cachingTokenSource.Token``). Blocks.
+
+    Raises:
+        ConfigError: There never was one.
+    """
+    try:
+        return file.kept.read_or_keep("token file", file.path, partial(_token, file.path))
+    except OSError as error:
+        raise ConfigError(f"token file {file.path} cannot be read: {error}") from error
+
+
+def _token(path: str, content: bytes) -> str:
+    try:
+        token = content.decode().strip()
+    except UnicodeDecodeError as error:
         raise ConfigError(f"token file {path} cannot be read: {error}") from error
     if not token:
         raise ConfigError(f"token file {path} is empty")

@@ -6,6 +6,7 @@ something has tidied up meanwhile, and a key stays there when the process is kil
 
 from __future__ import annotations
 
+import os
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import ConfigError
+from .kept_files import KeptFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +26,36 @@ class Pem:
         name: What the configuration calls it, for messages.
         path: The file that it is in; ``""`` for none.
         data: Itself, where it is in no file.
+        kept: Keeps the file's last content.
     """
 
     name: str
     path: str = ""
     data: bytes = field(default=b"", repr=False)
+    kept: KeptFiles = field(default_factory=KeptFiles, repr=False, compare=False)
 
     def read(self) -> bytes:
-        """Itself, as it is now. Blocks.
+        """Itself, as it is now; of a file that is gone by now, its last content. Blocks.
 
         Raises:
-            ConfigError: The file cannot be read.
+            ConfigError: The file cannot be read, or is empty.
         """
+        if not self.path:
+            return self.data
         try:
-            return Path(self.path).read_bytes() if self.path else self.data
+            return self.kept.read_or_keep(self.name, self.path, self._not_empty)
         except OSError as error:
             raise ConfigError(f"{self.name}: {error}") from error
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether its file can be read once more, after ``read``. Blocks."""
+        return os.path.isfile(self.path) and not self.kept.is_missing(self.path)
+
+    def _not_empty(self, content: bytes) -> bytes:
+        if not content.strip():
+            raise ConfigError(f"{self} is empty")
+        return content
 
     def __str__(self) -> str:
         return f"{self.name} {self.path}".rstrip()
@@ -65,7 +81,7 @@ class TLS:
         """All that is pointed at, as it is now. Blocks.
 
         Raises:
-            ConfigError: A file cannot be read.
+            ConfigError: A file cannot be read, or is empty.
         """
         return [pem.read() if pem else b"" for pem in (self.authorities, self.certificate, self.key)]
 
@@ -80,6 +96,8 @@ class TLS:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         # Many clusters' certificates lack the key identifiers that RFC 5280 asks for, as 3.13 does.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if ssl.HAS_NEVER_CHECK_COMMON_NAME:
+            context.hostname_checks_common_name = False  # Go looks at subject alternative names only
         if not self.is_verified:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -109,23 +127,24 @@ class TLS:
 
 def _trusting(authorities: Pem) -> ssl.SSLContext:
     text = authorities.read().decode("ascii", "ignore")  # comments are in any language
-    if not text.strip():
+    if not text.strip():  # without any, the system's would be trusted
         raise ConfigError(f"{authorities} is empty")
     try:
-        if authorities.path:  # as a file it is parsed without the GIL
+        if authorities.is_in_file:  # as a file it is parsed without the GIL
             return ssl.create_default_context(cafile=authorities.path)
         return ssl.create_default_context(cadata=text)
-    except (ssl.SSLError, ValueError) as error:
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise ConfigError(f"{authorities} holds no certificates that can be used: {error}") from error
 
 
 @contextmanager
 def _in_file(pem: Pem) -> Iterator[str]:
     """A file that OpenSSL, which takes nothing else, may read it from: for as long as it does so."""
-    if pem.path:
+    content = pem.read()
+    if pem.is_in_file:
         yield pem.path
         return
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as directory:  # only its owner may enter
         path = Path(directory, pem.name)
-        path.write_bytes(pem.data)
+        path.write_bytes(content)
         yield str(path)

@@ -445,3 +445,37 @@ async def test_a_plugin_whose_certificate_cannot_be_used_runs_again(library: str
             wall += 11
             assert await client.get_json("/whoami") == "grace"
     assert len(plugin.runs) == 4
+
+
+@pytest.mark.parametrize("entry", [".", "", "bin", "./bin"])
+async def test_a_plugin_that_a_relative_entry_of_path_finds_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    """As by Go, even if a later entry has it, too: anybody may have put it into the working directory."""
+    plugin, before = Plugin(tmp_path), os.environ["PATH"]
+    plugin.gives(token="one")
+    (tmp_path / "bin").symlink_to(".")
+    monkeypatch.chdir(tmp_path)
+    config = {"command": "plugin", "apiVersion": "client.authentication.k8s.io/v1"}
+    for path in (f"{entry}{os.pathsep}{before}", f"{entry}{os.pathsep}{tmp_path}"):
+        monkeypatch.setenv("PATH", path)
+        with pytest.raises(
+            ConfigError, match=r"exec plugin plugin is not run: a relative entry of PATH finds it"
+        ):
+            await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+    assert not plugin.runs
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{entry}{os.pathsep}{before}")
+    assert (await exec_plugin.run_exec_plugin(config, str(tmp_path), {})).token == "one"
+
+
+async def test_a_plugin_is_not_found_by_the_path_that_it_is_to_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Plugin(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for path in (".", str(tmp_path)):
+        env = [{"name": "PATH", "value": path}]
+        config = {"command": "plugin", "apiVersion": "client.authentication.k8s.io/v1", "env": env}
+        with pytest.raises(ConfigError, match=r"exec plugin plugin cannot be run: it is not in PATH"):
+            await exec_plugin.run_exec_plugin(config, str(tmp_path), {})
+    assert not plugin.runs

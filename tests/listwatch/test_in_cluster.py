@@ -60,7 +60,7 @@ async def test_the_service_account_of_a_pod(
 
 
 async def test_an_authority_that_was_replaced(
-    library: str, account: Path, monkeypatch: pytest.MonkeyPatch
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A certificate that cannot be verified has ca.crt read again, and so has each minute (``ca_rotation.go``)."""
     old, new = Authority(), Authority()
@@ -75,10 +75,10 @@ async def test_an_authority_that_was_replaced(
             with pytest.raises(TransportError, match=r"certificate cannot be verified"):
                 await client.get("/api")
             (account / "ca.crt").unlink()
-            with pytest.raises(
-                TransportError, match=r"cannot be verified.*could not be renewed: the in-cluster"
-            ):
-                await client.get("/api")
+            for _ in range(2):
+                with pytest.raises(TransportError, match=r"certificate cannot be verified"):
+                    await client.get("/api")
+            assert caplog.text.count(f"ca.crt {account}/ca.crt cannot be used any more") == 1
             assert not server.requests
             (account / "ca.crt").write_bytes(new.pem)
             await client.get("/api")
@@ -163,3 +163,42 @@ async def test_a_pod_without_an_authority(
     async with Client.in_cluster(library=library) as client:
         assert (client.server, client.namespace) == ("https://[fd00::1]:1", "team-c")
     assert f"{account}/ca.crt is not there" in caplog.text
+
+
+async def test_a_missing_authority_is_told_once(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (account / "token").write_text("one")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
+    wall = 1_000_000.0
+    async with on_clock(InCluster(), library, lambda: wall) as client:
+        for _ in range(3):
+            wall += 61
+            with pytest.raises(TransportError, match="cannot connect"):
+                await client.get("/api")
+            await renewed(client)
+    assert caplog.text.count("ca.crt is not there") == 1
+
+
+async def test_a_service_account_that_is_gone_keeps_its_last_content(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    authority, wall = Authority(), 1_000_000.0
+    for file, content in (("ca.crt", authority.pem), ("token", b"one"), ("namespace", b"team-b")):
+        (account / file).write_bytes(content)
+    async with guarded("one", authority.server_context()) as (server, _):
+        service_at(server, monkeypatch)
+        async with on_clock(InCluster(), library, lambda: wall) as client:
+            for file in ("ca.crt", "token", "namespace"):
+                (account / file).unlink()
+            for _ in range(5):
+                wall += 61
+                await client.get("/api")
+                await renewed(client)
+            assert client.namespace == "team-b"
+    assert sorted(record.getMessage().partition(" ")[0] for record in caplog.records) == [
+        "ca.crt",
+        "namespace",
+        "token",
+    ]

@@ -4,6 +4,9 @@ import base64
 import json
 import os
 import ssl
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -530,3 +533,233 @@ async def test_a_path_means_the_same_file_wherever_the_process_goes(
                 guard.token = given
                 plugin.gives(token=given)
                 await client.get("/api")
+
+
+@pytest.mark.parametrize("becomes", [None, "", "clusters: [", "- a list"])
+async def test_a_plugin_is_asked_again_when_the_kubeconfig_is_gone(
+    library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, becomes: str | None
+) -> None:
+    """Deleted, emptied or damaged: what was read of it goes on, as client-go reads it only once."""
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, plugin.user())
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            if becomes is None:
+                path.unlink()
+            else:
+                path.write_text(becomes)
+            for token in ("two", "three"):
+                guard.token = token
+                plugin.gives(token=token)
+                await client.get("/api")
+            write_kubeconfig(path, server.url, {"token": "four"})
+            guard.token = "four"
+            await client.get("/api")
+    told = [record.getMessage() for record in caplog.records if "cannot be used any more" in record.message]
+    assert len(told) == 1
+    assert told[0].startswith(f"kubeconfig {path} cannot be used any more (")
+
+
+async def test_one_of_several_kubeconfigs_is_gone(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard):
+        cluster, user = tmp_path / "cluster", tmp_path / "user"
+        config = json.loads(write_kubeconfig(cluster, server.url, plugin.user()).read_text())
+        user.write_text(json.dumps({"users": config.pop("users")}))
+        cluster.write_text(json.dumps(config))
+        monkeypatch.setenv("KUBECONFIG", f"{cluster}{os.pathsep}{user}")
+        async with Client.from_kubeconfig(library=library) as client:
+            user.unlink()
+            guard.token = "two"
+            plugin.gives(token="two")
+            await client.get("/api")
+
+
+async def test_a_kubeconfig_that_is_a_pipe_is_read_once(
+    library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="one")
+    async with guarded("one") as (server, guard):
+        text = write_kubeconfig(tmp_path / "config", server.url, plugin.user()).read_text()
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_text, args=(text,))
+        writer.start()
+        async with Client.from_kubeconfig(path=pipe, library=library) as client:
+            writer.join()
+            guard.token = "two"
+            plugin.gives(token="two")
+            await client.get("/api")
+    assert not caplog.records
+
+
+async def test_certificate_files_that_are_gone_are_told_once(
+    library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ten minutes without them: requests go on, also where the authority is replaced meanwhile."""
+    authority, wall = Authority(), 1_000_000.0
+    certificate, key = authority.client("ada")
+    for file, content in (("ca.crt", authority.pem), ("ada.crt", certificate), ("ada.key", key)):
+        (tmp_path / file).write_bytes(content)
+
+    async def name(request: Any) -> Any:
+        return json_of(f'"{client_name(request)}"')
+
+    async with serving(name, authority.server_context(wants_client=True)) as server:
+        user = {"client-certificate": "ada.crt", "client-key": "ada.key"}
+        cluster: Any = {"certificate-authority": "ca.crt"}
+        path = write_kubeconfig(tmp_path / "config", server.url, user, **cluster)
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
+            (tmp_path / "ada.crt").unlink()
+            (tmp_path / "ada.key").unlink()
+            for minute in range(60):
+                wall += 10
+                assert await client.get_json("/whoami") == "ada"
+                await renewed(client)
+                if minute == 30:
+                    (tmp_path / "ca.crt").write_bytes(authority.pem + Authority().pem)
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [line.partition(" cannot be used any more")[0] for line in told] == [
+        f"client-certificate {tmp_path}/ada.crt",
+        f"client-key {tmp_path}/ada.key",
+    ]
+
+
+async def test_a_token_file_that_is_gone_keeps_the_newest_token(library: str, tmp_path: Path) -> None:
+    wall = 1_000_000.0
+    (tmp_path / "token").write_text("one")
+    async with guarded("one") as (server, guard):
+        path = write_kubeconfig(tmp_path / "config", server.url, {"tokenFile": "token"})
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
+            (tmp_path / "token").write_text("two")
+            wall += 61
+            await client.get("/api")
+            await renewed(client)
+            guard.token = "two"
+            (tmp_path / "token").unlink()
+            for _ in range(3):
+                wall += 61
+                await client.get("/api")
+                await renewed(client)
+    assert server.tokens[-1] == "Bearer two"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig", "utf-8"])
+@pytest.mark.parametrize("indent", [None, "\t"])
+async def test_kubeconfigs_in_the_encodings_of_kubectl(
+    library: str, tmp_path: Path, encoding: str, indent: str | None
+) -> None:
+    """What Windows' tools write: UTF-16, or a byte order mark before JSON."""
+    async with guarded("secret") as (server, _):
+        path = write_kubeconfig(tmp_path / "config", server.url, {"token": "secret"})
+        config = json.loads(path.read_text())
+        config["users"].append({"name": "jürgen", "user": {}})
+        mark = "\ufeff" if encoding == "utf-16-be" else ""
+        path.write_bytes((mark + json.dumps(config, indent=indent, ensure_ascii=False)).encode(encoding))
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/api")
+        path.write_bytes(b"name: j\xfcrgen")
+        with pytest.raises(ConfigError, match=r"it is not UTF-8, at byte 7: save it as UTF-8"):
+            await Client.from_kubeconfig(path=path, library=library).open()
+
+
+def test_files_are_read_as_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    """Also the names of files, and what a plugin is told."""
+    script = (
+        f"#!{sys.executable}\n"
+        + """if True:
+        import os, sys
+        said = os.fsencode(sys.argv[1]), os.environb[b"WHO"], b"j\\xc3\\xbcrgen" in os.environb[b"KUBERNETES_EXEC_INFO"]
+        assert said == (b"j\\xc3\\xbcrgen", b"j\\xc3\\xbcrgen", True), said
+        print('{"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "t"}}')
+        """
+    )
+    (tmp_path / "plügin").write_text(script, encoding="utf-8")
+    (tmp_path / "plügin").chmod(0o700)
+    (tmp_path / "jürgen.crt").write_bytes(Authority().pem)
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "./plügin",
+        "args": ["jürgen"],
+        "env": [{"name": "WHO", "value": "jürgen"}],
+        "provideClusterInfo": True,
+    }
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"who": "jürgen"}}
+    cluster: Any = {"certificate-authority": "jürgen.crt", "extensions": [extension]}
+    path = write_kubeconfig(tmp_path / "config", "https://x", {"exec": plugin}, **cluster)
+    path.write_text(json.dumps(json.loads(path.read_text()), ensure_ascii=False), encoding="utf-8")
+    program = (
+        "import asyncio, locale, sys; from aioinformer import Client\n"
+        "assert locale.getpreferredencoding(False).lower() not in ('utf-8', 'utf8'), 'the test is of no use'\n"
+        f"asyncio.run(Client.from_kubeconfig(path={str(path)!r}).open())"
+    )
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+async def test_names_and_passwords_of_urls_are_sent_as_utf_8(library: str, tmp_path: Path) -> None:
+    """As by Go; aiohttp sends Latin-1, and nothing at all of what that does not have."""
+
+    async def answer(request: Any) -> Any:
+        return json_of(POD_LIST)
+
+    expected = "Basic " + base64.b64encode("jürgen:pä\u0141s:ß".encode()).decode()
+    async with serving(answer) as server:
+        for credentials in ("jürgen:pä\u0141s:ß", "j%C3%BCrgen:p%C3%A4%C5%81s%3A%C3%9F"):
+            url = server.url.replace("//", f"//{credentials}@")
+            async with Client.from_url(url, library=library) as client:
+                await client.get("/api")
+            proxied: Any = {"proxy-url": url}
+            path = write_kubeconfig(tmp_path / "config", url, {})
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                await client.get("/api")
+            path = write_kubeconfig(tmp_path / "config", "http://somewhere.example", {}, **proxied)
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                await client.get("/api")
+            said = [request.headers for request in server.requests[-3:]]
+            assert [each.get("Authorization") for each in said] == [expected, expected, None]
+            assert said[2]["Proxy-Authorization"] == expected
+
+
+@pytest.mark.parametrize(
+    ("user", "origin"),
+    [
+        ({"token": "t"}, "the credentials came from the token of user 'u' in kubeconfig"),
+        ({"tokenFile": "file"}, "the credentials came from tokenFile .*/file of user 'u' in kubeconfig"),
+        ({"username": "a", "password": "b"}, "came from username and password of user 'u' in kubeconfig"),
+        ({"exec": {}}, r"the credentials came from exec plugin \./plugin of user 'u' in kubeconfig"),
+        ({}, "no credentials were sent: user 'u' in kubeconfig .*config has none"),
+        (None, "no credentials were sent: context 'main' in kubeconfig .*config names no user"),
+    ],
+)
+async def test_a_401_says_where_the_credentials_came_from(
+    library: str, tmp_path: Path, user: Any, origin: str
+) -> None:
+    (tmp_path / "file").write_text("from-file")
+    plugin = Plugin(tmp_path)
+    plugin.gives(token="from-plugin")
+    async with guarded("another") as (server, _):
+        given = plugin.user() if user and "exec" in user else user
+        path = write_kubeconfig(tmp_path / "config", server.url, given)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            with pytest.raises(ApiError, match=rf"401 Unauthorized: Unauthorized; .*{origin}") as caught:
+                await client.get_json("/api")
+            assert str(caught.value).count("credentials") == 1
+
+
+async def test_a_401_of_a_url_says_where_the_credentials_came_from(library: str) -> None:
+    async with guarded("another") as (server, _):
+        for url, token, origin in (
+            (server.url, "t", "the credentials came from the token given to Client.from_url"),
+            (server.url, None, "no credentials were sent: give Client.from_url a token"),
+            (server.url.replace("//", "//a:b@"), None, "from the name and password in the server's URL"),
+        ):
+            async with Client.from_url(url, token, library=library) as client:
+                with pytest.raises(ApiError, match=rf"401 Unauthorized: Unauthorized; .*{origin}"):
+                    await client.get_json("/api")

@@ -1,9 +1,10 @@
-"""oidc.py: id-tokens that are had anew, and written back."""
+"""oidc.py and write_back.py: id-tokens that are had anew, and written back."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import codecs
 import json
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from aioinformer import (
     ConfigError,
 )
 from aioinformer.listwatch.kubeconfig import KubeConfig
+from aioinformer.listwatch.write_back import write_back
 
 from ..steps import turns
 from .clusters import Authority, guarded, jwt, on_clock, renewed, write_kubeconfig
@@ -189,3 +191,143 @@ async def test_what_others_have_written_meanwhile_stays(library: str, tmp_path: 
     assert path.is_symlink()
     assert file.stat().st_mode & 0o777 == 0o640
     assert [each.name for each in file.parent.iterdir()] == ["config"]
+
+
+BLOCK = """\
+# mine: do not touch
+apiVersion: v1
+users:
+- name: other
+  user: {{username: 12:34:56, password: 0o17, token: yes}}   # odd, and theirs
+- name: ü
+  user:
+    as: 2024-01-01
+    auth-provider:
+      name: oidc
+      config:
+        {tokens}
+        client-id: 1e3
+        idp-issuer-url: https://x   # ours
+
+- {{name: third, user: {{auth-provider: {{name: oidc, config: {{refresh-token: old}}}}}}}}
+current-context: on
+"""
+
+FLOW = """\
+{{
+\t"users": [
+\t\t{{"name": "other", "user": {{"password": "12:34:56\\u00e9\\/", "n": 1.50}}}},
+\t\t{{"name": "ü", "user": {{"auth-provider": {{"config": {{{tokens}}}}}}}}}
+\t],
+\t"when": "2024-01-01"
+}}"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("form", "before", "after"),
+    [
+        (BLOCK, "refresh-token: old", 'id-token: "I"\n        refresh-token: "R"'),
+        (
+            BLOCK,
+            "refresh-token: 'old'  # x\n        id-token:",
+            'refresh-token: "R"  # x\n        id-token: "I"',
+        ),
+        (
+            BLOCK,
+            'id-token: "a\\\n          b" # c\n        refresh-token: old',
+            'id-token: "I" # c\n        refresh-token: "R"',
+        ),
+        (
+            BLOCK,
+            "id-token: >-\n          abc\n        refresh-token: old",
+            'id-token: "I"\n        refresh-token: "R"',
+        ),
+        (FLOW, '"refresh-token": "old"', '"id-token": "I", "refresh-token": "R"'),
+        (FLOW, '"id-token":"x",\t"refresh-token":\t"old"', '"id-token":"I",\t"refresh-token":\t"R"'),
+        (FLOW, '"id-token": null, "refresh-token": "old"', '"id-token": "I", "refresh-token": "R"'),
+    ],
+)
+def test_the_write_back_changes_its_two_values_only(
+    tmp_path: Path, form: str, before: str, after: str, newline: str, encoding: str
+) -> None:
+    path, mark = tmp_path / "config", {"utf-16-le": codecs.BOM_UTF16_LE, "utf-16-be": codecs.BOM_UTF16_BE}
+
+    def written(tokens: str) -> bytes:
+        text = form.format(tokens=tokens).replace("\n", newline)
+        return mark.get(encoding, b"") + text.encode(encoding)
+
+    path.write_bytes(written(before))
+    write_back(yaml, str(path), "ü", "old", {"id-token": "I", "refresh-token": "R"})
+    assert path.read_bytes().decode("latin-1") == written(after).decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "users: [{name: a, user: {auth-provider: &p {config: {refresh-token: old}}}},"
+            " {name: b, user: {auth-provider: *p}}]",
+            "cannot be changed without changing other values",
+        ),
+        (
+            "x: &c {refresh-token: old}\nusers: [{name: a, user: {auth-provider: {config: *c}}}]",
+            "cannot be changed without changing other values",
+        ),
+        (
+            "users: [{name: a, user: {auth-provider: {config: {refresh-token: newer}}}}]",
+            "logged in or out meanwhile",
+        ),
+        ("users: [{name: a, user: {token: t}}]", "logged in or out meanwhile"),
+        ("users: []", "logged in or out meanwhile"),
+        ("", "logged in or out meanwhile"),
+        ("just text", "logged in or out meanwhile"),
+        ("users: {{", "its form is not understood"),
+    ],
+)
+def test_what_cannot_be_written_back_stays_as_it_is(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        write_back(yaml, str(path), "a", "old", {"id-token": "I", "refresh-token": "R"})
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_tokens_that_cannot_be_written_back_are_kept(
+    library: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, is_gone: bool
+) -> None:
+    """A refresh-token works once: the client goes on with those that it was given, and says so once."""
+    authority, wall, given = Authority(), 1_000_000.0, 0
+
+    async def identity_provider(request: Any) -> Any:
+        nonlocal given
+        if request.path == "/.well-known/openid-configuration":
+            return endpoints_of(provider.url)
+        if (await request.post())["refresh_token"] != (f"refresh-{given}" if given else "old"):
+            return json_of("{}", 400)
+        given += 1
+        guard.token = jwt(wall + 600)
+        return json_of(json.dumps({"id_token": guard.token, "refresh_token": f"refresh-{given}"}))
+
+    async with (
+        guarded("none") as (server, guard),
+        serving(identity_provider, authority.server_context()) as provider,
+    ):
+        path = write_kubeconfig(tmp_path / "config", server.url, refreshable(provider.url, authority))
+        shared = json.loads(path.read_text())
+        shared["others"] = shared["users"][0]["user"]["auth-provider"]["config"]
+        shared["users"][0]["user"]["auth-provider"]["config"] = "ANCHOR"
+        text = yaml.safe_dump(shared).replace("others:", "others: &c").replace("config: ANCHOR", "config: *c")
+        path.write_text(text)
+        async with on_clock(KubeConfig(path=path), library, lambda: wall) as client:
+            if is_gone:
+                path.unlink()
+            for _ in range(4):
+                await client.get("/api")
+                wall += 601
+    assert given == 4
+    told = [record.getMessage() for record in caplog.records if "OIDC" in record.getMessage()]
+    assert len(told) == 1
+    assert "This client goes on with them" in told[0]

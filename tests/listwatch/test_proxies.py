@@ -31,6 +31,7 @@ def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         ("proxy", "http://proxy"),
         ("user:secret@proxy:3128", "http://user:secret@proxy:3128"),
         ("[::1]:3128", "http://[::1]:3128"),
+        ("jürgen:ł@proxy:3128", "http://j%C3%83%C2%BCrgen:%C3%85%C2%82@proxy:3128"),  # for aiohttp's Latin-1
         ("", None),
     ],
 )

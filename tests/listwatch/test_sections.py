@@ -54,6 +54,8 @@ def test_what_json_and_kubectl_allow(tmp_path: Path) -> None:
         path.write_text(json.dumps(config, indent=indent))
         assert sections(path).cluster.get("server") == "https://x"
         assert sections(path).user.fields == {}
+    path.write_text(json.dumps(config, indent="\t").replace('"main"', "main") + "  # not JSON")
+    assert sections(path).cluster.get("server") == "https://x"
     path.write_text("{current-context: main, clusters: [], contexts: []}")  # is YAML, too
     with pytest.raises(ConfigError, match="there is no 'main'"):
         sections(path)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import trustme
 
-from aioinformer import Client, ConfigError
-from aioinformer.listwatch.tls import TLS
+from aioinformer import Client, ConfigError, TransportError
+from aioinformer.listwatch.tls import TLS, Pem
 
 from .clusters import Authority, Plugin, client_name, guarded, write_kubeconfig
 from .streams import json_of, serving
@@ -106,3 +106,29 @@ async def test_a_key_with_a_password_asks_nobody(library: str, tmp_path: Path) -
     path = write_kubeconfig(tmp_path / "config", "https://x", user)
     with pytest.raises(ConfigError, match=r"ada\.key cannot be used"):
         await Client.from_kubeconfig(path=path, library=library).open()
+
+
+async def test_a_common_name_names_no_server(library: str, tmp_path: Path) -> None:
+    """As for Go: only the subject alternative names count."""
+    issuer, named = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    issuer.issue_cert(common_name="localhost").configure_cert(named)
+    proper = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    issuer.issue_cert("localhost").configure_cert(proper)
+    for context, is_refused in ((named, True), (proper, False)):
+        async with guarded("t", context) as (server, _):
+            url, token = server.url.replace("127.0.0.1", "localhost"), {"token": "t"}
+            path = write_kubeconfig(tmp_path / "config", url, token, ca=issuer.cert_pem.bytes())
+            async with Client.from_kubeconfig(path=path, library=library) as client:
+                if is_refused:
+                    with pytest.raises(
+                        TransportError, match=r"certificate cannot be verified: .*not valid for"
+                    ):
+                        await client.get("/api")
+                else:
+                    await client.get("/api")
+
+
+def test_an_authority_without_certificates_does_not_become_the_systems(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("\u00e9\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"ca\.crt is empty"):
+        TLS(Pem("certificate-authority", str(tmp_path / "ca.crt"))).context()

@@ -1,0 +1,93 @@
+"""Files of a configuration, and what they said last: a long-lived client outlives some of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class KeptFiles:
+    """Reads files again, and keeps the last good content of each (client-go reads most of them only once)."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._missing: set[str] = set()
+
+    def read(self, path: str, parse: Callable[[bytes], T]) -> T:
+        """Return what a file says now. A pipe that was read before is not read again. Blocks.
+
+        Args:
+            path: The file.
+            parse: Turns its content into a value; raises ConfigError where the content is of no use.
+
+        Raises:
+            OSError: The file cannot be read.
+            ConfigError: ``parse`` raised it.
+        """
+        if path in self._values and _is_pipe(path):
+            return self._kept(path, parse)
+        value = parse(Path(path).read_bytes())
+        self._values[path] = value
+        self._missing.discard(path)
+        return value
+
+    def read_or_keep(self, what: str, path: str, parse: Callable[[bytes], T]) -> T:
+        """Return what a file says now, else what it said last: then one WARNING says so. Blocks.
+
+        Args:
+            what: What the file is, for the warning.
+            path: As for ``read``, as is ``parse``.
+
+        Raises:
+            OSError: As by ``read``, for a file that was never read before.
+            ConfigError: Likewise.
+        """
+        try:
+            return self.read(path, parse)
+        except (OSError, ConfigError) as error:
+            if path not in self._values:
+                raise
+            if path not in self._missing:
+                self._missing.add(path)
+                logger.warning(
+                    "%s %s cannot be used any more (%s): its last content is used until it can be read again",
+                    what,
+                    path,
+                    getattr(error, "strerror", None) or error,
+                )
+            return self._kept(path, parse)
+
+    def described(self, path: str) -> str:
+        """A path for messages, which say so where the file could not be read when it was last tried."""
+        return f"{path} (its last content, as it cannot be read any more)" if self.is_missing(path) else path
+
+    def has(self, path: str) -> bool:
+        """Whether this file was read before."""
+        return path in self._values
+
+    def is_missing(self, path: str) -> bool:
+        """Whether this file could not be read when it was last tried."""
+        return path in self._missing
+
+    def _kept(self, path: str, parse: Callable[[bytes], T]) -> T:
+        value: T = self._values[path]  # of this type, as each file is read for one purpose
+        return value
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether reading it takes its content away, or waits for a writer."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -1,0 +1,124 @@
+"""New OIDC tokens in the user's kubeconfig: two values change, every other byte of the file stays as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from .sections import decoded, without_tabs
+
+
+def write_back(yaml: Any, path: str, user_name: str, used: str, new: Mapping[str, str]) -> None:
+    """Write new values into the ``auth-provider.config`` of a user. Blocks.
+
+    Args:
+        yaml: The library's.
+        path: The kubeconfig.
+        user_name: Whose section it is.
+        used: The refresh-token that the section has. With another one the user has logged in again meanwhile.
+        new: The values.
+
+    Raises:
+        ConfigError: The file has no such section any more, or its form does not allow it; nothing was written.
+        OSError: The file cannot be read or written.
+    """
+    path = os.path.realpath(path)
+    text, mark, encoding = decoded(Path(path).read_bytes())
+    try:
+        text = _with_values(yaml, text, user_name, used, new)
+    except (yaml.YAMLError, TypeError, AttributeError, KeyError, ValueError) as error:
+        # Neither is quoted: both may hold tokens.
+        raise ConfigError(f"its form is not understood ({type(error).__name__})") from None
+    content = mark + text.encode(encoding)
+    try:
+        _replace(path, content)
+    except OSError:  # mounted by itself, or in a directory that is not ours
+        Path(path).write_bytes(content)
+
+
+def _with_values(yaml: Any, text: str, user_name: str, used: str, new: Mapping[str, str]) -> str:
+    """The text with these values in it, and nothing else changed."""
+    before = without_tabs(text)
+    user = next(
+        (
+            user
+            for user in _items(_value(yaml.compose(before, yaml.SafeLoader), "users"))
+            if getattr(_value(user, "name"), "value", None) == user_name
+        ),
+        None,
+    )
+    section = _value(_value(_value(user, "user"), "auth-provider"), "config")
+    if getattr(_value(section, "refresh-token"), "value", None) != used:
+        raise ConfigError(f"user {user_name!r} has logged in or out meanwhile")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    changes = sorted((_change(section, name, value, newline) for name, value in new.items()), reverse=True)
+    after = text
+    for begin, end, replacement in changes:
+        after = after[:begin] + replacement + after[end:]
+    expected = _updated(yaml.safe_load(before), user_name, new)
+    if yaml.safe_load(without_tabs(after)) != expected:  # such as by an anchor that others refer to
+        raise ConfigError(f"the tokens of user {user_name!r} cannot be changed without changing other values")
+    return after
+
+
+def _change(section: Any, name: str, value: str, newline: str) -> tuple[int, int, str]:
+    """From where to where the text of a section changes to what, so that it has this value."""
+    written, found = json.dumps(value), _value(section, name)
+    if found is not None:
+        begin, end = found.start_mark.index, found.end_mark.index
+        if begin == end:  # nothing is there, not even a space
+            written = f" {written}"
+        if found.style in ("|", ">"):
+            written += newline
+        return begin, end, written
+    first = section.value[0][0].start_mark
+    if section.flow_style:
+        return first.index, first.index, f"{json.dumps(name)}: {written}, "
+    return first.index, first.index, f"{name}: {written}{newline}{' ' * first.column}"
+
+
+def _updated(config: dict[str, Any], user_name: str, new: Mapping[str, str]) -> dict[str, Any]:
+    """What the changed file has to say. Sections are copied, not changed: an anchor makes several of them the same."""
+    users = list(config["users"])
+    place = next(place for place, user in enumerate(users) if user["name"] == user_name)
+    user = users[place]["user"]
+    provider = user["auth-provider"]
+    provider = {**provider, "config": {**provider["config"], **new}}
+    users[place] = {**users[place], "user": {**user, "auth-provider": provider}}
+    return {**config, "users": users}
+
+
+def _value(node: Any, name: str) -> Any:
+    """The value of a mapping's key, the last one as for PyYAML; None if there is none."""
+    values = [value for key, value in _items(node) if key.value == name] if _is_mapping(node) else []
+    return values[-1] if values else None
+
+
+def _items(node: Any) -> list[Any]:
+    return node.value if node is not None and not isinstance(node.value, str) else []
+
+
+def _is_mapping(node: Any) -> bool:
+    return node is not None and node.id == "mapping"
+
+
+def _replace(path: str, content: bytes) -> None:
+    """Put a file with this content in the place of one, of the same owner and mode: nobody reads half of it. Blocks."""
+    old = os.stat(path)
+    descriptor, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=f".{os.path.basename(path)}-")
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+        if hasattr(os, "chown"):
+            os.chown(new, old.st_uid, old.st_gid)
+        os.chmod(new, stat.S_IMODE(old.st_mode))
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
