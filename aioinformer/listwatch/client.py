@@ -92,7 +92,8 @@ class Client:
         """An ApiClient of kubernetes_asyncio or kubernetes.aio: its configuration, headers and TLS.
 
         Its connections are left alone: this client makes and closes its own, and never closes the ApiClient. Of its
-        configuration's ``client_session_kwargs`` the ``headers`` alone count.
+        configuration's ``client_session_kwargs`` the ``headers`` alone count. A ``connection_pool_maxsize`` other than
+        100, the library's default, limits how many calls may be under way; watches do not count.
 
         Requests follow what becomes of its default headers (``set_default_header``), and of its configuration's
         ``host`` and ``api_key``. What else is changed later, or put in another's place, counts when it is wrapped anew.

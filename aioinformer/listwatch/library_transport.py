@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 
 _RENEW_AGAIN = 10.0
 
-_NO_ANSWER = "no answer within {:g} seconds"
-_NO_CREDENTIALS = "no answer within {:g} seconds, as there were no credentials yet to ask with"
+_NO_ANSWER = "no answer within {:g} seconds".format
+_NO_CREDENTIALS = "no answer within {:g} seconds, as there were no credentials yet to ask with".format
 
 
 class _Deadline:
@@ -45,9 +45,9 @@ class _Deadline:
         """Seconds until it."""
         return self._end - asyncio.get_running_loop().time()
 
-    def awaiting(self, too_late: str) -> AbstractAsyncContextManager[None]:
-        """Around what is waited for; raises a TransportError that says so, of so many seconds."""
-        return within(self.left, lambda: TransportError(too_late.format(self._seconds)))
+    def awaiting(self, too_late: Callable[[float], str]) -> AbstractAsyncContextManager[None]:
+        """Around what is waited for; raises a TransportError that says what has not come in so many seconds."""
+        return within(self.left, lambda: TransportError(too_late(self._seconds)))
 
 
 @dataclass(slots=True, eq=False)
@@ -186,10 +186,10 @@ class LibraryTransport:
 
     async def _ask_once(self, opened: _Opened, request: HttpRequest, deadline: _Deadline) -> ResponseStream:
         sessions = opened.sessions
-        sessions.hold()
+        progress = sessions.hold()
         try:
-            async with deadline.awaiting(_NO_ANSWER):
-                response = await sessions.ask(request)
+            async with deadline.awaiting(progress.too_late):
+                response = await sessions.ask(request, progress)
         except BaseException as error:
             from aiohttp import RedirectClientError  # it is loaded by now
 
