@@ -18,6 +18,7 @@ import msgspec
 
 from .checks import require_count
 from .errors import ConfigError
+from .listwatch.libraries import to_thread
 from .objects import KubeObject, is_kube_object_type
 from .packing import ZstdPacking, unpacked
 from .tasks import first_of
@@ -223,7 +224,7 @@ class Compressor:
             others = objects[::_FEWEST]
             del raws[::_FEWEST]
             # Nothing but the training is done in the thread: what one allocates for long, its arena keeps for longer.
-            packing = self._make(await asyncio.to_thread(self._train, raws))
+            packing = self._make(await to_thread(self._train, raws))
             was, will_be = sum(len(obj._kept) for obj in others), 0
             for obj in others:
                 will_be += len(packing.pack(obj)._kept)

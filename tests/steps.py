@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -45,3 +47,17 @@ async def running(coroutine: Coroutine[Any, Any, Any]) -> AsyncIterator[asyncio.
         await finish(task)
     if not task.cancelled():
         task.result()
+
+
+@asynccontextmanager
+async def full_default_executor() -> AsyncIterator[None]:
+    """Every thread of ``asyncio.to_thread`` is busy."""
+    over, loop = threading.Event(), asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(2))
+    busy = [asyncio.ensure_future(asyncio.to_thread(over.wait)) for _ in range(4)]
+    try:
+        yield
+    finally:
+        over.set()
+        await asyncio.gather(*busy)
+        await loop.shutdown_default_executor()

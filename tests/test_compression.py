@@ -40,7 +40,7 @@ from aioinformer.keys import (
 from aioinformer.objects import AS_JSON
 
 from .samples import LONG, POD, SMALL, Meta, Pod, compressed, pod
-from .steps import running, until
+from .steps import full_default_executor, running, until
 from .test_objects import FULL, encoded, json_values
 from .virtual_time import virtual_time
 
@@ -238,6 +238,16 @@ class TestDictionaries:
             await asyncio.sleep(1)
         gc.collect()
         assert gone() is None, "a dictionary lives for as long as an object that needs it"
+
+    async def test_a_dictionary_is_trained_while_the_default_executor_is_full(self) -> None:
+        compressor, cache = self.cache(dictionary_size=4096, samples=100)
+        synced = asyncio.Event()
+        for obj in of_one_kind("pod", 60) + of_one_kind("node", 60):
+            cache.add(obj)
+        before = lengths(cache)
+        async with full_default_executor(), running(compressor.run(cache, lambda: wait(synced))):
+            async with asyncio.timeout(20):
+                await until(lambda: lengths(cache) < 0.9 * before)
 
     @virtual_time
     async def test_what_is_cached_becomes_another(self) -> None:

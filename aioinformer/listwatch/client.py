@@ -18,6 +18,7 @@ from .libraries import KUBERNETES_ASYNCIO, library_named, library_of
 from .library_transport import LibraryTransport
 from .sources import InCluster, StaticURL, Wrapped, check_url
 from .transport import JSON, READ_TIMEOUT, ByteStream, Change, Query, Transport
+from .warning_headers import WarningHandler
 
 
 class Client:
@@ -30,6 +31,9 @@ class Client:
     Credentials are kept current: token and client certificate files are read again once a minute, exec plugins run
     again when what they gave is about to expire, and an answer of 401 renews them and asks once more. They are renewed
     once for all requests, which go on with the old ones until those have expired.
+
+    A server warns of deprecated versions, unknown fields and the like in the headers of its answers. Each warning is
+    logged once for each server, at WARNING; with ``on_warning`` it is given to that function instead, each time.
 
     Args:
         transport: Where the bytes come from.
@@ -54,6 +58,7 @@ class Client:
         path: str | os.PathLike[str] | None = None,
         *,
         library: str = KUBERNETES_ASYNCIO,
+        on_warning: WarningHandler | None = None,
     ) -> Client:
         """The cluster of a kubeconfig: contexts, client certificates, tokens, token files, exec plugins, OIDC.
 
@@ -61,46 +66,68 @@ class Client:
             context: The context's name; None for what is the current one when the client is opened.
             path: The file; None for those in ``$KUBECONFIG``, else ``~/.kube/config``.
             library: ``"kubernetes_asyncio"``, or ``"kubernetes.aio"`` of the official package from 37 on.
+            on_warning: Called with the text of each warning of the server, in the event loop; None to log it once.
 
         Raises:
             ConfigError: There is no such library. What is wrong with the file shows up when the client is opened.
         """
-        return cls(LibraryTransport(KubeConfig(context, path), library_named(library)))
+        return cls(LibraryTransport(KubeConfig(context, path), library_named(library), on_warning=on_warning))
 
     @classmethod
-    def in_cluster(cls, *, library: str = KUBERNETES_ASYNCIO) -> Client:
-        """The cluster that this pod runs in, as its service account."""
-        return cls(LibraryTransport(InCluster(), library_named(library)))
+    def in_cluster(
+        cls, *, library: str = KUBERNETES_ASYNCIO, on_warning: WarningHandler | None = None
+    ) -> Client:
+        """The cluster that this pod runs in, as its service account.
+
+        Args:
+            library: As for ``from_kubeconfig``.
+            on_warning: As for ``from_kubeconfig``.
+        """
+        return cls(LibraryTransport(InCluster(), library_named(library), on_warning=on_warning))
 
     @classmethod
-    def from_url(cls, url: str, token: str | None = None, *, library: str = KUBERNETES_ASYNCIO) -> Client:
+    def from_url(
+        cls,
+        url: str,
+        token: str | None = None,
+        *,
+        library: str = KUBERNETES_ASYNCIO,
+        on_warning: WarningHandler | None = None,
+    ) -> Client:
         """An API server by its URL; TLS is verified by the authorities that the machine trusts.
 
         Args:
             url: ``"http://127.0.0.1:8001"`` (of ``kubectl proxy``), ``"https://api.example.com:6443"``.
             token: A bearer token.
             library: As for ``from_kubeconfig``.
+            on_warning: As for ``from_kubeconfig``.
 
         Raises:
             ConfigError: It is no URL.
         """
         check_url(url)
-        return cls(LibraryTransport(StaticURL(url.rstrip("/"), token), library_named(library)))
+        source = StaticURL(url.rstrip("/"), token)
+        return cls(LibraryTransport(source, library_named(library), on_warning=on_warning))
 
     @classmethod
-    def wrap(cls, api_client: Any) -> Client:
+    def wrap(cls, api_client: Any, *, on_warning: WarningHandler | None = None) -> Client:
         """An ApiClient of kubernetes_asyncio or kubernetes.aio: its configuration, headers and TLS.
 
         Its connections are left alone: this client makes and closes its own, and never closes the ApiClient. Of its
-        configuration's ``client_session_kwargs`` the ``headers`` alone count.
+        configuration's ``client_session_kwargs`` the ``headers`` alone count. A ``connection_pool_maxsize`` other than
+        100, the library's default, limits how many calls may be under way; watches do not count.
 
         Requests follow what becomes of its default headers (``set_default_header``), and of its configuration's
         ``host`` and ``api_key``. What else is changed later, or put in another's place, counts when it is wrapped anew.
 
+        Args:
+            api_client: What to wrap.
+            on_warning: As for ``from_kubeconfig``.
+
         Raises:
             ConfigError: It is no such ApiClient.
         """
-        return cls(LibraryTransport(Wrapped(api_client), library_of(api_client)))
+        return cls(LibraryTransport(Wrapped(api_client), library_of(api_client), on_warning=on_warning))
 
     @classmethod
     def of(cls, client: Any) -> Client:

@@ -16,11 +16,13 @@ from weakref import WeakSet
 
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..failures import cause_of, ours, say_more, without_credentials, words_of
+from ..handlers import require_plain
 from ..tasks import finish, within
 from .libraries import Library, to_thread
 from .response import ResponseStream, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
 from .transport import JSON, READ_TIMEOUT, Change, HttpRequest, Query
+from .warning_headers import WarningHandler, hand_on, warnings_of
 
 if TYPE_CHECKING:
     from .sessions import Sessions
@@ -29,8 +31,8 @@ logger = logging.getLogger(__name__)
 
 _RENEW_AGAIN = 10.0
 
-_NO_ANSWER = "no answer within {:g} seconds"
-_NO_CREDENTIALS = "no answer within {:g} seconds, as there were no credentials yet to ask with"
+_NO_ANSWER = "no answer within {:g} seconds".format
+_NO_CREDENTIALS = "no answer within {:g} seconds, as there were no credentials yet to ask with".format
 
 
 class _Deadline:
@@ -45,9 +47,9 @@ class _Deadline:
         """Seconds until it."""
         return self._end - asyncio.get_running_loop().time()
 
-    def awaiting(self, too_late: str) -> AbstractAsyncContextManager[None]:
-        """Around what is waited for; raises a TransportError that says so, of so many seconds."""
-        return within(self.left, lambda: TransportError(too_late.format(self._seconds)))
+    def awaiting(self, too_late: Callable[[float], str]) -> AbstractAsyncContextManager[None]:
+        """Around what is waited for; raises a TransportError that says what has not come in so many seconds."""
+        return within(self.left, lambda: TransportError(too_late(self._seconds)))
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +83,10 @@ class LibraryTransport:
         library: Which library.
         keep_connections: Whether connections outlast their requests, and ``close`` is needed.
         wall: The wall clock, by which credentials expire.
+        on_warning: Called with each warning of the server; None to log each once.
+
+    Raises:
+        ConfigError: ``on_warning`` is async.
     """
 
     def __init__(
@@ -90,11 +96,15 @@ class LibraryTransport:
         *,
         keep_connections: bool = True,
         wall: Callable[[], float] = time.time,
+        on_warning: WarningHandler | None = None,
     ) -> None:
         self._source = source
         self._library = library
         self._keep_connections = keep_connections
         self._wall = wall
+        if on_warning is not None:
+            require_plain("on_warning", on_warning)
+        self._on_warning = on_warning
         self._opened: _Opened | None = None
         self._sessions: WeakSet[Sessions] = WeakSet()  # those that were retired, too: their streams hold them
         self._closed = False
@@ -186,10 +196,10 @@ class LibraryTransport:
 
     async def _ask_once(self, opened: _Opened, request: HttpRequest, deadline: _Deadline) -> ResponseStream:
         sessions = opened.sessions
-        sessions.hold()
+        progress = sessions.hold()
         try:
-            async with deadline.awaiting(_NO_ANSWER):
-                response = await sessions.ask(request)
+            async with deadline.awaiting(progress.too_late):
+                response = await sessions.ask(request, progress)
         except BaseException as error:
             from aiohttp import RedirectClientError  # it is loaded by now
 
@@ -203,6 +213,8 @@ class LibraryTransport:
                 raise
             raise found from cause_of(error)
         body = ResponseStream(response, sessions)
+        if warned := response.headers.getall("Warning", ()):
+            hand_on(opened.server, warnings_of(warned), self._on_warning)
         if 200 <= response.status < 300:
             return body
         try:

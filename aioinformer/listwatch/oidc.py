@@ -85,12 +85,13 @@ async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> di
     import aiohttp  # the library has imported it by now
 
     from .proxies import proxy_for
+    from .resolver import Resolver
     from .sockets import Sockets
 
     issuer = str(config["idp-issuer-url"]).rstrip("/")
     context = await to_thread(_trust, config, user)
     sockets = Sockets()
-    connector = aiohttp.TCPConnector(ssl=context, socket_factory=sockets)
+    connector = aiohttp.TCPConnector(ssl=context, resolver=Resolver(), socket_factory=sockets)
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
     try:
         async with aiohttp.ClientSession(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import ChainMap
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from typing import Any
 
 import aiohttp
@@ -13,6 +14,7 @@ from ..errors import TransportError
 from ..failures import network_errors
 from .connections import Connector
 from .libraries import Library, user_agent
+from .resolver import Resolver
 from .sockets import Sockets
 from .transport import CONNECT_TIMEOUT, Change, HttpRequest
 
@@ -25,12 +27,38 @@ LONGEST_HEADER = 1024 * 1024
 _LARGE = 1024 * 1024
 """Bytes beyond which aiohttp wants to be given a body that it can write in pieces."""
 
+LIBRARY_POOL_SIZE = 100
+"""``connection_pool_maxsize`` of a Configuration that does not set it, in both libraries: no limit here."""
+
+
+class Progress:
+    """What a request waits for.
+
+    Attributes:
+        wait: What it does not have yet, for messages: ``"answer"`` once it has a connection.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self.wait = "answer"
+
+    def too_late(self, seconds: float) -> str:
+        """Say what has not come within so many seconds."""
+        said = f"no {self.wait} within {seconds:g} seconds"
+        if self.wait == "connection" and (host := self._resolver.pending):
+            said += f": the host name {host} is not resolved yet"
+        return said
+
+
+_PROGRESS: ContextVar[Progress] = ContextVar("progress")
+
 
 class Sessions:
     """Two aiohttp sessions under one ApiClient's configuration and SSLContext, opened when first used.
 
     A watch holds its connection for minutes: streams have a session of their own without a limit, so they never
-    keep calls waiting. What the library's own session would do and nobody wants is left out here: cookies, credentials
+    keep calls waiting. Calls have no limit either, as in Go, unless the configuration's ``connection_pool_maxsize``
+    sets one. What the library's own session would do and nobody wants is left out here: cookies, credentials
     out of ``~/.netrc``, connections without keepalive, compressed answers.
 
     Args:
@@ -59,9 +87,15 @@ class Sessions:
         self._clients: dict[bool, Any] = {}
         self.via = ""
         self._sockets = Sockets()
+        self._resolver = Resolver()
 
-    async def ask(self, request: HttpRequest) -> aiohttp.ClientResponse:
-        """Ask; the answer, its body not yet read. To be called while holding."""
+    async def ask(self, request: HttpRequest, progress: Progress) -> aiohttp.ClientResponse:
+        """Ask; the answer, its body not yet read. To be called while holding.
+
+        Args:
+            request: What for.
+            progress: What ``hold`` returned for it.
+        """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_TIMEOUT, sock_read=request.read_timeout
         )
@@ -69,14 +103,19 @@ class Sessions:
         client = self._client(request.is_stream)
         if request.change is not None:
             client = self._library.over(_Sending(client.rest_client.pool_manager, request.change), client)
-        response = await self._library.get(client, request.path, request.query, headers, timeout)
+        outer = _PROGRESS.set(progress)
+        try:
+            response = await self._library.get(client, request.path, request.query, headers, timeout)
+        finally:
+            _PROGRESS.reset(outer)
         assert isinstance(response, aiohttp.ClientResponse)
         self._responses.add(response)
         return response
 
-    def hold(self) -> None:
-        """A request begins."""
+    def hold(self) -> Progress:
+        """A request begins; return what says how far it is."""
         self._held += 1
+        return Progress(self._resolver)
 
     async def release(self, response: aiohttp.ClientResponse | None = None) -> None:
         """A request has ended; its answer, if there was one, is closed."""
@@ -123,9 +162,13 @@ class Sessions:
 
     def _session(self, streaming: bool) -> aiohttp.ClientSession:
         configuration = self._api_client.configuration
+        limit = configuration.connection_pool_maxsize or 0
+        if streaming or limit == LIBRARY_POOL_SIZE:
+            limit = 0
         connector = Connector(
-            limit=0 if streaming else configuration.connection_pool_maxsize or 0,
+            limit=limit,
             ssl=self._ssl_context or True,
+            resolver=self._resolver,
             socket_factory=self._sockets,
         )
         own = getattr(configuration, "client_session_kwargs", None) or {}
@@ -138,8 +181,26 @@ class Sessions:
             read_bufsize=READ_BUFFER,
             max_line_size=LONGEST_HEADER,
             max_field_size=LONGEST_HEADER,
-            trace_configs=getattr(configuration, "trace_configs", None),
+            trace_configs=[_noting_progress(limit), *(getattr(configuration, "trace_configs", None) or ())],
         )
+
+
+def _noting_progress(limit: int) -> aiohttp.TraceConfig:
+    """Have a session's requests say what they wait for."""
+
+    def waiting_for(wait: str) -> Any:
+        async def note(*_: object) -> None:
+            _PROGRESS.get().wait = wait
+
+        return note
+
+    tracing = aiohttp.TraceConfig()
+    queued = f"free connection (connection_pool_maxsize allows {limit}, and other requests hold them)"
+    tracing.on_connection_queued_start.append(waiting_for(queued))
+    tracing.on_connection_create_start.append(waiting_for("connection"))
+    tracing.on_connection_create_end.append(waiting_for("answer"))
+    tracing.on_connection_reuseconn.append(waiting_for("answer"))
+    return tracing
 
 
 class _Sending:

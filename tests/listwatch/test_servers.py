@@ -12,6 +12,7 @@ import pytest
 
 from aioinformer import ApiError, Client, ListOptions, ListWatch, TypeMeta
 from aioinformer.api import INITIAL_EVENTS_END
+from aioinformer.listwatch.transport import Change
 from aioinformer.testing import APIServer
 from tests.kubernetes.controlplane import ControlPlane
 
@@ -147,3 +148,19 @@ def _load(path: Path) -> Any:
     import yaml
 
     return yaml.safe_load(path.read_text())
+
+
+@pytest.mark.kubernetes
+@pytest.mark.xdist_group("kubernetes")
+async def test_real_server_warns_of_an_unknown_field_and_a_deprecated_kind(
+    library: str, real: Cluster
+) -> None:
+    warned: list[str] = []
+    client = Client.from_kubeconfig(path=real.kubeconfig, library=library, on_warning=warned.append)
+    async with client:
+        body = json.dumps({"metadata": {"name": "warned"}, "größe": 1}, ensure_ascii=False).encode()
+        query = [("fieldValidation", "Warn"), ("dryRun", "All")]
+        path = f"/api/v1/namespaces/{real.namespace}/configmaps"
+        await client.send(Change("POST", body), path, query)
+        await client.get("/api/v1/componentstatuses")
+    assert warned == ['unknown field "größe"', "v1 ComponentStatus is deprecated in v1.19+"]
