@@ -6,6 +6,7 @@ something has tidied up meanwhile, and a key stays there when the process is kil
 
 from __future__ import annotations
 
+import os
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -124,6 +125,11 @@ def _in_file(pem: Pem) -> Iterator[str]:
     """A file that OpenSSL, which takes nothing else, may read it from: for as long as it does so."""
     if pem.path:
         yield pem.path
+        return
+    if hasattr(os, "memfd_create"):  # Linux: in memory, as no directory may be writable
+        with open(os.memfd_create(pem.name), "wb", buffering=0) as file:
+            file.write(pem.data)
+            yield f"/proc/self/fd/{file.fileno()}"
         return
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as directory:  # only its owner may enter
         path = Path(directory, pem.name)
