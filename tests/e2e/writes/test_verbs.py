@@ -159,11 +159,11 @@ async def test_server_side_apply(configmaps: Maps, configmap: Configmap) -> None
 
 
 async def test_an_object_that_was_read_is_not_applied(configmaps: Maps, configmap: Configmap) -> None:
-    await configmaps.apply(configmap("a", k="1"))
+    applied = await configmaps.apply(configmap("a", k="1"))
     with pytest.raises(
         ApiError, match=r"managedFields must be nil; an object that was read cannot be applied"
     ):
-        await configmaps.apply(await configmaps.get(configmap("a").key))
+        await configmaps.apply(await configmaps.get(applied.key))
 
 
 async def test_the_status_is_written_apart(cluster: Cluster, client: Client) -> None:
