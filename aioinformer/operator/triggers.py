@@ -262,6 +262,7 @@ class Primary(InformerTrigger):
             oldest, _ = self._gone.popitem(last=False)
             if self.informer.store.get_by_key(oldest) is None:
                 self.queue.discard(oldest)
+                self.queue.cancel_delayed(oldest)
 
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         if super()._passes(predicate, change):
