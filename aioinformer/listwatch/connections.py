@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -89,5 +90,17 @@ class _Connection(ResponseHandler):
             body.set_exception(exc, *cause, **named)
 
     def is_connected(self) -> bool:
-        """Whether the pool may give it away: not where an answer has come that nobody asked for, as by net/http."""
-        return super().is_connected() and not self.should_close
+        """Whether the pool may reuse it: not after bytes that no request asked for, read or unread, as by net/http."""
+        return super().is_connected() and not self.should_close and not _is_readable(self.transport)
+
+
+def _is_readable(transport: asyncio.BaseTransport | None) -> bool:
+    """Whether the socket has unread bytes, or has ended: while it is blocked, the event loop does not see that."""
+    sock = None if transport is None else transport.get_extra_info("socket")
+    if sock is None:
+        return False
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([sock], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))

@@ -144,6 +144,11 @@ def _in_file(pem: Pem) -> Iterator[str]:
     if pem.is_in_file:
         yield pem.path
         return
+    if hasattr(os, "memfd_create"):  # Linux: in memory, as no directory may be writable
+        with open(os.memfd_create(pem.name), "wb", buffering=0) as file:
+            file.write(pem.data)
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
     with tempfile.TemporaryDirectory(prefix="aioinformer-") as directory:  # only its owner may enter
         path = Path(directory, pem.name)
         path.write_bytes(content)

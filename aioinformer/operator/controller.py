@@ -121,7 +121,8 @@ class Controller(Generic[T]):
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
         self._sources = [SourceTrigger(source) for source in require_list(f"{name}: sources", sources)]
-        self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout)
+        self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout, self._is_gone)
+        own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False
         self._feeding: list[asyncio.Task[None]] = []
 
@@ -281,6 +282,9 @@ class Controller(Generic[T]):
     def _note_end(self, source: asyncio.Task[None]) -> None:
         if not source.cancelled() and (failure := source.exception()) is not None:
             self._workers.fail(failure)
+
+    def _is_gone(self, key: str) -> bool:
+        return self._store.get_by_key(key) is None
 
     def _reconcile(self, key: str) -> object:
         """Do what is to be done for the object of a key: a Result, None, or what is awaited for one."""

@@ -36,6 +36,8 @@ MOST_AWAITED = 4096
 """Owners that are remembered until they are cached; most never are, as they are gone, or were never there."""
 LONGEST_AWAITED = 1024
 """Characters that such an owner's key, group and kind may have: no object has as many, but a reference may."""
+MOST_GONE = 4096
+"""Deletions that are queued while nobody works: a replica may stand by for weeks, and the leader has seen to them."""
 
 Requests = Request[Any] | Iterable[Request[Any]] | None
 MapFunc = Callable[[T], Requests | Awaitable[Requests]]
@@ -242,6 +244,8 @@ class Primary(InformerTrigger):
         self._awaited: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()  # by key, group and kind
         self._awaiting = 0
         self._awaits_all = False
+        self._gone: OrderedDict[str, None] = OrderedDict()
+        self.is_standing_by: Callable[[], bool] = lambda: False
 
     def on_add(self, obj: Any, is_in_initial_list: bool) -> object:
         if self._kind is None:
@@ -261,9 +265,26 @@ class Primary(InformerTrigger):
         self.seen += 1
         self.passed += 1
         self.queue.add(key)
+        self._note_gone(key)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
-        self.queue.add(self._key_of(change.obj), priority)
+        key = self._key_of(change.obj)
+        self.queue.add(key, priority)
+        if change.new is None:
+            self._note_gone(key)
+
+    def _note_gone(self, key: str) -> None:
+        """Keep the newest deletions alone in the queue for as long as no worker takes them out of it."""
+        if not self.is_standing_by():
+            self._gone.clear()
+            return
+        self._gone[key] = None
+        self._gone.move_to_end(key)
+        if len(self._gone) > MOST_GONE:
+            oldest, _ = self._gone.popitem(last=False)
+            if self.informer.store.get_by_key(oldest) is None:
+                self.queue.discard(oldest)
+                self.queue.cancel_delayed(oldest)
 
     def _passes(self, predicate: PredicateFunc[Any], change: Change[Any]) -> bool:
         if super()._passes(predicate, change):

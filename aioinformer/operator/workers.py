@@ -47,6 +47,7 @@ class Workers:
         reconcile: Reconciles the object of a key: gives a Result, None, or what is awaited for one.
         concurrency: How many workers there are.
         timeout: Seconds that a reconcile may take; None for any length.
+        is_gone: Whether no object has a key any more: what is not tried again of it is forgotten.
 
     Attributes:
         concurrency: How many there should be.
@@ -66,11 +67,13 @@ class Workers:
         reconcile: Callable[[str], object],
         concurrency: int,
         timeout: float | None,
+        is_gone: Callable[[str], bool] = lambda key: False,
     ) -> None:
         self._name = name
         self._queue = queue
         self._reconcile = reconcile
         self._timeout = timeout
+        self._is_gone = is_gone
         self._may_work: Callable[[], bool] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: set[asyncio.Task[None]] = set()
@@ -292,6 +295,9 @@ class Workers:
             self.counts.terminal += 1
             line = "%s: %s failed and is not tried again before it changes: %s"
             self._log.log(error, line, self._name, key, said(error))
+            if self._is_gone(key):  # nothing comes that would end this
+                self.failing.pop(key, None)
+                self._queue.forget(key)
         elif all(isinstance(cause, VersionTimeout) for cause in causes):
             self._note_failure(key, error)
             self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))

@@ -123,12 +123,14 @@ class CachedResource(Writes[T]):
             key: ``"namespace/name"``, or ``"name"``.
 
         Raises:
+            ConfigError: The informer does not read this namespace: nobody knows what is in it.
             NotFoundError: The cache has none.
             VersionTimeout: The cache does not show what was written here, in time.
             SyncTimeout: The first list has not come in time.
             StoppedError: The informer has stopped before the cache showed what was written here, or had synced.
         """
         key = self._endpoint.addresses.key_of(key)
+        self._require_read(split_meta_namespace_key(key)[0])
         await self._catch_up([key])
         return self.informer.lister.get(key)
 
@@ -142,6 +144,7 @@ class CachedResource(Writes[T]):
         Raises:
             SelectorError: The label selector cannot be parsed.
         """
+        self._require_read(namespace or "")
         await self._catch_up(self._written)
         return self.informer.lister.namespace(namespace or "").list(selector)
 
@@ -153,6 +156,13 @@ class CachedResource(Writes[T]):
         """
         await self._catch_up(self._written)
         return self.informer.indexer.by_index(index, value)
+
+    def _require_read(self, namespace: str) -> None:
+        if namespace and not self.informer.version_waits.reads(namespace):
+            raise ConfigError(
+                f"the cache of {self.informer.name} has nothing of namespace {namespace!r}: have the informer read it, "
+                "or ask the server, by this CachedResource's `resource`"
+            )
 
     async def _catch_up(self, keys: Iterable[str]) -> None:
         """Wait until the cache shows what was written to these keys by now."""

@@ -26,6 +26,11 @@ T = TypeVar("T")
 GIVE_KIND = 'give it one, such as "kind": "Cave", or give it to the resource: kind="Cave"'
 """What to do where nothing says of which kind an object is."""
 
+APPLY_YOURS = (
+    "an object that was read cannot be applied: apply a new one with the fields that are yours, or update it"
+)
+"""What to do where an object that was read is applied."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Endpoint(Generic[T]):
@@ -95,6 +100,8 @@ class Endpoint(Generic[T]):
             except ApiError as error:
                 if "Object 'Kind' is missing" in error.message:
                     say_more(error, GIVE_KIND)
+                if "managedFields must be nil" in error.message:
+                    say_more(error, APPLY_YOURS)
                 raise
 
     def managed(self, field_manager: str | None = None) -> list[tuple[str, str]]:

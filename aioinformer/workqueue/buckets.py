@@ -93,6 +93,10 @@ class Buckets(Generic[T]):
         self.bucket_of[item].leave(item)
         self.push(item, priority)
 
+    def discard(self, item: T) -> None:
+        """Take an item out of its line."""
+        self.bucket_of.pop(item).leave(item)
+
     def pop(self) -> tuple[T, int]:
         """The next item, and its priority. There must be one."""
         order = self._order

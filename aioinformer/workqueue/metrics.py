@@ -55,6 +55,10 @@ class QueueMetrics(Generic[T]):
         if (got_at := self._got_at.pop(item, None)) is not None:
             self.work_duration.observe(self._clock() - got_at)
 
+    def discarded(self, item: T) -> None:
+        """An item that waited for a worker was taken back."""
+        self._added_at.pop(item, None)
+
     def retried(self, item: T) -> None:
         """An item was added with a delay."""
         self.retries += 1

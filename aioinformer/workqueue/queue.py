@@ -190,6 +190,17 @@ class WorkQueue(Generic[T]):
         """Take back what ``add_after`` and ``add_rate_limited`` have not added yet; whether there was anything."""
         return self._delays.cancel(item)
 
+    def discard(self, item: T) -> bool:
+        """Take back an item that waits for a worker; return whether it did. One that is being worked on goes on."""
+        if item not in self._queued:
+            return False
+        self._buckets.discard(item)
+        if self._metrics is not None:
+            self._metrics.discarded(item)
+        if self._drained and self._is_empty():
+            self._wake_drained()
+        return True
+
     def forget(self, item: T) -> None:
         """Let the rate limiter begin anew for an item. It still has to be ``done``."""
         self._rate_limiter.forget(item)

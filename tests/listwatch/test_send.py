@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,7 @@ from aiohttp import web
 from aioinformer import ApiError, Client, ConfigError, TransportError
 from aioinformer.listwatch.transport import Change
 
-from .clusters import UNAUTHORIZED, write_kubeconfig
+from .clusters import UNAUTHORIZED, Authority, write_kubeconfig
 from .streams import json_of, serving
 
 STATUS = '{"kind":"Status","code":%d,"reason":"%s","message":"no"}'
@@ -178,3 +182,42 @@ async def test_after_closing(library: str) -> None:
     await client.close()
     with pytest.raises(ConfigError, match=r"closed"):
         await client.send(Change("POST", b"{}"), "/x")
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+async def test_a_connection_closed_while_the_loop_was_blocked_is_not_written_to(
+    library: str, tmp_path: Path, is_tls: bool
+) -> None:
+    """A server, or a load balancer, ends idle connections; a handler that computes keeps the loop from reading that."""
+    authority = Authority()
+    context = authority.server_context() if is_tls else None
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    asked: list[bytes] = []
+    close, closed = threading.Event(), threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        for _ in range(2):
+            connection, _ = listener.accept()
+            with (
+                connection,
+                context.wrap_socket(connection, True) if context else nullcontext(connection) as plain,
+            ):
+                asked.append(plain.recv(65536))
+                plain.sendall(answer)
+                close.wait(30)
+            closed.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as threads:
+        listener.settimeout(10)
+        serving_ended = threads.submit(serve, listener)
+        url = f"{'https' if is_tls else 'http'}://127.0.0.1:{listener.getsockname()[1]}"
+        path = write_kubeconfig(
+            tmp_path / "config", url, {"token": "t"}, ca=authority.pem if is_tls else None
+        )
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            await client.get("/x")
+            close.set()
+            assert closed.wait(30)  # blocks the loop
+            assert await client.send(Change("PATCH", b"{}"), "/x") == b"{}"
+        await asyncio.to_thread(serving_ended.result, 30)
+    assert [request.split(b" ", 1)[0] for request in asked] == [b"GET", b"PATCH"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import ssl
 import tempfile
 from pathlib import Path
@@ -59,6 +60,32 @@ async def test_certificates_leave_no_file_behind(
             async with Client.from_kubeconfig(path=path, library=library) as client:
                 assert not list((tmp_path / "tmp").iterdir())
                 assert await client.get_json("/whoami") == "ada"
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="certificates are kept in memory on Linux only")
+async def test_certificates_need_no_directory_that_can_be_written(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container whose root file system is read-only."""
+    authority = Authority()
+    certificate, key = authority.client("ada")
+    user = {
+        "client-certificate-data": base64.b64encode(certificate).decode(),
+        "client-key-data": base64.b64encode(key).decode(),
+    }
+    context = authority.server_context(wants_client=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    before = len(os.listdir("/proc/self/fd"))
+    TLS(certificate=Pem("certificate", data=certificate), key=Pem("key", data=key)).context()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+    async def name(request: Any) -> Any:
+        return json_of(f'"{client_name(request)}"')
+
+    async with serving(name, context) as server:
+        path = write_kubeconfig(tmp_path / "config", server.url, user, ca=authority.pem)
+        async with Client.from_kubeconfig(path=path, library=library) as client:
+            assert await client.get_json("/whoami") == "ada"
 
 
 async def test_what_cannot_be_used_is_named(library: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from aioinformer import (
     AlreadyStartedError,
     ConfigError,
+    ItemExponentialFailureRateLimiter,
     KubeObject,
     ListWatch,
     SharedIndexInformer,
@@ -269,6 +270,23 @@ class TestFailures:
             await quiet(controller, 3600)
             assert len(reconciler.seen) == 2
             assert (controller.state.failed, controller.state.terminal) == (2, 2)
+
+    @staticmethod
+    @simulated
+    async def test_nothing_is_kept_of_a_deleted_object_that_fails_for_good(world: Simulation) -> None:
+        create(world, "a")
+        limiter = ItemExponentialFailureRateLimiter[str]()
+
+        def act(request: Request[KubeObject]) -> None:
+            raise ValueError if request.object else TerminalError("it had no site")
+
+        async with operating(world, Reconciler(act), rate_limiter=limiter) as controller:
+            await asyncio.sleep(60)
+            assert (controller.state.failing, limiter.num_requeues("default/a") > 0) == (1, True)
+            world.server.delete("v1", "configmaps", "a")
+            await asyncio.sleep(3600)
+            assert (controller.state.failing, controller.state.terminal) == (0, 1)
+            assert limiter.num_requeues("default/a") == 0
 
     @staticmethod
     @simulated

@@ -11,7 +11,7 @@ import pytest
 
 from aioinformer import AlreadyStartedError, KubeObject
 from aioinformer.leaderelection import LeaderElector
-from aioinformer.operator import Controller, Manager, Request, Result
+from aioinformer.operator import Controller, Manager, Request, Result, triggers
 from aioinformer.tasks import finish
 from aioinformer.testing import ResourceType, Simulation
 
@@ -48,6 +48,37 @@ async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simul
     await finish(running)
     assert (manager.state.ended, manager.state.leading) == (True, False)
     assert str(manager.state).startswith("ended")
+
+
+def test_deletions_do_not_pile_up_while_standing_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica may stand by for weeks while jobs come and go; the newest deletions are queued all the same."""
+    monkeypatch.setattr(triggers, "MOST_GONE", 10)
+
+    @simulated
+    async def scenario(world: Simulation) -> None:
+        create(world, "stays")
+        reconciler = Reconciler()
+        manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
+        async with elector(world.new_client()):
+            running = manager.begin()
+            await world.eventually(controller.informer.has_synced)
+            for number in range(50):
+                create(world, f"job-{number}")
+                await asyncio.sleep(1)
+                world.server.delete("v1", "configmaps", f"job-{number}")
+                await asyncio.sleep(1)
+            create(world, "job-0")  # once more: it is no deletion by now
+            await asyncio.sleep(1)
+            assert controller.queue.state.depth == 12
+        await world.eventually(lambda: len(reconciler.keys) == 12, every=0.1)
+        newest = {f"default/job-{number}" for number in range(40, 50)}
+        assert set(reconciler.keys) == {"default/stays", "default/job-0"} | newest
+        for number in range(40):  # at work each deletion is seen to
+            world.server.delete("v1", "configmaps", create(world, f"more-{number}")["metadata"]["name"])
+        await world.eventually(lambda: len(set(reconciler.keys)) == 52, every=0.1)
+        await finish(running)
+
+    scenario()
 
 
 @simulated

@@ -393,6 +393,21 @@ async def test_namespaces_that_are_not_read_are_not_waited_for() -> None:
         assert await maps.list("kube-public", lambda obj: obj.name == "a") == [made]
 
 
+@pytest.mark.parametrize("options", [{"namespaces": ["default", "kube-public"]}, {"namespace": "default"}])
+async def test_reading_a_namespace_that_the_informer_does_not_read_is_refused(
+    options: dict[str, Any],
+) -> None:
+    """Nothing found would be taken for nothing there."""
+    async with world(**options) as (_, maps):
+        made = await maps.create(configmap("a", namespace="kube-system"))
+        with pytest.raises(ConfigError, match=r"has nothing of namespace 'kube-system'"):
+            await maps.get(made.key)
+        with pytest.raises(ConfigError, match=r"has nothing of namespace 'kube-system'"):
+            await maps.list("kube-system")
+        assert await maps.list() == await maps.list("default") == []
+        assert await maps.resource.get(made.key) == made
+
+
 async def test_an_informer_that_has_not_listed_or_has_stopped() -> None:
     async with APIServer() as server, Client.from_url(server.url) as client:
         frozen = server.faults.freeze()

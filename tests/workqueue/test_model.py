@@ -96,6 +96,13 @@ class AnySequence(RuleBasedStateMachine):
     def cancel_delayed(self, item: str) -> None:
         assert self.queue.cancel_delayed(item) is (self.model.delayed.pop(item, None) is not None)
 
+    @rule(item=ITEMS)
+    def discard(self, item: str) -> None:
+        waits = [each for each in self.model.queued if each[0] == item]
+        assert self.queue.discard(item) is bool(waits)
+        for each in waits:
+            self.model.queued.remove(each)
+
     @rule(seconds=st.floats(0, 5))
     def pass_time(self, seconds: float) -> None:
         self.loop.run_until_complete(asyncio.sleep(seconds))

@@ -9,6 +9,7 @@ import pytest
 
 from aioinformer import ConfigError, QueueShutDownError, WorkQueue, WorkQueueError
 from aioinformer.tasks import finish
+from aioinformer.workqueue import QueueMetrics
 
 from ..steps import running, turns
 from ..virtual_time import settled, virtual_time
@@ -301,6 +302,28 @@ async def test_a_delay_of_nothing_adds_at_once() -> None:
 async def test_a_delay_is_a_number(delay: float) -> None:
     with pytest.raises(ConfigError, match="delay must be a number of seconds"):
         queue_of().add_after("a", delay)
+
+
+async def test_discarded_item_is_not_handed_out_and_ends_a_drain() -> None:
+    metrics = QueueMetrics[str]()
+    queue = WorkQueue[str](metrics=metrics)
+    for item in "abc":
+        queue.add(item)
+    assert queue.discard("b")
+    assert not queue.discard("b")
+    assert [await queue.get(), await queue.get()] == ["a", "c"]
+    assert not queue.discard("a"), "it is being worked on"
+    queue.done("a")
+    queue.done("c")
+    for number in range(1000):
+        queue.add(str(number))
+        queue.discard(str(number))
+    assert (len(queue), metrics.depth, len(metrics._added_at), metrics.queue_duration.count) == (0, 0, 0, 2)
+    queue.add("d")
+    draining = asyncio.create_task(queue.shut_down_with_drain())
+    await asyncio.sleep(0)
+    queue.discard("d")
+    await asyncio.wait_for(draining, 5)
 
 
 @virtual_time

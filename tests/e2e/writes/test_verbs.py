@@ -217,6 +217,14 @@ async def test_which_built_in_kinds_live_in_no_namespace_is_known(client: Client
     assert not wrong
 
 
+async def test_an_object_that_was_read_is_not_applied(configmaps: Maps, configmap: Configmap) -> None:
+    applied = await configmaps.apply(configmap("a", k="1"))
+    with pytest.raises(
+        ApiError, match=r"managedFields must be nil; an object that was read cannot be applied"
+    ):
+        await configmaps.apply(await configmaps.get(applied.key))
+
+
 async def test_the_status_is_written_apart(cluster: Cluster, client: Client) -> None:
     await cluster.define(CAVE_DEFINITION)
     caves = Resource(client, "example.com/v1", "caves", dict, kind="Cave")
