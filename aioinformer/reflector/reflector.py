@@ -50,6 +50,7 @@ from .watch import (
     Pulse,
     after_end,
     after_failed_start,
+    max_silence,
     open_watch,
 )
 
@@ -138,7 +139,7 @@ class Reflector(Running, Generic[T]):
         self._pager = Pager(source, self._turn_in, self._answer_timeout, codec.read_item)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._allowance = Allowance()
-        self._pulse = Pulse(options.get("max_silence") or 0.0)
+        self._pulse = Pulse(options.get("max_silence") or max_silence(self._random))
         self._ride_out = options.get("max_internal_error_retry_duration") or 0.0
         self._retry = Retry(self._random, getattr(list_watch, "health", None))
         self._last_version = ""

@@ -28,7 +28,7 @@ async def test_before_and_after(world: Simulation) -> None:
 
 @simulated
 async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
-    async with SharedInformerFactory(world.client, stalled_after=120.0) as factory:
+    async with SharedInformerFactory(world.client, stalled_after=120.0, max_silence=600) as factory:
         factory.for_resource("v1", "pods")
         await world.eventually(factory.ready)
         world.network.silence()
