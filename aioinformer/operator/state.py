@@ -11,6 +11,7 @@ import msgspec
 from ..errors import said
 from ..informer import InformerState
 from ..metrics import Histogram, Sample
+from ..reflector.state import POLLING
 from ..workqueue import WorkQueueState
 from .runs import RunState
 from .triggers import TriggerState
@@ -187,7 +188,7 @@ def _informer_row(state: InformerState) -> tuple[str, ...]:
         state.name,
         "yes" if state.synced else "no",
         str(state.objects),
-        str(state.phase),
+        POLLING if state.polling else str(state.phase),
         "-" if state.idle_seconds is None else f"{state.idle_seconds:.1f}s",
         _text(state.last_error),
     )
