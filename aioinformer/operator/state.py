@@ -84,6 +84,7 @@ class ControllerState:
         failing: Keys that failed when they were reconciled last.
         last_error: What was raised last.
         last_error_key: By the reconcile of which key.
+        last_error_seconds: How long ago; what has succeeded since leaves the error as it is.
         worker_error: What a worker, or a source, has died of, which ends the manager; None as long as none has.
         triggers: What makes it reconcile.
     """
@@ -103,6 +104,7 @@ class ControllerState:
     last_error_key: str | None
     worker_error: BaseException | None
     triggers: tuple[TriggerState, ...]
+    last_error_seconds: float | None = None
 
     @property
     def stuck(self) -> tuple[RunState, ...]:
@@ -115,7 +117,7 @@ class ControllerState:
         if self.failed:
             text += f", {self.failed} failed ({self.failing} keys still do)"
         if self.last_error is not None:
-            text += f", last: {self.last_error_key}: {self.last_error!r}"
+            text += f", last: {self.last_error_key}: {self.last_error!r}{_ago(self.last_error_seconds)}"
         if self.running:
             text += f"; at {', '.join(map(str, self.running[:3]))}"
         return text
@@ -204,8 +206,14 @@ def _controller_row(state: ControllerState) -> tuple[str, ...]:
         str(state.reconciles),
         str(state.failed),
         str(state.failing),
-        "-" if state.last_error is None else f"{state.last_error_key}: {_text(state.last_error)}",
+        "-"
+        if state.last_error is None
+        else f"{state.last_error_key}: {_text(state.last_error)}{_ago(state.last_error_seconds)}",
     )
+
+
+def _ago(seconds: float | None) -> str:
+    return "" if seconds is None else f" ({seconds:.0f} s ago)"
 
 
 def _text(error: BaseException | None) -> str:

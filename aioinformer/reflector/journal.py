@@ -205,12 +205,16 @@ class Journal:
         if self._failures is self._failed_lists:
             self._polls, self._watch_refusal = 0, None
 
+    def _read_to(self, version: str) -> str:
+        """What it is called, and how far it has read, once it has."""
+        return f"{self._name} at {version}" if version else self._name
+
     def log_failure(self, error: Exception, version: str, *, is_news: bool) -> None:
         """Tell of what went wrong; at DEBUG what was told before."""
         expected = isinstance(error, ApiError) and error.is_expired
         level = logging.DEBUG if not is_news else logging.INFO if expected else logging.WARNING
         logger.log(
-            level, "%s at %s: %s", self._name, version or "no version", said(error),
+            level, "%s: %s", self._read_to(version), said(error),
             exc_info=traceback_of(error) if is_news else None,
         )  # fmt: skip
 
@@ -219,7 +223,7 @@ class Journal:
         errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
         self._rejected += len(errors)
         for each in errors:
-            self._dropped.tell("%s at %s: dropped an object: %s", self._name, version or "no version", each)
+            self._dropped.tell("%s: dropped an object: %s", self._read_to(version), each)
 
     def unprocessed(self, error: RejectedObjectError) -> None:
         """Objects could not be processed, or not be indexed."""
