@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..errors import said
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import MIN_WATCH_TIMEOUT
+from ..reflector.state import POLLING, has_no_watches
 from .state import InformerState
 
 STALLED_SLACK = 60.0
@@ -66,3 +68,8 @@ def readiness_problems(informer: InformerState, stalled_after: float) -> Iterato
         idle = reflector.idle_seconds
         if reflector.phase is not Phase.WATCHING and idle is not None and idle > stalled_after:
             yield f"{reflector.name} is out of date: {reflector}"
+        elif reflector.polling:
+            refusal = reflector.watch_refusal
+            # What has no watches can be had in no other way.
+            if refusal is not None and not has_no_watches(refusal, reflector.resource_version):
+                yield f"{reflector.name} {POLLING}: {said(refusal)}"

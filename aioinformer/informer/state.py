@@ -58,6 +58,11 @@ class InformerState:
         return Phase.NEW if self.worst is None else self.worst.phase
 
     @property
+    def polling(self) -> bool:
+        """Whether one of its reflectors cannot watch, and lists again and again instead."""
+        return any(reflector.polling for reflector in self.reflectors)
+
+    @property
     def last_error(self) -> Exception | None:
         """What went wrong last, of the reflector that is furthest from watching."""
         return None if self.worst is None else self.worst.last_error

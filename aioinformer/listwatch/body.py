@@ -124,7 +124,7 @@ class ListBodySplitter:
         Raises:
             TransportError: The body breaks off.
             ApiError: It is a Status that says what went wrong.
-            DecodeError: It is not a list that can be watched.
+            DecodeError: It is not a list: it has neither the kind of one nor a resourceVersion, or is one object.
         """
         rest = self._pending.take()
         body = self._head + rest
@@ -148,11 +148,13 @@ class ListBodySplitter:
             if object_without_end or "truncated" in str(error):
                 raise TransportError(f"the answer breaks off after {self._received} bytes") from error
             raise DecodeError(f"the answer is not a list: {error}; it begins {beginning!r}") from error
-        metadata, failure = parsed.metadata, _failure_of(parsed.kind, body)
-        if metadata is not None and metadata.resource_version and failure is None:
+        metadata, failure = parsed.metadata or _ListMeta(), _failure_of(parsed.kind, body)
+        is_object = parsed.kind and parsed.items is None
+        is_list = (parsed.kind or "").endswith("List") or (metadata.resource_version and not is_object)
+        if is_list and failure is None:
             return ListResult(
                 [*(piece.items if piece is not None else ()), *(bytes(item) for item in parsed.items or ())],
-                metadata.resource_version,
+                metadata.resource_version or "",
                 metadata.continue_token or "",
                 self._type_meta if self._head else parsed.type_meta,
             )

@@ -17,6 +17,9 @@ from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
 from .transport import ByteStream
 
+SIGN_OF_LIFE = 1.0
+"""Seconds, at least, between two empty batches, which say that a part of an event has come."""
+
 LONGEST_BATCH = 256
 """Lines handed on at once: enough to share the cost of a hand-over, few enough not to hold the loop."""
 
@@ -96,7 +99,8 @@ class EventStream:
     """A watch: lists of the events that arrived at once, out of a stream of bytes, lines of JSON or frames of protobuf.
 
     A line that says no event is NO_EVENT; the stream goes on. It ends where the server ends it after a whole line;
-    cut inside a line it raises TransportError. Owns the byte stream: close it with ``aclose``.
+    cut inside a line it raises TransportError. While one event arrives slowly there is an empty batch now and then: the
+    stream is not silent. Owns the byte stream: close it with ``aclose``.
 
     Args:
         chunks: The body of a watch.
@@ -109,6 +113,7 @@ class EventStream:
         self._form: Lines | Frames | None = None
         self._batches: deque[list[Span]] = deque()
         self._ended = False
+        self._lived: float | None = None  # loop time of the last sign of it
 
     def __aiter__(self) -> Self:
         return self
@@ -133,12 +138,22 @@ class EventStream:
                 # A frame begins with its length, whose first byte is 0 for all that an API server stores.
                 self._form = (Frames if chunk[0] == 0 else Lines)(self._longest)
             self._add(self._form.feed(chunk))
+            if not self._batches and self._is_sign_of_life():
+                return []
 
     async def aclose(self) -> None:
         """Close the connection. Idempotent."""
         self._ended = True
         self._batches.clear()
         await self._chunks.aclose()
+
+    def _is_sign_of_life(self) -> bool:
+        """A part of an event has come; whether to say so."""
+        now = asyncio.get_running_loop().time()
+        if self._lived is not None and now - self._lived < SIGN_OF_LIFE:
+            return False
+        self._lived, is_first = now, self._lived is None
+        return not is_first
 
     def _add(self, spans: list[Span]) -> None:
         for start in range(0, len(spans), LONGEST_BATCH):

@@ -76,15 +76,13 @@ class ProtobufListSplitter:
         Raises:
             TransportError: The body breaks off.
             ApiError: It is a Status that says what went wrong.
-            DecodeError: It is not a list that can be watched.
+            DecodeError: It is not a list.
         """
         body = self._pending.take()
         if self._form is None:
             raise self._no_list(body)
         if self._left:
             raise self._breaks_off()
-        if not self._version:
-            raise DecodeError("the answer is not a list with a resourceVersion")
         return ListResult((), self._version, self._continue, self._form.type_meta)
 
     def _take_head(self, data: bytes) -> int:

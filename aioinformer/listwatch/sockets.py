@@ -8,7 +8,12 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
-_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPALIVE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+_KEEPALIVE = (
+    *(("TCP_KEEPIDLE", 20), ("TCP_KEEPALIVE", 20), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)),
+    ("TCP_USER_TIMEOUT", 35_000),
+)
+"""Seconds of silence before the first probe (Linux, macOS), seconds between two, how many are not answered; and Linux'
+milliseconds for which what was sent may stay unacknowledged. Within 40 s a machine that is gone is noticed."""
 
 _TURNS = 20
 """Turns of the event loop within which a connection that was shut down is gone; three are usual."""

@@ -173,6 +173,7 @@ class Controller(Generic[T]):
             failing=len(workers.failing),
             last_error=workers.last_error,
             last_error_key=workers.last_error_key,
+            last_error_seconds=workers.last_error_seconds,
             worker_error=workers.failure,
             triggers=tuple(trigger.state for trigger in triggers),
             unsynced=tuple(informer.name for informer in self.unsynced),

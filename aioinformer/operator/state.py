@@ -11,6 +11,7 @@ import msgspec
 from ..errors import SyncTimeout, said
 from ..informer import InformerState
 from ..metrics import Histogram, Sample
+from ..reflector.state import POLLING
 from ..workqueue import WorkQueueState
 from .runs import RunState
 from .triggers import TriggerState
@@ -83,6 +84,7 @@ class ControllerState:
         failing: Keys that failed when they were reconciled last.
         last_error: What was raised last.
         last_error_key: By the reconcile of which key.
+        last_error_seconds: How long ago; what has succeeded since leaves the error as it is.
         worker_error: What a worker, or a source, has died of, which ends the manager; None as long as none has.
         triggers: What makes it reconcile.
         unsynced: The informers of those whose caches are not filled yet: it does not work before they are.
@@ -106,6 +108,7 @@ class ControllerState:
     triggers: tuple[TriggerState, ...]
     unsynced: tuple[str, ...] = ()
     sync_error: SyncTimeout | None = None
+    last_error_seconds: float | None = None
 
     @property
     def stuck(self) -> tuple[RunState, ...]:
@@ -119,7 +122,7 @@ class ControllerState:
         if self.failed:
             text += f", {self.failed} failed ({self.failing} keys still do)"
         if self.last_error is not None:
-            text += f", last: {self.last_error_key}: {self.last_error!r}"
+            text += f", last: {self.last_error_key}: {self.last_error!r}{_ago(self.last_error_seconds)}"
         if self.running:
             text += f"; at {', '.join(map(str, self.running[:3]))}"
         return text
@@ -191,7 +194,7 @@ def _informer_row(state: InformerState) -> tuple[str, ...]:
         state.name,
         "yes" if state.synced else "no",
         str(state.objects),
-        str(state.phase),
+        POLLING if state.polling else str(state.phase),
         "-" if state.idle_seconds is None else f"{state.idle_seconds:.1f}s",
         _text(state.last_error),
     )
@@ -207,8 +210,14 @@ def _controller_row(state: ControllerState) -> tuple[str, ...]:
         str(state.reconciles),
         str(state.failed),
         str(state.failing),
-        "-" if state.last_error is None else f"{state.last_error_key}: {_text(state.last_error)}",
+        "-"
+        if state.last_error is None
+        else f"{state.last_error_key}: {_text(state.last_error)}{_ago(state.last_error_seconds)}",
     )
+
+
+def _ago(seconds: float | None) -> str:
+    return "" if seconds is None else f" ({seconds:.0f} s ago)"
 
 
 def _text(error: BaseException | None) -> str:

@@ -88,9 +88,16 @@ class Workers:
         self.failing: dict[str, type[BaseException]] = {}
         self.last_error: BaseException | None = None
         self.last_error_key: str | None = None
+        self._failed_at = 0.0  # loop time
+        self._loop: asyncio.AbstractEventLoop | None = None  # of that
         self.failure: BaseException | None = None
         self.is_working = False
         self.runs = Runs(timeout, self._replace)
+
+    @property
+    def last_error_seconds(self) -> float | None:
+        """Seconds since the last error, in any thread; None if there was none."""
+        return None if self._loop is None else self._loop.time() - self._failed_at
 
     def __len__(self) -> int:
         """How many there are, those that are stuck not counted."""
@@ -311,6 +318,8 @@ class Workers:
     def _note_failure(self, key: str, error: BaseException) -> None:
         self.counts.error += 1
         self.last_error, self.last_error_key = error, key
+        self._loop = asyncio.get_running_loop()
+        self._failed_at = self._loop.time()
         self.failing[key] = type(error)
 
     def _retry(self, key: str, error: BaseException, asked: float = 0.0) -> None:
@@ -321,10 +330,11 @@ class Workers:
         delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=asked)
         is_news = self.failing.get(key) is not type(error)
         self._note_failure(key, error)
+        times = self._queue.num_requeues(key)
         self._log.log(
             error,
-            "%s: %s failed, %d times in a row; again in %.3g s: %s",
-            self._name, key, self._queue.num_requeues(key), delay, said(error),
+            "%s: %s failed%s; again in %.3g s: %s",
+            self._name, key, f", {times} times in a row" if times > 1 else "", delay, said(error),
             level=logging.WARNING if asked else logging.ERROR,
             traceback=traceback_of(error) if is_news else None,
         )  # fmt: skip

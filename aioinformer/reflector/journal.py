@@ -9,12 +9,15 @@ from time import monotonic
 from typing import Any
 
 from ..errors import KNOWN_REASONS, ApiError, DecodeError, RejectedObjectError, said, traceback_of
-from .state import Phase, ReflectorState
+from .state import POLLING, Phase, ReflectorState, has_no_watches
 
 logger = logging.getLogger(__name__)
 
 LOGGED = 20
 """Lines about single objects, of each kind, from one list to the next: a wrong object type must not flood the log."""
+
+POLLING_REMINDER = 600.0
+"""Seconds from one WARNING that a collection cannot be watched to the next."""
 
 
 class _Lines:
@@ -43,6 +46,19 @@ class _Lines:
             logger.error("%s: further %s are only counted, until the next list", self._name, self._objects)
 
 
+def _kind_of(error: Exception) -> tuple[Any, ...]:
+    if isinstance(error, ApiError):  # without reasons of the server's own: they have no bound
+        return type(error), error.status, error.reason if error.reason in KNOWN_REASONS else ""
+    return (type(error),)
+
+
+def _reason_of(error: Exception) -> str:
+    """What an error counts under: of those reasons that there may be, or without one the HTTP status or the type."""
+    if isinstance(error, ApiError):
+        return error.reason if error.reason in KNOWN_REASONS else str(error.status)
+    return type(error).__name__
+
+
 class Journal:
     """Phase, counters and errors of one reflector, and of what processes what it has read. It decides nothing.
 
@@ -62,6 +78,12 @@ class Journal:
         self._last_activity: float | None = None
         self._logged: set[tuple[Any, ...]] = set()  # kinds of errors since things were well
         self._lists = self._watches = self._events = 0
+        self._failed_lists: dict[str, int] = {}
+        self._failed_watches: dict[str, int] = {}
+        self._failures = self._failed_lists  # of what was asked for last
+        self._polls = 0  # lists in a row after which no watch could be opened
+        self._watch_refusal: Exception | None = None
+        self._remind_at = 0.0  # loop time
         self._rejected = 0
         self._dropped = _Lines(name, "dropped objects")
         self._unprocessed = _Lines(name, "objects that cannot be processed")
@@ -81,6 +103,7 @@ class Journal:
     def list_begun(self) -> None:
         """A list, or the stream that stands for one, is asked for."""
         self._lists += 1
+        self._failures = self._failed_lists
         self.listed = 0
         self._dropped.list_begun()
         self._unprocessed.list_begun()
@@ -97,6 +120,7 @@ class Journal:
     def watch_begun(self) -> None:
         """A watch is asked for."""
         self._watches += 1
+        self._failures = self._failed_watches
 
     def received(self, events: int = 0, *, is_news: bool = True) -> None:
         """Something came from the server, so many events among it; an error alone is no news."""
@@ -122,6 +146,41 @@ class Journal:
     def _proved(self) -> None:
         self._note_answer()
         self.well()
+        self.can_watch()
+
+    def can_watch(self) -> None:
+        """A watch has brought something, or was open for long enough."""
+        self._polls, self._watch_refusal, self._remind_at = 0, None, 0.0
+
+    def cannot_watch(self, error: Exception, version: str) -> None:
+        """After a list no watch could be opened, or it was over at once, so that the next thing is another list.
+
+        What may pass, such as an internal error of the server, counts from the second time on.
+
+        Args:
+            error: Why.
+            version: The list's.
+        """
+        refused = isinstance(error, ApiError) and 400 <= error.status < 500
+        if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
+            return
+        self._polls += 1
+        if not refused and self._polls < 2:
+            return
+        self._watch_refusal = error
+        now = asyncio.get_running_loop().time()
+        if now < self._remind_at:
+            return
+        is_first, self._remind_at = not self._remind_at, now + POLLING_REMINDER
+        if has_no_watches(error, version):
+            self._remind_at = float("inf")
+            logger.info("%s: %s, as the server has no watches of it", self._name, POLLING)
+        elif not is_first or isinstance(error, ApiError):  # the first of any others has just been logged
+            logger.warning(
+                "%s: %s, so changes come late: %s. Allow the verb watch; let watches through proxies",
+                self._name, POLLING, said(error),
+            )  # fmt: skip
+        self._logged.add(_kind_of(error))
 
     def _note_answer(self) -> None:
         self._last_activity = max(self._last_activity or self._answered, self._answered)
@@ -135,20 +194,29 @@ class Journal:
         """Something went wrong; whether the first of its kind since things were well."""
         self.watch_ended()  # if it has not, a resync has failed, which will end it
         self._last_error = error
-        kind: tuple[Any, ...] = (type(error),)
-        if isinstance(error, ApiError):  # not by reasons of the server's own: they have no bound
-            kind = (type(error), error.status, error.reason if error.reason in KNOWN_REASONS else "")
+        kind = _kind_of(error)
         expired = isinstance(error, ApiError) and error.is_expired
         is_first = not self._logged if expired else kind not in self._logged  # after an outage all have
         self._logged.add(kind)
         return is_first
+
+    def request_failed(self, error: Exception) -> None:
+        """The list or watch that was asked for last has failed. After a list it is not known whether a watch would."""
+        reason = _reason_of(error)
+        self._failures[reason] = self._failures.get(reason, 0) + 1
+        if self._failures is self._failed_lists:
+            self._polls, self._watch_refusal = 0, None
+
+    def _read_to(self, version: str) -> str:
+        """What it is called, and how far it has read, once it has."""
+        return f"{self._name} at {version}" if version else self._name
 
     def log_failure(self, error: Exception, version: str, *, is_news: bool) -> None:
         """Tell of what went wrong; at DEBUG what was told before."""
         expected = isinstance(error, ApiError) and error.is_expired
         level = logging.DEBUG if not is_news else logging.INFO if expected else logging.WARNING
         logger.log(
-            level, "%s at %s: %s", self._name, version or "no version", said(error),
+            level, "%s: %s", self._read_to(version), said(error),
             exc_info=traceback_of(error) if is_news else None,
         )  # fmt: skip
 
@@ -157,7 +225,7 @@ class Journal:
         errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
         self._rejected += len(errors)
         for each in errors:
-            self._dropped.tell("%s at %s: dropped an object: %s", self._name, version or "no version", each)
+            self._dropped.tell("%s: dropped an object: %s", self._read_to(version), each)
 
     def unprocessed(self, error: RejectedObjectError) -> None:
         """Objects could not be processed, or not be indexed."""
@@ -191,6 +259,9 @@ class Journal:
             watches=self._watches,
             events=self._events,
             rejected=self._rejected,
+            watch_refusal=self._watch_refusal,
+            failed_lists=self._failed_lists.copy(),
+            failed_watches=self._failed_watches.copy(),
         )
 
     def _now_anywhere(self) -> float:

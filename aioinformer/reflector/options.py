@@ -40,9 +40,9 @@ class ReflectorOptions(TypedDict, total=False):
             out by watching again instead of listing. 0.
         list_timeout: Seconds without any answer to a list, or to the opening of a watch, after which it is given
             up. 60, which is also when a Client gives up.
-        max_silence: Seconds without any event that are believed of a watch whose server sends bookmarks: then the
-            connection counts as half-open. 0, the default, goes by their intervals: twice the longest one, and 60 s.
-            It counts once two bookmarks have come on one watch.
+        max_silence: Seconds without any event or bookmark after which a watch is opened again, from the last version:
+            its connection may be lost. 0, the default, is 75 to 80, since API servers send a bookmark about every
+            minute; it is 60 at least where no bookmarks come.
         initial_events_timeout: Seconds without any initial event after which a WatchList is given up. 10.
         watch_error_handler: Told of every failed list or watch in place of the log; None logs. What is dropped, and
             outages, are logged all the same.

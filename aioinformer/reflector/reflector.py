@@ -50,6 +50,7 @@ from .watch import (
     Pulse,
     after_end,
     after_failed_start,
+    max_silence,
     open_watch,
 )
 
@@ -138,12 +139,13 @@ class Reflector(Running, Generic[T]):
         self._pager = Pager(source, self._turn_in, self._answer_timeout, codec.read_item)
         self._versions = ListVersions(options.get("page_size") or 0)
         self._allowance = Allowance()
-        self._pulse = Pulse(options.get("max_silence") or 0.0)
+        self._pulse = Pulse(options.get("max_silence") or max_silence(self._random))
         self._ride_out = options.get("max_internal_error_retry_duration") or 0.0
         self._retry = Retry(self._random, getattr(list_watch, "health", None))
         self._last_version = ""
         self._next_resync: float | None = None
         self._journal = Journal(self.name)
+        self._has_listed = False
         self._list_at_once = False
         self._hurried_at = -CAP  # when that was true last
         self._listed_at = 0.0
@@ -197,7 +199,7 @@ class Reflector(Running, Generic[T]):
             raise
         except Exception as error:  # user-written list functions raise anything
             await self._note_error(error)
-            if not self._last_version and is_hopeless(error):
+            if not self._has_listed and is_hopeless(error):
                 self._refused.set()
         except asyncio.CancelledError as error:
             if is_cancelled():
@@ -351,6 +353,7 @@ class Reflector(Running, Generic[T]):
             if listed.resource_version:
                 self._journal.went_back(listed.resource_version, self._last_version)
         self._last_version = listed.resource_version
+        self._has_listed = True
         self._listed_at = _now()
         self._retry.succeeded()
         if self.on_progress is not None:
@@ -377,6 +380,7 @@ class Reflector(Running, Generic[T]):
                     watch = await self._open(self._last_version)
                 except Exception as error:
                     if after_failed_start(error) is Next.RELIST:
+                        self._journal.cannot_watch(error, self._last_version)
                         raise
                     await self._note_error(error)
                     await self._back_off()
@@ -454,6 +458,10 @@ class Reflector(Running, Generic[T]):
         if self._owes_list():
             logger.info("%s: listing again, for what could not be read", self.name)
             step = Next.RELIST
+        if watch.events:
+            self._journal.can_watch()
+        elif step is Next.RELIST and ended is not None and not healthy:
+            self._journal.cannot_watch(ended, self._last_version)
         logger.debug(
             "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step.value
         )
@@ -517,7 +525,7 @@ class Reflector(Running, Generic[T]):
                 if self._should_resync is None or self._should_resync():
                     await settle(self._store.resync())
             except Exception as error:
-                await self._note_error(error)
+                await self._note_error(error, is_request=False)
                 return
             finally:
                 self._next_resync = _now() + self._resync_period
@@ -527,7 +535,9 @@ class Reflector(Running, Generic[T]):
         self._journal.enter(Phase.BACKING_OFF)
         await self._retry.wait()
 
-    async def _note_error(self, error: Exception, *, asked: bool = True) -> None:
+    async def _note_error(self, error: Exception, *, asked: bool = True, is_request: bool = True) -> None:
+        if is_request:
+            self._journal.request_failed(error)
         is_news = self._retry.failed(error, asked=asked)
         is_news = self._journal.failed(error) and is_news
         if self._watch_error_handler is None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ..errors import ApiError
 from ..metrics import Sample
+
+POLLING = "cannot watch: polling by list"
+
+NO_WATCHES = frozenset({405, 501})
+"""HTTP statuses by which a server says that a collection has no watches."""
+
+
+def has_no_watches(refusal: Exception, version: str) -> bool:
+    """Whether a collection cannot be watched by any client: the server says so, or lists it without a version."""
+    return not version or (isinstance(refusal, ApiError) and refusal.status in NO_WATCHES)
 
 
 class Phase(StrEnum):
@@ -42,6 +52,10 @@ class ReflectorState:
         watches: Watches opened.
         events: Events received, bookmarks among them.
         rejected: Objects, events and lines that were dropped. The log has the first 20 since the last list.
+        watch_refusal: Why it cannot watch, so that it lists again and again; None while it can, and while lists fail.
+        failed_lists: How many lists failed, by reason: that of the server's Status, such as ``"Forbidden"``, or its
+            HTTP status, or the type of the error. What the watch error handler is not told of does not count.
+        failed_watches: How many watches could not be opened or ended with an error, likewise.
     """
 
     name: str
@@ -58,6 +72,14 @@ class ReflectorState:
     watches: int
     events: int
     rejected: int
+    watch_refusal: Exception | None = None
+    failed_lists: Mapping[str, int] = field(default_factory=dict)
+    failed_watches: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def polling(self) -> bool:
+        """Whether it cannot watch, and lists again and again instead: what was read is as old as the last list."""
+        return self.watch_refusal is not None and self.phase in (Phase.LISTING, Phase.BACKING_OFF)
 
     def samples(self) -> Iterator[Sample]:
         """The numbers, for Prometheus."""
@@ -69,9 +91,16 @@ class ReflectorState:
         yield Sample("aioinformer_watches_total", "counter", labels, self.watches)
         yield Sample("aioinformer_events_total", "counter", labels, self.events)
         yield Sample("aioinformer_rejected_total", "counter", labels, self.rejected)
+        yield Sample("aioinformer_polling", "gauge", labels, self.polling)
+        for name, failed in (("lists", self.failed_lists), ("watches", self.failed_watches)):
+            for reason, count in failed.items():
+                yield Sample(
+                    f"aioinformer_failed_{name}_total", "counter", {**labels, "reason": reason}, count
+                )
 
     def __str__(self) -> str:
-        text = f"{self.name}: {self.phase} for {self.phase_seconds:.1f} s"
+        polling = f"{POLLING}, " if self.polling else ""
+        text = f"{self.name}: {polling}{self.phase} for {self.phase_seconds:.1f} s"
         if self.phase is Phase.LISTING and self.listed:
             text += f", {self.listed} objects so far"
         if self.waiting_for is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable
 from enum import Enum
+from random import Random
 from typing import Any
 
 from ..api import ListOptions, WatchEvent
@@ -24,36 +24,47 @@ HEALTHY = 5.0
 IDLE_GRACE = 5.0
 """Seconds over the server's own timeout after which a silent watch counts as half-open."""
 
-SILENT_BOOKMARKS = 2.0
-SILENCE_GRACE = 60.0
-"""A server that sends bookmarks is silent for no longer than this many times the longest interval between two of them,
-and so many seconds more."""
+MAX_SILENCE = 75.0
+SILENCE_JITTER = 5.0
+"""Seconds without an event after which a watch is opened again, and up to how many more. A kube-apiserver sends a
+bookmark about every minute."""
+
+LEAST_SILENCE = 60.0
+"""Seconds of silence, at least, where no bookmarks are known to come: one request a minute at most for each watch."""
+
+
+def max_silence(random: Random) -> float:
+    """Seconds of silence where nobody says: a little different for each reader, for not all to ask again at once."""
+    return MAX_SILENCE + SILENCE_JITTER * random.random()
 
 
 class Pulse:
-    """How regularly a server sends bookmarks, and so what its silence means. Nothing for one that sends none.
+    """How long the watches of one collection may be silent, and what it means if one is.
+
+    A connection that is lost without a word looks like a collection that does not change. So a silent watch is closed,
+    and another one is opened from the last version. Where bookmarks were coming that is an error; where none come, as
+    from a server that has none, it is the ordinary end of a watch.
 
     Args:
-        max_silence: Seconds of silence that are believed where there are bookmarks; 0 to go by their intervals.
+        max_silence: Seconds.
     """
 
-    def __init__(self, max_silence: float = 0.0) -> None:
+    def __init__(self, max_silence: float = MAX_SILENCE) -> None:
         self._max_silence = max_silence
-        self._interval: float | None = None
+        self._expects_bookmarks = False
 
     def bookmarks_came(self, apart: float) -> None:
         """Two bookmarks of a watch came so many seconds apart."""
-        self._interval = max(self._interval or 0.0, apart)
+        self._expects_bookmarks = apart <= self._max_silence
 
     def longest_silence(self) -> float:
-        """Seconds after which an open watch is half-open."""
-        if self._interval is None:
-            return math.inf
-        return self._max_silence or SILENT_BOOKMARKS * self._interval + SILENCE_GRACE
+        """Seconds after which to open another watch."""
+        return self._max_silence if self._expects_bookmarks else max(self._max_silence, LEAST_SILENCE)
 
-    def was_silent(self) -> None:
-        """A watch was taken for half-open: perhaps its bookmarks are less regular than they were."""
-        self._interval = None
+    def was_silent(self) -> bool:
+        """A watch was silent for so long; whether bookmarks should have come. They may not any more."""
+        expected, self._expects_bookmarks = self._expects_bookmarks, False
+        return expected
 
 
 class OpenWatch:
@@ -64,7 +75,7 @@ class OpenWatch:
         started: Loop time when the request was sent.
         timeout: Seconds after which the server was asked to end it.
         from_any: Whether it was opened at ``""`` or ``"0"``, so that its first ADDED events are the collection.
-        pulse: What is known of its server's bookmarks.
+        pulse: How long it may be silent.
 
     Attributes:
         started: Loop time when the request was sent.
@@ -96,10 +107,10 @@ class OpenWatch:
         return now >= self.healthy_from
 
     async def next_batch(self, deadline: float | None = None) -> list[WatchEvent] | None:
-        """The events that arrived next, or None at the end of the stream.
+        """The events that arrived next, or None at the end of the stream, or of a silence that may be an ordinary one.
 
         Args:
-            deadline: Loop time by which they must come, if sooner than the idle timeout.
+            deadline: Loop time by which they must come, in place of how long it may be silent.
 
         Raises:
             IdleTimeoutError: Nothing came in time.
@@ -109,18 +120,20 @@ class OpenWatch:
         if self._returned:
             returned, self._returned = self._returned, []
             return returned
-        silence = min(self._idle_timeout, self._pulse.longest_silence())
-        idle = asyncio.get_running_loop().time() + silence
+        now = asyncio.get_running_loop().time()
+        end, quiet = now + self._idle_timeout, now + self._pulse.longest_silence()
+        until = min(end, quiet if deadline is None else deadline)
         try:
-            batch = await self._timeout.wait(
-                anext(self._stream), idle if deadline is None else min(deadline, idle)
-            )
+            batch = await self._timeout.wait(anext(self._stream), until)
         except StopAsyncIteration:
             return None
         except Exception as error:
             if isinstance(error, TimeoutError) and self._timeout.has_ended:
-                self._pulse.was_silent()
-                raise IdleTimeoutError("the watch is open but nothing arrives") from error
+                if deadline is None and not self._pulse.was_silent() and quiet < end:
+                    return None
+                raise IdleTimeoutError(
+                    f"the watch is open but nothing has arrived for {until - now:g} s"
+                ) from error
             if (found := network_error(error)) is not None:
                 raise found from error
             raise
@@ -163,7 +176,7 @@ async def open_watch(
         list_watch: Opens it.
         options: Which; they say when the server is to end it.
         answer_timeout: Seconds without an answer after which it is given up.
-        pulse: What is known of the server's bookmarks.
+        pulse: How long it may be silent.
     """
     started = asyncio.get_running_loop().time()
     with network_errors():

@@ -19,7 +19,7 @@ from ..protocols import ListerWatcher
 from ..reflector.intake import version_of_event
 from ..reflector.options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, watch_timeout
 from ..reflector.source import LIKE
-from ..reflector.watch import OpenWatch, open_watch
+from ..reflector.watch import OpenWatch, Pulse, max_silence, open_watch
 from ..versions import require_watchable
 
 logger = logging.getLogger(__name__)
@@ -57,8 +57,8 @@ class RetryWatcher(Generic[T]):
             ``(await list_watch.list()).resource_version``.
         object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
         min_restart_delay: Seconds from one watch to the next, at least; more where the server asks for it.
-        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this, and one that
-            is silent for longer is taken for dead.
+        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this. One that is silent
+            for 75 to 80 s is opened again, as its connection may be lost.
         random: Source of those timeouts.
 
     Raises:
@@ -196,6 +196,7 @@ class _Watches:
         self._min_restart_delay = min_restart_delay
         self._min_watch_timeout = min_watch_timeout
         self._random = random
+        self._pulse = Pulse(max_silence(random))
         self._not_before = 0.0  # loop time; here, as a run that is cancelled is followed by another one
         self.failure: Exception | None = None  # since the last event
 
@@ -213,6 +214,8 @@ class _Watches:
                 try:
                     while (batch := await watch.next_batch()) is not None:
                         for event in batch:
+                            if event.type == BOOKMARK:
+                                watch.bookmark_came(now())
                             taken = self._take(event)
                             if taken is not None:
                                 yield taken
@@ -239,7 +242,7 @@ class _Watches:
             allow_watch_bookmarks=True,
             timeout_seconds=watch_timeout(self._min_watch_timeout, self._random),
         )
-        return await open_watch(self._list_watch, options, ANSWER_TIMEOUT)
+        return await open_watch(self._list_watch, options, ANSWER_TIMEOUT, self._pulse)
 
     def _take(self, event: WatchEvent) -> WatchEvent | None:
         """What to give for an event, or None. Moves the version on.

@@ -134,7 +134,7 @@ async def test_a_server_that_fails(
         informer,
         witness,
     ):
-        await log.until("WARNING", f"configmaps in {cluster.namespace}", str(status), "no version")
+        await log.until("WARNING", f"configmaps in {cluster.namespace}", str(status))
         error = informer.state.last_error
         assert isinstance(error, ApiError)
         assert error.status == status

@@ -22,7 +22,7 @@ LISTS: dict[str, tuple[bytes, str]] = {
     "nothing": (whole(b""), "breaks off"),
     "null": (whole(b"null"), "not a list"),
     "an array": (whole(b"[]"), "not a list"),
-    "no version": (whole(body_of([configmap("x", 1)], "")), "not a list with a resourceVersion"),
+    "no list": (whole(dumps(configmap("x", 1))), "not a list with a resourceVersion"),
     "version a number": (whole(A_AND_B.replace(b'"5"', b"5")), "not a list"),
     "metadata a list": (whole(b'{"kind":"ConfigMapList","metadata":[],"items":[]}'), "not a list"),
     "items an object": (whole(b'{"metadata":{"resourceVersion":"1"},"items":{}}'), "not a list"),

@@ -28,7 +28,7 @@ async def test_before_and_after(world: Simulation) -> None:
 
 @simulated
 async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
-    async with SharedInformerFactory(world.client, stalled_after=120.0) as factory:
+    async with SharedInformerFactory(world.client, stalled_after=120.0, max_silence=600) as factory:
         factory.for_resource("v1", "pods")
         await world.eventually(factory.ready)
         world.network.silence()
@@ -76,3 +76,34 @@ def test_how_long_silence_is_no_worry() -> None:
     for impatient in (-1, 0):
         with pytest.raises(ConfigError, match="stalled_after"):
             SharedInformerFactory(client, stalled_after=impatient)
+
+
+@simulated
+async def test_who_may_list_and_not_watch_is_not_ready_and_says_why(world: Simulation) -> None:
+    rule = world.server.forbid("watch", "pods")
+    async with SharedInformerFactory(world.client) as factory:
+        pods = factory.for_resource("v1", "pods")
+        await factory.wait_for_cache_sync(timeout=60)
+        await world.eventually(lambda: pods.state.polling)
+        assert "pods cannot watch: polling by list: " in str(factory.ready())
+        assert "cannot watch: polling by list" in str(pods.state)
+        assert (
+            'failed_watches_total{informer="pods",reflector="pods",reason="Forbidden"}' in factory.metrics()
+        )
+        assert factory.healthy()
+        rule.remove()
+        await world.eventually(factory.ready)
+        assert "polling" not in str(pods.state)
+
+
+@simulated
+async def test_what_nobody_can_watch_is_ready_as_it_can_be_had_in_no_other_way(world: Simulation) -> None:
+    world.server.faults.fail(405, times=None, verb="watch", resource="pods")
+    async with SharedInformerFactory(world.client) as factory:
+        pods = factory.for_resource("v1", "pods")
+        await factory.wait_for_cache_sync(timeout=60, fail_fast=True)
+        await world.eventually(lambda: pods.state.polling)
+        assert factory.ready()
+        assert "cannot watch: polling by list" in str(pods.state)
+        world.server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {"containers": []}})
+        await world.eventually(pods.lister.list)

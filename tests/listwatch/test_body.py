@@ -270,11 +270,29 @@ def test_other_items_are_not_the_lists() -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        b'{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[{"a":1}]}',
+        b'{"kind":"PodMetricsList","items":[{"a":1}],"metadata":{"resourceVersion":""}}',
+        b'{"kind":"MetricValueList","items":[{"a":1}]}',
+    ],
+)
+def test_a_list_without_a_version_is_one(body: bytes) -> None:
+    """As metrics.k8s.io and component statuses have none."""
+    pieces = split(body, 7)
+    assert [item for piece in pieces for item in piece.items] == [b'{"a":1}']
+    assert pieces[-1].resource_version == ""
+    [piece] = split(body.replace(b'[{"a":1}]', b"null"), 7)
+    assert piece.items == []
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
         (b'{"kind":"Table","metadata":{"resourceVersion":"1"},"rows":[{"items":[{"a":1}]}]}', "Table"),
-        (b'{"kind":"PodList","items":[]}', "resourceVersion"),
-        (b'{"kind":"PodList","metadata":{},"items":[]}', "resourceVersion"),
+        (b"{}", "resourceVersion"),
+        (b'{"kind":"Pod","metadata":{"name":"a","resourceVersion":"1"}}', "resourceVersion"),
+        (b'{"metadata":{},"items":[]}', "resourceVersion"),
         (b"<html><body>Please log in</body></html>", "not a list"),
         (b"[]", "not a list"),
         (b'{"metadata":{"resourceVersion":"7"},"items":[]}xyz', "trailing characters"),
@@ -295,7 +313,7 @@ LONG = b"x" * 4_000_000
     "make",
     [
         lambda: b'{"kind":"Table","rows":["' + LONG + b'"]}',
-        lambda: b'{"kind":"PodList","items":[{"a":"' + LONG + b'"}]}',
+        lambda: b'{"items":[{"a":"' + LONG + b'"}]}',
         lambda: b'{"kind":"Status","code":"x","message":"' + LONG[:1000] + b'"}',
         lambda: b"<html>" + LONG,
         lambda: b'{"a":"' + LONG + b'","metadata":5}',

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from aioinformer.listwatch.lines import LONGEST_OBJECT, Span
 from aioinformer.listwatch.partial import partial_object
 
 from ..steps import running
+from ..virtual_time import virtual_time
 from .streams import EVENT, Chunks
 
 JSON = st.recursive(
@@ -194,3 +197,31 @@ async def test_a_closed_stream_gives_nothing_more() -> None:
     await anext(stream)
     await stream.aclose()
     assert [batch async for batch in stream] == []
+
+
+class Slow(Chunks):
+    """Chunks that come so many seconds apart."""
+
+    def __init__(self, chunks: Iterable[bytes | Exception], apart: float) -> None:
+        super().__init__(chunks)
+        self._apart = apart
+
+    async def __anext__(self) -> bytes:
+        await asyncio.sleep(self._apart)
+        return await super().__anext__()
+
+
+@virtual_time
+async def test_an_event_that_arrives_slowly_is_no_silence() -> None:
+    """Who waits for events would give the watch up, and never get it."""
+    whole = EVENT
+    chunks = [whole[at : at + 4] for at in range(0, len(whole), 4)]
+    stream = EventStream(Slow(chunks, 0.4))
+    now = asyncio.get_running_loop().time
+    began, times, events = now(), [], []
+    async for batch in stream:
+        times.append(now() - began)
+        events += batch
+    assert len(events) == 1
+    assert len(times) > 3
+    assert max(later - earlier for earlier, later in pairwise(times)) < 2

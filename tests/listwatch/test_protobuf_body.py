@@ -96,6 +96,11 @@ def test_an_answer_that_breaks_off_says_so(size: int) -> None:
             split(body[:end], size)
 
 
+def test_a_list_without_a_version_is_one() -> None:
+    pieces = split(listed(pod(), meta=b""), 10_000)
+    assert (len(items_of(pieces)), pieces[-1].resource_version) == (1, "")
+
+
 def test_a_status_is_the_error_that_it_is() -> None:
     for size in (1, 10_000):
         with pytest.raises(ApiError) as raised:
@@ -112,7 +117,6 @@ def test_a_status_is_the_error_that_it_is() -> None:
             b"knock, knock",
             "the answer is not a list: it does not begin as Kubernetes' protobuf does, but b'knock",
         ),
-        (listed(pod(), meta=b""), "not a list with a resourceVersion"),
         (listed(kind="CaveList"), "Cave of v1 cannot be read as protobuf"),
         (envelope(field(1, 5) + field(2, pod()), TypeMeta("v1", "PodList")), "it has no such field"),
         (envelope(field(1, META) + b"\x12\x7f" + pod(), TypeMeta("v1", "PodList")), "it has no such field"),

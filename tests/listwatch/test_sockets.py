@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -82,3 +83,23 @@ async def test_nor_does_one_that_never_connected(tmp_path: Path) -> None:
     await sockets.close()
     made.close()
     await sockets.close()
+
+
+async def test_a_machine_that_is_gone_is_noticed_within_45_s() -> None:
+    """By probes where nothing was sent, by what was sent where something was; as HTTP/2's pings do for client-go."""
+    made = Sockets()((socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 1)))
+    with made:
+        assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        idle, between, count = (
+            made.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
+            for name in (
+                "TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE",
+                "TCP_KEEPINTVL",
+                "TCP_KEEPCNT",
+            )
+        )
+        assert idle + between * count <= 45
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # Linux ends an idle connection at the first probe after this, whatever their count is.
+            unacknowledged = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000
+            assert idle < unacknowledged <= 45 - between

@@ -235,7 +235,7 @@ class TestFailures:
             await asyncio.sleep(0.1)
         errors = [str(entry) for entry in world.history if " ERROR " in str(entry)]
         assert errors
-        assert "default/a failed, 1 times in a row; again in 0.005 s: KeyError: 'data'" in errors[0]
+        assert "default/a failed; again in 0.005 s: KeyError: 'data'" in errors[0]
 
     @staticmethod
     @simulated

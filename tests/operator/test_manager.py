@@ -470,7 +470,9 @@ class TestState:
         manager, _ = managed(world.client, Reconciler(act))
         async with manager:
             await asyncio.sleep(1)
-            assert "default/a: ValueError: no such" in str(manager.state).splitlines()[-1]
+            last = str(manager.state).splitlines()[-1]
+            assert "default/a: ValueError: no such" in last
+            assert last.endswith(" s ago)")
             assert manager.state.to_dict()["controllers"][0]["last_error_key"] == "default/a"
 
 

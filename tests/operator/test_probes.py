@@ -38,7 +38,7 @@ async def test_left_before_it_began_it_has_ended(world: Simulation) -> None:
 
 @simulated
 async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
-    manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
+    manager, _ = managed(world.client, Reconciler(), stalled_after=120.0, max_silence=600)
     async with manager:
         await asyncio.sleep(1)
         world.network.silence()

@@ -16,6 +16,9 @@ from .scripted import (
     Scripted,
 )
 
+SILENT = 1e6
+"""Seconds: for scripts in which watches are silent for as long as they like. ``max_silence=0`` is the default."""
+
 
 class NoJitter(Random):
     def random(self) -> float:
@@ -25,7 +28,7 @@ class NoJitter(Random):
 def reflector(
     server: Scripted, store: Any = None, resync_period: float = 0.0, **options: Any
 ) -> Reflector[KubeObject]:
-    chosen: ReflectorOptions = {"random": NoJitter(), **options}  # type: ignore[typeddict-item]
+    chosen: ReflectorOptions = {"random": NoJitter(), "max_silence": SILENT, **options}  # type: ignore[typeddict-item]
     return Reflector(server, KubeObject, Recorder() if store is None else store, resync_period, **chosen)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -217,7 +219,38 @@ class TestEndsOfWatches:
         assert called == ["list", "watch", "watch", "list", "watch", "watch", "watch"]
 
     @virtual_time
-    async def test_a_silent_watch_is_taken_for_half_open(self) -> None:
+    async def test_a_silent_watch_is_opened_again_from_the_last_version(self) -> None:
+        """By default, before any bookmark and whatever the server sends: it may have none, so nothing is told."""
+        errors = Errors()
+        server = Scripted([page(version=10)], [[20.0, added("a", 11), FOREVER]])
+        subject = reflector(server, watch_error_handler=errors, max_silence=0)
+        await run_for(subject, 600)
+        assert server.versions() == [("list", "0"), ("watch", "10"), *[("watch", "11")] * 7]
+        assert server.delays() == pytest.approx([0, 95, *[75] * 6])
+        assert errors.errors == []
+        assert subject.state.last_error is None
+        server.assert_closed()
+
+    @virtual_time
+    async def test_watches_that_were_opened_together_are_not_opened_again_together(self) -> None:
+        servers = [Scripted([page(version=10)]) for _ in range(20)]
+        subjects = [reflector(each, max_silence=0, random=Random(n)) for n, each in enumerate(servers)]
+        await asyncio.gather(*(run_for(each, 100) for each in subjects))
+        silences = [each.delays()[1] for each in servers]
+        assert 75 <= min(silences) < max(silences) <= 80
+        assert len(set(silences)) == 20
+
+    @pytest.mark.parametrize(("max_silence", "silence"), [(5, 60.0), (200, 200.0)])
+    @virtual_time
+    async def test_a_server_without_bookmarks_is_asked_once_a_minute_at_most(
+        self, max_silence: float, silence: float
+    ) -> None:
+        server = Scripted([page(version=10)])
+        await run_for(reflector(server, max_silence=max_silence), 500)
+        assert set(server.delays()[1:]) == {silence}
+
+    @virtual_time
+    async def test_a_watch_that_outlasts_its_own_timeout_is_taken_for_half_open(self) -> None:
         errors = Errors()
         server = Scripted([page(version=10)])
         await run_for(reflector(server, watch_error_handler=errors), 400)
@@ -226,7 +259,7 @@ class TestEndsOfWatches:
         assert [type(error) for error in errors.errors] == [IdleTimeoutError]
         server.assert_closed()
 
-    @pytest.mark.parametrize(("max_silence", "silence"), [(0, 180.0), (90, 90.0)])
+    @pytest.mark.parametrize(("max_silence", "silence"), [(0, 75.0), (90, 90.0)])
     @virtual_time
     async def test_where_there_were_bookmarks_their_absence_is_noticed(
         self, max_silence: float, silence: float
@@ -235,9 +268,12 @@ class TestEndsOfWatches:
         errors = Errors()
         watches: list[Sequence[Step]] = [[60.0, bookmark(11), 60.0, bookmark(12), 30.0], [FOREVER]]
         server = Scripted([page(version=10)], watches)
-        await run_for(reflector(server, watch_error_handler=errors, max_silence=max_silence), 400)
-        assert server.delays() == pytest.approx([0, 150, silence])
-        assert [type(error) for error in errors.errors] == [IdleTimeoutError]
+        await run_for(reflector(server, watch_error_handler=errors, max_silence=max_silence), 300)
+        assert server.delays()[:3] == pytest.approx([0, 150, silence])
+        assert server.versions()[-1] == ("watch", "12")
+        assert [str(error) for error in errors.errors] == [
+            f"the watch is open but nothing has arrived for {silence:g} s"
+        ]
         server.assert_closed()
 
     @virtual_time

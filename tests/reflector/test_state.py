@@ -97,7 +97,7 @@ class TestErrorHandlerAndLog:
         server = Scripted([MuteError(), page(version=1)])
         await run_for(reflector(server), 10)
         assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
-        assert "scripted pods at no version: MuteError" in caplog.messages
+        assert "scripted pods: MuteError" in caplog.messages
 
     @virtual_time
     async def test_an_outage_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,7 +143,7 @@ class TestErrorHandlerAndLog:
         await run_for(reflector(server), 300)
         warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
         assert [each.getMessage() for each in warnings] == [
-            "scripted pods at no version: refused",
+            "scripted pods: refused",
             "scripted pods at 1: refused",
         ]
 
@@ -219,8 +219,8 @@ class TestErrorHandlerAndLog:
         await run_for(reflector(Scripted([ValueError(), LookupError()])), 10)
         messages = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
         assert messages == [
-            "scripted pods at no version: ValueError()",
-            "scripted pods at no version: LookupError()",
+            "scripted pods: ValueError()",
+            "scripted pods: LookupError()",
         ]
 
 

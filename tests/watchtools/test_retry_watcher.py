@@ -206,6 +206,22 @@ class TestGoingOn:
         server.assert_closed()
 
     @virtual_time
+    async def test_silence_by_default_opens_another_watch_from_the_last_version(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A warning only where bookmarks came: a server may have none."""
+        bookmarks = [60.0, bookmark(11), 60.0, bookmark(12), FOREVER]
+        server = watching([FOREVER], bookmarks, [added("a", 13), FOREVER])
+        async with watcher(server) as subject:
+            assert await first(1, subject) == ["ADDED a 13"]
+        assert server.versions() == [("watch", "10"), ("watch", "10"), ("watch", "12")]
+        assert server.delays() == pytest.approx([75, 195])
+        assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
+            "scripted pods at 12: the watch is open but nothing has arrived for 75 s; trying again"
+        ]
+        server.assert_closed()
+
+    @virtual_time
     async def test_a_watch_that_is_never_answered_is_given_up(self) -> None:
         server = watching(FOREVER, [added("a", 11), FOREVER])
         async with watcher(server) as subject:

@@ -236,8 +236,8 @@ MUTANTS = [
     Mutant(
         "half-open watches are not noticed",
         "reflector/watch.py",
-        "self._idle_timeout = timeout + IDLE_GRACE",
-        "self._idle_timeout = 1e9",
+        "        until = min(end, quiet if deadline is None else deadline)\n",
+        "        until = now + 1e9\n",
     ),
     Mutant(
         "lists that are never answered are waited for",
