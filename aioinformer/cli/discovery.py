@@ -217,7 +217,13 @@ def _built_in_documents() -> Callable[[str], Any]:
     from ..testing.resources import Registry
 
     discovery = Discovery(Registry(BUILTIN))
-    return lambda path: msgspec.json.decode(discovery.answer(parse_request("GET", path, {}), "").body)
+
+    def document(path: str) -> Any:
+        body = discovery.answer(parse_request("GET", path, {}), "").body
+        assert isinstance(body, bytes)
+        return msgspec.json.decode(body)
+
+    return document
 
 
 def _group_versions(groups: list[_Group], group: str) -> list[str]:
