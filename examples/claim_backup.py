@@ -15,7 +15,7 @@ from aioinformer import Client, KubeObject, contains_finalizer
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
 from aioinformer.testing import APIServer, eventually
 
-FINALIZER = "examples.aioinformer.dev/backup"
+FINALIZER = "example.com/backup"
 PROTECTION = "kubernetes.io/pvc-protection"
 
 

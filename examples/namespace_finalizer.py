@@ -15,8 +15,8 @@ from aioinformer import Client, KubeObject
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import APIServer, eventually
 
-FINALIZER = "examples.aioinformer.dev/account"
-TENANTS = "examples.aioinformer.dev/tenant"
+FINALIZER = "example.com/account"
+TENANTS = "example.com/tenant"
 
 
 def operator(client: Client, say: Callable[[str], object] = print, tenants: str = TENANTS) -> Manager:

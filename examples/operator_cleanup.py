@@ -18,7 +18,7 @@ from aioinformer.testing import APIServer, eventually
 class Buckets(Reconciler[KubeObject]):
     """Keeps a bucket for each object. (Here, a number of files in a dict.)"""
 
-    finalizer = "examples.aioinformer.dev/bucket"
+    finalizer = "example.com/bucket"
 
     def __init__(self) -> None:
         self.files: dict[str, int] = {}

@@ -14,7 +14,7 @@ from aioinformer import Client, KubeObject, contains_finalizer
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import APIServer, eventually
 
-FINALIZER = "examples.aioinformer.dev/cleanup"
+FINALIZER = "example.com/cleanup"
 
 
 def operator(client: Client, gone: asyncio.Event) -> Manager:

@@ -24,7 +24,7 @@ from aioinformer.operator import (
 from aioinformer.resources import CachedResource
 from aioinformer.testing import APIServer, eventually
 
-EXPOSED = "examples.aioinformer.dev/expose"
+EXPOSED = "example.com/expose"
 
 
 def expose(manager: Manager) -> None:

@@ -15,9 +15,9 @@ from aioinformer import Client, KubeObject, contains_finalizer
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
 from aioinformer.testing import APIServer, eventually
 
-FINALIZER = "examples.aioinformer.dev/wipe"
+FINALIZER = "example.com/wipe"
 PROTECTION = "kubernetes.io/pv-protection"
-WIPED = "examples.aioinformer.dev/wiped"
+WIPED = "example.com/wiped"
 
 
 class Wiping(Reconciler[KubeObject]):

@@ -26,7 +26,7 @@ from .target import Target
 
 LABELS = {"app.kubernetes.io/managed-by": "aioinformer-bench"}
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
-SENT = "aioinformer.dev/sent"
+SENT = "aioinformer-bench-sent"
 """The annotation that says when a change was made, or asked for, by the clock of ``time.monotonic_ns``."""
 
 _AT_ONCE = 20

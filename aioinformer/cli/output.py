@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import sys
@@ -21,6 +22,9 @@ from ..errors import AioInformerError, DecodeError
 from ..objects import KubeObject
 
 UNDECODABLE = "<undecodable>"
+
+WIDEST = 100
+"""Up to how many columns of a terminal a cell makes its column wider; a longer status is cut."""
 
 
 class OutputError(AioInformerError):
@@ -81,9 +85,9 @@ def _interrupted() -> OSError:
 
 
 def tell(line: str) -> None:
-    """Write a line to standard error. Where that is full nobody reads it, and nothing else changes."""
+    """Write one line to standard error. Where that is full nobody reads it, and nothing else changes."""
     try:
-        print(*map(printable, line.splitlines()), sep="\n", file=sys.stderr)  # noqa: T201
+        print(printable(line), file=sys.stderr)  # noqa: T201
     except OSError:
         lead_nowhere(sys.stderr)
 
@@ -94,11 +98,16 @@ def lead_nowhere(stream: TextIO) -> None:
 
 
 class LogLines(logging.Handler):
-    """Tells log records."""
+    """Tells log records: the message in one line, a traceback in indented ones, so that no server's text is a line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            tell(self.format(record))
+            text = self.format(record)
+            head = (self.formatter or logging.Formatter()).formatMessage(record)
+            tell(head)
+            for line in text.removeprefix(head).splitlines():
+                if line:
+                    tell(f"  {line}")
         except Exception:
             self.handleError(record)
 
@@ -163,7 +172,10 @@ class JsonLines:
         self._write({"type": "SYNCED", "count": count, "resourceVersion": resource_version})
 
     def _write(self, line: dict[str, Any]) -> None:
-        write(self._encoder.encode(line).decode() + "\n")
+        text = self._encoder.encode(line).decode()
+        if not text.isprintable():  # as JSON may have it: programs read the same, terminals do nothing
+            text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
+        write(text + "\n")
 
 
 class Table:
@@ -186,7 +198,8 @@ class Table:
             header = ["EVENT", "NAMESPACE", "NAME", "STATUS", "AGE"]
             self._write([*header, "VERSION", "UID", "LABELS"] if self._wide else header)
         namespace, _, name = key.rpartition("/")
-        row = [kind, namespace, name, "unknown" if obj is None else _read(status_of, obj)]
+        status = "unknown" if obj is None else _read(status_of, obj)
+        row = [kind, namespace, name, status if len(status) <= WIDEST else f"{status[: WIDEST - 1]}…"]
         if obj is not None:
             row.append(_read(age_of, obj))
             if self._wide:
@@ -204,7 +217,8 @@ class Table:
                 continue
             cell = printable(cell)
             width = cell_len(cell)  # of a terminal, where letters take none to two
-            self._widths[column] = max(self._widths[column], width)
+            if width <= WIDEST:
+                self._widths[column] = max(self._widths[column], width)
             cells.append(cell + " " * (self._widths[column] - width))
         write("  ".join(cells).rstrip() + "\n")
 

@@ -204,6 +204,11 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
+def too_large(why: str) -> StatusError:
+    """413."""
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
+
+
 def unknown_conversion(kind: str, api_version: str | None, wanted: str, group: str) -> StatusError:
     """400 of an object of another kind; `group` is how Go names the API group that is wanted."""
     return bad_request(

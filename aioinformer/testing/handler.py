@@ -143,7 +143,12 @@ class Handler:
                 return self._get(request, view)
         if resource.namespaced and not request.namespace:
             raise errors.method_not_allowed()
-        return await self._write(http, request, view)
+        try:
+            return await self._write(http, request, view)
+        except RecursionError as error:
+            raise errors.bad_request(
+                "the request, or the object that it makes, is nested too deep for the embedded API server"
+            ) from error
 
     async def _write(self, http: web.BaseRequest, request: Request, view: View) -> web.StreamResponse:
         writer, resource = self._writer, view.resource

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from aiohttp import web
+
+from aioinformer.testing.answers import refusal
+from aioinformer.testing.errors import StatusError
 
 if TYPE_CHECKING:
     import ssl
@@ -21,6 +26,10 @@ class Listener:
 
     Once bound, the port stays this process's until `stop`: while connections are refused a bound socket that
     does not listen keeps it.
+
+    A web page that a browser on this machine shows could reach it, too: by a name of its own that leads here, or by
+    a request to another origin. So a request gets 403 if its Host or its Origin names anything but the loopback
+    interface.
 
     Args:
         handler: Answers each request.
@@ -46,7 +55,9 @@ class Listener:
         if self._server is not None:
             return
         if self._connections is None:
-            self._connections = web.Server(self._handler, handler_cancellation=True, access_log=None)
+            self._connections = web.Server(
+                self._answer, handler_cancellation=True, access_log=None, auto_decompress=False
+            )
         sock = self._reserved or self._bind()
         self._reserved = None
         sock.listen(_BACKLOG)
@@ -91,6 +102,21 @@ class Listener:
             self.cut()
             await asyncio.sleep(0)
 
+    async def _answer(self, http: web.BaseRequest) -> web.StreamResponse:
+        for header, of in (("Host", "//{}"), ("Origin", "{}")):
+            value = http.headers.get(header)
+            if value is not None and not _is_loopback(of.format(value)):
+                return refusal(
+                    http,
+                    StatusError(
+                        403,
+                        "Forbidden",
+                        f"the embedded API server takes requests for and from the loopback interface alone: "
+                        f"{header} is {value!r}, not localhost, 127.0.0.1 or [::1]",
+                    ),
+                )
+        return await self._handler(http)
+
     def _bind(self) -> socket.socket:
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
@@ -102,3 +128,12 @@ class Listener:
             raise
         self.port = sock.getsockname()[1]
         return sock
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether the host of a URL is this machine's loopback interface, by whatever resolver."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 """A Kubernetes object as decoded JSON."""
+
+LARGEST_BODY = 3 * 1024 * 1024
+"""Bytes of the largest request, and of what one may make of itself by aliases and copies, as on the real server."""
 
 _METADATA_ORDER = (
     "name",
@@ -152,7 +156,8 @@ def parse_yaml(body: bytes) -> Any:
     """Decode JSON or YAML that a client sent.
 
     Raises:
-        StatusError: 400 for what is neither.
+        StatusError: 400 for what is neither, for YAML that has no form in JSON, and for aliases of aliases that
+            make more of it than the largest request has.
     """
     try:
         return msgspec.json.decode(body)
@@ -160,9 +165,42 @@ def parse_yaml(body: bytes) -> Any:
         import yaml
 
     try:
-        return yaml.load(body, _yaml_loader())
-    except yaml.YAMLError as error:
+        loader = _yaml_loader()(body)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _written_out(node, {})
+        return msgspec.json.decode(_encode(loader.construct_document(node)))
+    except (
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+    ) as error:  # ValueError: a number or time that Python has not
         raise bad_request(f"error decoding YAML: {error}") from error
+
+
+def _written_out(node: Any, known: dict[Any, int]) -> int:
+    """About how many characters a node of YAML has with its aliases written out.
+
+    Raises:
+        StatusError: 400: more than the largest request, or no end of them.
+    """
+    size = known.get(node, 0)
+    if size > 0:
+        return size
+    if node in known:
+        raise bad_request("error decoding YAML: yaml: anchor value contains itself")
+    known[node] = 0
+    value = node.value
+    if isinstance(value, str):
+        size = 1 + len(value)
+    else:
+        parts = value if node.id == "sequence" else chain.from_iterable(value)
+        size = 1 + sum(_written_out(part, known) for part in parts)
+    if size > LARGEST_BODY:
+        raise bad_request("error decoding YAML: yaml: document contains excessive aliasing")
+    known[node] = size
+    return size
 
 
 @cache
@@ -217,8 +255,11 @@ def metadata_of(obj: Any) -> Object:
     for name in ("labels", "annotations"):
         if name in found:  # Go has no null among strings
             found[name] = {key: value or "" for key, value in found[name].items()}
-    if owners := found.get("ownerReferences"):
-        found["ownerReferences"] = [each for number, each in enumerate(owners) if each not in owners[:number]]
+    if len(owners := found.get("ownerReferences") or ()) > 1:
+        unique: dict[bytes, Any] = {}
+        for each in owners:
+            unique.setdefault(_encode_sorted(each), each)
+        found["ownerReferences"] = list(unique.values())
     return found
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import copy
-from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.testing.errors import MissingExtraError, StatusError, bad_request, unsupported_media_type
+import msgspec
+
+from aioinformer.testing.errors import (
+    MissingExtraError,
+    StatusError,
+    bad_request,
+    too_large,
+    unsupported_media_type,
+)
+from aioinformer.testing.objects import LARGEST_BODY
 from aioinformer.testing.strategic import strategic_merge
 from aioinformer.testing.values import decoded, unpatched
 
@@ -19,13 +27,17 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
+_MOST_OPERATIONS = 10_000
+"""Of a JSON patch, as on the real server."""
+
 
 def apply_patch(resource: ResourceType, obj: dict[str, Any], patch: Any, content_type: str) -> dict[str, Any]:
     """An object with a patch applied; the arguments stay as they are.
 
     Raises:
-        StatusError: 400 for a malformed patch, 415 for a type that the resource does not take, 422 for a JSON
-            patch that does not fit the object, and for one that leaves values which do not fit their fields.
+        StatusError: 400 for a malformed patch, 413 for a JSON patch of too many operations, 415 for a type that
+            the resource does not take, 422 for a JSON patch that does not fit the object or copies more than the
+            largest request has, and for a patch that leaves values which do not fit their fields.
     """
     if content_type == JSON_PATCH:
         result = _json_patch(obj, patch)
@@ -67,6 +79,10 @@ def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
         raise bad_request(
             "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
         )
+    if len(patch) > _MOST_OPERATIONS:
+        raise too_large(
+            f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(patch)}"
+        )
     try:
         return _json_patch_class()(patch).apply(obj)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, KeyError, TypeError) as error:
@@ -74,10 +90,23 @@ def _json_patch(obj: dict[str, Any], patch: Any) -> Any:
         raise StatusError(422, "Invalid", message, details={}) from error
 
 
-@cache
 def _json_patch_class() -> Any:
-    """JSON patches as the real server takes them: a field that is not there is null, and may be replaced."""
+    """JSON patches as the real server takes them: a field that is not there is null, and may be replaced.
+
+    The class is for one patch: it counts what that copies.
+    """
     import jsonpatch
+
+    copied = 0
+
+    class Copy(jsonpatch.CopyOperation):
+        def apply(self, obj: Any) -> Any:
+            nonlocal copied
+            value = self.pointer_cls(self.operation["from"]).resolve(obj)
+            copied += len(msgspec.json.encode(value))
+            if copied > LARGEST_BODY:
+                raise jsonpatch.JsonPatchConflict(f"the patch copies more than {LARGEST_BODY} bytes")
+            return super().apply(obj)
 
     class Replace(jsonpatch.ReplaceOperation):
         def apply(self, obj: Any) -> Any:
@@ -95,7 +124,9 @@ def _json_patch_class() -> Any:
             return super().apply(obj)
 
     class JsonPatch(jsonpatch.JsonPatch):
-        operations = MappingProxyType({**jsonpatch.JsonPatch.operations, "replace": Replace, "test": Test})
+        operations = MappingProxyType(
+            {**jsonpatch.JsonPatch.operations, "copy": Copy, "replace": Replace, "test": Test}
+        )
 
     return JsonPatch
 

@@ -59,7 +59,7 @@ class APIServer:
         defaulted, and what is zero or empty stays. Owners of fields (`managedFields`) are kept from an object's
         first server-side apply on. What the real server first waits 3 s for, a version that it has not reached,
         is refused at once. A watch without timeoutSeconds has no timeout. JSON and protobuf are served, YAML is
-        not, and nothing is compressed.
+        not, and nothing is compressed. A Host or an Origin other than the loopback interface's gets 403.
 
     Args:
         port: The port on 127.0.0.1; 0 for a free one.

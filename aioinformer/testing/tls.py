@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import ssl
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,14 @@ def kubeconfig(url: str, *, token: str | None, ca_pem: bytes | None) -> dict[str
 
 
 def write_kubeconfig(path: Path, config: dict[str, Any]) -> Path:
-    """Write a kubeconfig, readable by its owner alone; JSON is YAML too."""
-    path.touch(mode=0o600)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n")
+    """Write a kubeconfig, readable by its owner alone, also where the file is there already; JSON is YAML too.
+
+    Raises:
+        OSError: It cannot be written, or is a file of another user.
+    """
+    text = msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            os.fchmod(file.fileno(), 0o600)
+        file.write(text)
     return path

@@ -11,6 +11,7 @@ from aioinformer.testing.server import APIServer
 
 NAMESPACE = "default"
 NODES = 8
+APPS = ("web", "api", "db", "cache", "worker")
 PHASES = ("Pending", "Running", "Succeeded", "Failed")
 
 
@@ -67,14 +68,15 @@ class Workload:
 
     def _create(self, name: str = "") -> None:
         if not name:
+            name = f"{APPS[self._next % len(APPS)]}-{self._next + 1}"
             self._next += 1
-            name = f"web-{self._next}"
+        app = name.partition("-")[0]
         node = f"node-{self._random.randrange(NODES)}"
         pod = {
-            "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": f"app-{self._next % 5}"}},
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": app}},
             "spec": {
                 "nodeName": node,
-                "containers": [{"name": "web", "image": "registry.example.com/web:1"}],
+                "containers": [{"name": app, "image": f"registry.example.com/{app}:1"}],
             },
             "status": {"phase": "Pending"},
         }

@@ -110,11 +110,11 @@ class Writer:
         body = await read_body(http) or b"{}"
         match request.subresource:
             case "binding":
-                given = value_in(body, http.content_type, "v1", "Binding")
+                given = value_in(body, http, "v1", "Binding")
                 given = _named(given, request.name, "Binding", "core")
                 bind(self._cluster, request.namespace, request.name, given, dry_run=_dry_run(request))
             case "eviction":
-                given = value_in(body, http.content_type, "policy/v1", "Eviction")
+                given = value_in(body, http, "policy/v1", "Eviction")
                 given = _named(given, request.name, "Eviction", "policy")
                 options = _delete_options(given.get("deleteOptions"), dry_run=_dry_run(request))
                 evict(self._cluster, request.namespace, request.name, options)
@@ -127,7 +127,7 @@ class Writer:
         """PUT."""
         resource = view.resource
         if request.subresource == "scale":
-            scale = value_in(await read_body(http), http.content_type, "autoscaling/v1", "Scale")
+            scale = value_in(await read_body(http), http, "autoscaling/v1", "Scale")
             return self._rescale(http, request, view, lambda _: scale)
         obj = await read_object(http, resource)
         stored, created = self._cluster.update(
@@ -284,7 +284,7 @@ async def _options_of_delete(http: web.BaseRequest, request: Request) -> DeleteO
     """The options in the body; the query's count only where there is no body."""
     body = await read_body(http)
     if body.strip():
-        return _delete_options(value_in(body, http.content_type, "v1", "DeleteOptions"))
+        return _delete_options(value_in(body, http, "v1", "DeleteOptions"))
     given = {
         "gracePeriodSeconds": request.number("gracePeriodSeconds"),
         "orphanDependents": request.flag("orphanDependents"),

@@ -65,7 +65,73 @@ async def test_a_version_that_lacks_a_resource(client: Client) -> None:
         await find_resource(client, f"tcproutes.v1.{GROUP}")
 
 
-@pytest.mark.parametrize("status", [403, 429, 500, 503])
+BUILT_IN = [
+    ("pods", "v1 pods", True),
+    ("po", "v1 pods", True),
+    ("Pod", "v1 pods", True),
+    ("pods.v1", "v1 pods", True),
+    ("nodes", "v1 nodes", False),
+    ("events", "v1 events", True),
+    ("deploy", "apps/v1 deployments", True),
+    ("deployments.apps", "apps/v1 deployments", True),
+    ("deployments.v1.apps", "apps/v1 deployments", True),
+    ("leases.coordination", "coordination.k8s.io/v1 leases", True),
+    ("clusterroles", "rbac.authorization.k8s.io/v1 clusterroles", False),
+    ("crds", "apiextensions.k8s.io/v1 customresourcedefinitions", False),
+]
+
+
+@pytest.mark.parametrize("status", [403, 404, 405, 500])
+@pytest.mark.parametrize(("name", "found", "namespaced"), BUILT_IN)
+async def test_a_built_in_resource_needs_no_discovery(
+    server: APIServer, client: Client, status: int, name: str, found: str, namespaced: bool
+) -> None:
+    server.faults.fail(status, times=None, matching=lambda request: not request.resource)
+    resource = await find_resource(client, name)
+    assert f"{resource.api_version} {resource.plural}" == found
+    assert resource.namespaced is namespaced
+    with pytest.raises(ApiError, match=f": {status} "):
+        await find_resource(client, "caves")
+
+
+async def test_a_built_in_resource_of_a_group_that_refuses_to_be_read(
+    server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.faults.fail(403, times=None, matching=lambda request: request.path == "/apis/apps/v1")
+    assert (await find_resource(client, "deployments")).api_version == "apps/v1"
+    (said,) = caplog.messages
+    assert "get /apis/apps/v1: 403" in said
+    assert said.endswith("deployments is taken for the built-in deployments of apps/v1")
+
+
+@pytest.mark.parametrize("name", ["pods", "deployments"])
+async def test_a_built_in_resource_that_a_server_says_not_to_have_is_not_there(name: str) -> None:
+    client = Client(Documents({"/api/v1": {"resources": []}, "/apis": {"groups": []}}))
+    with pytest.raises(ConfigError, match=f"has no resource '{name}'"):
+        await find_resource(client, name)
+
+
+async def test_a_server_that_knows_nobody_is_said(server: APIServer, client: Client) -> None:
+    server.faults.fail(401, times=None, matching=lambda request: not request.resource)
+    with pytest.raises(ApiError, match="401 Unauthorized"):
+        await find_resource(client, "pods")
+
+
+async def test_a_resource_of_the_core_needs_no_list_of_groups(server: APIServer, client: Client) -> None:
+    server.faults.freeze(matching=lambda request: request.path == "/apis")
+    assert (await find_resource(client, "pods")).plural == "pods"
+
+
+async def test_a_built_in_resource_is_watched_where_apis_cannot_be_read(
+    server: APIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.create("apps/v1", "deployments", {"metadata": {"name": "web"}})
+    server.faults.fail(403, times=None, matching=lambda request: not request.resource)
+    await watch_resource(Client.from_url(server.url), asking_for("deploy", timeout=30))
+    assert capsys.readouterr().out.count("ADDED") == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("name", ["pods", "pods.v1", "events"])
 async def test_a_core_that_does_not_answer_is_said(
     server: APIServer, client: Client, status: int, name: str
@@ -242,8 +308,10 @@ async def test_what_a_group_leaves_out_hides_no_other(documents: dict[str, Any])
 @pytest.mark.parametrize("path", ["/apis", "/api/v1"])
 @pytest.mark.parametrize("answer", [b"<html>", None, []], ids=str)
 async def test_a_server_that_says_nothing_readable(path: str, answer: Any) -> None:
+    client = Client(Documents({path: answer}))
     with pytest.raises(DecodeError, match=f"get {path}: the answer is n"):
-        await find_resource(Client(Documents({path: answer})), "deployments")
+        await find_resource(client, "caves")
+    assert (await find_resource(client, "deployments")).api_version == "apps/v1"
 
 
 @pytest.mark.usefixtures("gateways")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Group
 
-from aioinformer import KubeObject
-from aioinformer.cli.output import JsonLines, Screen, Table, age_of, status_of
+from aioinformer import AioInformerError, KubeObject
+from aioinformer.cli.output import JsonLines, LogLines, Screen, Table, age_of, status_of, tell
 
 
 def cave(**fields: Any) -> KubeObject:
@@ -27,6 +28,58 @@ def test_what_a_server_says_forges_no_row_and_moves_no_cursor(capsys: pytest.Cap
     said = r"ok\nADDED\x1b[2J\x07\u202e é東"
     assert evil.split(maxsplit=2) == ["ADDED", "evil", f"{said}  -"]
     assert cell_len(evil) == cell_len(deep), "columns are as wide as what is shown"
+
+
+UNSAFE = (
+    '\x7f\x80\x9b2J\x9d0;title\x9c\x85\u2028\u2029\u202e\u2066\u200f\ufeff\U000e0041\U000f0000 é東🙂\\"\n\x1b'
+)
+
+
+def test_lines_of_json_move_no_cursor_and_turn_no_text_around(capsys: pytest.CaptureFixture[str]) -> None:
+    obj = KubeObject.from_dict({"metadata": {"name": "deep"}, "data": {UNSAFE: UNSAFE}})
+    lines = JsonLines(full=True)
+    lines.event(UNSAFE, UNSAFE, obj, True)
+    lines.synced(1, UNSAFE)
+    printed = capsys.readouterr().out
+    assert all(char.isprintable() or char == "\n" for char in printed)
+    event, synced = printed.split("\n")[:-1]
+    assert json.loads(event)["object"]["data"] == {UNSAFE: UNSAFE}
+    assert json.loads(event)["key"] == json.loads(synced)["resourceVersion"] == UNSAFE
+    assert "é東🙂" in event, "what can be printed is"
+
+
+def test_what_a_server_says_forges_no_line_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    logger = logging.Logger("client")
+    logger.addHandler(handler := LogLines())
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    said = "away\nERROR root: all is lost\r\x85\u2028synced: 5 objects"
+    logger.warning("list pods: %s", said)
+    try:
+        raise AioInformerError(said)
+    except AioInformerError:
+        logger.exception("handler: %s", said)
+    tell(f"not synced: {said}")
+    shown = r"away\nERROR root: all is lost\r\x85\u2028synced: 5 objects"
+    first, second, *traceback, last = capsys.readouterr().err.split("\n")[:-1]
+    assert first == f"WARNING client: list pods: {shown}"
+    assert second == f"ERROR client: handler: {shown}"
+    assert last == f"not synced: {shown}"
+    assert traceback[0] == "  Traceback (most recent call last):"
+    assert all(line.startswith("  ") for line in traceback)
+    assert "ERROR root: all is lost" in "".join(traceback)
+
+
+@pytest.mark.parametrize("phase", ["x" * 500_000, "東" * 250_000, "\x1b" * 250_000])
+def test_a_long_cell_makes_no_other_row_longer(capsys: pytest.CaptureFixture[str], phase: str) -> None:
+    table = Table(namespaced=True, wide=True)
+    table.event("ADDED", "default/deep", cave(), True)
+    table.event("ADDED", "default/evil", cave(status={"phase": phase}), True)
+    table.event("ADDED", f"default/{'n' * 500}", cave(), True)
+    table.event("ADDED", "default/deep", cave(), True)
+    _, before, evil, long, after = capsys.readouterr().out.splitlines()
+    assert len(after) < len(before) + 110
+    assert len(evil) < 1000
+    assert "n" * 500 in long, "a name is printed whole"
 
 
 def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixture[str]) -> None:

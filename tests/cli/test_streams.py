@@ -64,7 +64,7 @@ async def test_on_a_terminal_the_state_is_there_until_rows_come_and_rows_are_not
 
 @pytest.mark.parametrize(
     ("frozen", "said"),
-    [("/apis", "waiting for {url} to say"), ("/api/v1/configmaps", "not synced, 0 objects")],
+    [("/api/v1", "waiting for {url} to say"), ("/api/v1/configmaps", "not synced, 0 objects")],
 )
 async def test_what_is_waited_for_is_said_now_and_then_where_there_is_no_terminal(
     server: APIServer, url: str, frozen: str, said: str
@@ -124,3 +124,16 @@ async def test_errors_that_cannot_be_written_change_nothing_else(
 async def test_bad_usage_where_errors_are_closed() -> None:
     async with in_shell("absent 2>&-") as program:
         assert await program.end() == (2, "", "")
+
+
+async def test_a_server_s_message_is_part_of_one_line(server: APIServer, url: str) -> None:
+    forged = "no\nERROR root: all is lost\x85synced: 5 objects at version 5"
+    server.faults.fail(500, times=3, resource="configmaps", message=forged)
+    async with in_shell(f"watch cm --server {url} --until-synced") as program:
+        code, _, errors = await program.end()
+    assert code == 0
+    *warnings, last = errors.split("\n")[:-1]
+    assert warnings
+    assert all(line.startswith(("WARNING aioinformer.", "not synced")) for line in warnings)
+    assert any(r"no\nERROR root: all is lost\x85synced: 5" in line for line in warnings)
+    assert last.startswith(f"synced: {MANY} objects at version ")

@@ -218,7 +218,7 @@ async def test_interrupted_until_synced_is_not_the_whole_list(
 ) -> None:
     open_server.create("v1", "pods", pod("web"))
     if what == "the server":
-        open_server.faults.freeze(matching=lambda request: request.path == "/apis")
+        open_server.faults.freeze(matching=lambda request: request.path == "/api/v1")
     else:
         open_server.faults.freeze(resource="pods")
     async with aioinformer("watch", "pods", "--server", open_server.url, "--until-synced") as program:
@@ -237,7 +237,7 @@ async def test_a_list_that_does_not_come_in_time(open_server: APIServer) -> None
         if "to say which resources it has" not in ended.errors:
             break
     hopeless(ended, f"not synced after {seconds} s: not synced, 0 objects, 0 queued; pods")
-    open_server.faults.freeze(matching=lambda request: request.path == "/apis")
+    open_server.faults.freeze(matching=lambda request: request.path == "/api/v1")
     hopeless(await outcome(*args, "0.5"), f"not synced after 0.5 s: waiting for {open_server.url} to say")
     open_server.faults.clear()
     assert (await outcome(*args, "30")).code == 0
@@ -256,7 +256,7 @@ async def test_with_a_timeout_a_server_that_is_only_starting_is_waited_for(open_
     assert (ended.code, ended.output) == (1, "")
     assert "not synced after 5 s: waiting for" in ended.errors
     assert ended.errors.splitlines()[-1].endswith(
-        "last error: get /apis: 503 ServiceUnavailable: etcd is away"
+        "last error: get /api/v1: 503 ServiceUnavailable: etcd is away"
     )
     open_server.faults.clear()
     hopeless(await outcome("watch", "podz", *args[2:], "60"), "has no resource 'podz'")
@@ -271,7 +271,7 @@ async def test_a_server_that_says_when_to_come_again_is_asked_again(
     code, _, errors = await outcome(*args)
     assert (code, errors.count("; trying again")) == (0, 1)
     open_server.faults.fail(status)
-    hopeless(await outcome(*args), f"get /apis: {status}")
+    hopeless(await outcome(*args), f"get /api/v1: {status}")
 
 
 async def test_a_reader_that_has_had_enough(open_server: APIServer) -> None:
