@@ -60,9 +60,13 @@ def field(path: str) -> Field:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether values are equal, and none is true where the other is 1; within dicts and lists Python takes these for
-    equal, and to look for them would take many times as long as all else.
+    equal, and to look for them would take many times as long as all else. What is nested too deeply to be compared is
+    equal to itself alone.
     """
-    return one == other and isinstance(one, bool) is isinstance(other, bool)
+    try:
+        return one == other and isinstance(one, bool) is isinstance(other, bool)
+    except RecursionError:
+        return one is other
 
 
 class Field:

@@ -178,12 +178,11 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
         b'{"metadata": {"name": 5}}',
         b'{"metadata": {"name": "a"}} x',
         b'{"metadata": {"name": "a"}, "x": NaN}',
-        b'{"metadata": {"name": "\xff"}}',
         b'{"metadata": {"name": "a"}',
         b'\xef\xbb\xbf{"metadata": {"name": "a"}}',
         b'{"metadata": {"name": "a"}, "x":' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}",
     ],
-    ids=range(13),
+    ids=range(12),
 )
 def test_what_is_no_object_is_a_decode_error(raw: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
@@ -197,7 +196,7 @@ def test_what_is_not_bytes_is_a_type_error(wrong: Any) -> None:
         KubeObject.from_bytes(wrong)
 
 
-@pytest.mark.parametrize("x", [b'"\xff"', b"1e400", b"1" * 4400], ids=lambda x: repr(x[:5]))
+@pytest.mark.parametrize("x", [b"1e400", b"1" * 4400], ids=lambda x: repr(x[:5]))
 def test_a_field_that_cannot_be_read_spoils_only_itself(x: bytes) -> None:
     obj = KubeObject.from_bytes(b'{"metadata": {"name": "a", "labels": 5}, "x": %s, "spec": 1}' % x)
     assert obj["spec"] == 1

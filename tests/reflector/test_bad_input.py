@@ -195,12 +195,12 @@ class TestBadInput:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = Recorder()
-        events = [added("a", 11), WatchEvent(NO_EVENT, b"x" * 100), added("b", 12)]
+        events = [added("a", 11), WatchEvent(NO_EVENT, b"x y " * 25), added("b", 12)]
         subject = reflector(Scripted([page(version=10)], [[events, FOREVER]]), store)
         await run_for(subject, 10)
         assert [verb for verb, _ in store.verbs] == ["replace", "add", "add"]
         assert subject.state.rejected == 1
-        assert "dropped an object: a line of 100 bytes that says no event; it begins b'xxx" in caplog.text
+        assert "dropped an object: a line of 100 bytes that says no event; it begins b'x y x" in caplog.text
 
     @virtual_time
     async def test_floods_are_not_all_logged(self, caplog: pytest.LogCaptureFixture) -> None:
