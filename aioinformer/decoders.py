@@ -62,6 +62,14 @@ def decoder_of(wanted: Any) -> FromBytes:
     return _decoder_of(wanted)  # classes are hashable
 
 
+_METADATA = (
+    ". A Metadata(msgspec.Struct, rename='camel') that does for all that reads objects has `name: str`, "
+    '`namespace: str = ""`, `uid: str = ""`, `resource_version: str = ""`, `generation: int = 0`, '
+    "`labels: dict[str, str] = {}`, `annotations: dict[str, str] = {}`, `finalizers: list[str] = []`, "
+    "`deletion_timestamp: str | None = None`, `owner_references: list[dict[str, Any]] = []`"
+)
+
+
 def require_cacheable(wanted: Any) -> None:
     """Find out that objects of a type could not be cached, for want of what a cache reads of them.
 
@@ -73,7 +81,9 @@ def require_cacheable(wanted: Any) -> None:
     is_struct = issubclass(struct, msgspec.Struct)
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)} if is_struct else {}
     if "metadata" not in (fields if is_struct else getattr(struct, "openapi_types", ("metadata",))):
-        raise ConfigError(f"{struct.__name__} needs a field metadata, with a name in it")
+        raise ConfigError(
+            f"{struct.__name__} needs a field metadata, with a name in it{_METADATA if is_struct else ''}"
+        )
     if not is_struct:
         return
     if fields["metadata"].name != "metadata":
@@ -82,14 +92,17 @@ def require_cacheable(wanted: Any) -> None:
     if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
         names = {field.name: field.encode_name for field in msgspec.structs.fields(meta)}
         where = f"{struct.__name__}.metadata ({meta.__name__})"
+        lacks = []
         if "name" not in names.values():
-            raise ConfigError(
-                f"{where} needs a field name: give metadata a Struct of your own, with name among its fields"
+            lacks.append(
+                f"{where} needs a field name: give metadata a Struct of your own, with name among its fields{_METADATA}"
             )
         if "resource_version" in names and "resourceVersion" not in names.values():
-            raise ConfigError(
+            lacks.append(
                 f'{where} needs resourceVersion for the name of resource_version in JSON: rename="camel" gives it'
             )
+        if lacks:
+            raise ConfigError("; ".join(lacks))
 
 
 @lru_cache(maxsize=256)

@@ -33,6 +33,19 @@ def on_path(*names: str) -> Wanted:
     return wanted
 
 
+class _NoAttribute:
+    """In place of an attribute that one expects: says how it is read. (A ``__getattr__`` would slow all others.)"""
+
+    def __init__(self, remedy: str) -> None:
+        self._remedy = remedy
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, obj: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}: {self._remedy}")
+
+
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     """``metadata.ownerReferences[]``."""
 
@@ -42,6 +55,10 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str = ""
     controller: bool | None = None
     block_owner_deletion: bool | None = None
+
+    if not TYPE_CHECKING:
+        apiVersion = _NoAttribute("it is api_version")  # noqa: N815 - as in JSON
+        blockOwnerDeletion = _NoAttribute("it is block_owner_deletion")  # noqa: N815
 
 
 class Head(msgspec.Struct, gc=False):
@@ -173,6 +190,15 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     _annotations: dict[str, str] | None = None
     _more: _Meta | None = None
 
+    if not TYPE_CHECKING:  # the names of the JSON, and of what is not read so
+        resourceVersion = _NoAttribute("it is resource_version")  # noqa: N815
+        generateName = _NoAttribute("it is generate_name")  # noqa: N815
+        ownerReferences = _NoAttribute("it is owner_references")  # noqa: N815
+        creationTimestamp = _NoAttribute("it is creation_timestamp")  # noqa: N815
+        deletionTimestamp = _NoAttribute("it is deletion_timestamp")  # noqa: N815
+        deletionGracePeriodSeconds = _NoAttribute("it is deletion_grace_period_seconds")  # noqa: N815
+        managedFields = _NoAttribute("read it as obj['metadata'].get('managedFields')")  # noqa: N815
+
     @property
     def name(self) -> str:
         """The object's name."""
@@ -280,19 +306,6 @@ def _is_equal(one: Any, other: Any) -> bool:
         return False
 
 
-class _NoAttribute:
-    """In place of an attribute that one expects: says how it is read. (A ``__getattr__`` would slow all others.)"""
-
-    def __init__(self, remedy: str) -> None:
-        self._remedy = remedy
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, obj: object, owner: type) -> Any:
-        raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}: {self._remedy}")
-
-
 AS_JSON: Any = type("KubeObject", (), {})()
 """In place of a form, where the bytes are JSON. msgspec encodes no object that has it: that would be of internals."""
 
@@ -378,6 +391,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         data = _NoAttribute("read it as obj.get('data')")
         labels = _NoAttribute("it is obj.metadata.labels")
         annotations = _NoAttribute("it is obj.metadata.annotations")
+        apiVersion = _NoAttribute("it is obj.api_version")  # noqa: N815
+        resourceVersion = _NoAttribute("it is obj.resource_version")  # noqa: N815
 
     @property
     def raw(self) -> bytes:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, KubeObject, TypeMeta, WatchEvent
+from aioinformer import DecodeError, KubeObject, ObjectMeta, OwnerReference, TypeMeta, WatchEvent
 from aioinformer.codec import codec_for
 from aioinformer.objects import read_labels
 
@@ -407,3 +407,25 @@ def test_labels_are_the_same_wherever_they_stand(data: st.DataObject) -> None:
             isinstance(each, str) for each in found.values()
         ):
             assert obj.metadata.labels == found
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "remedy"),
+    [
+        (ObjectMeta, "creationTimestamp", "creation_timestamp"),
+        (ObjectMeta, "deletionTimestamp", "deletion_timestamp"),
+        (ObjectMeta, "resourceVersion", "resource_version"),
+        (ObjectMeta, "ownerReferences", "owner_references"),
+        (ObjectMeta, "managedFields", "managedFields"),
+        (OwnerReference, "apiVersion", "api_version"),
+        (KubeObject, "apiVersion", "obj.api_version"),
+    ],
+)
+def test_name_of_the_json_says_what_the_attribute_is_called(owner: Any, name: str, remedy: str) -> None:
+    obj = pod()
+    subject = {ObjectMeta: obj.metadata, OwnerReference: OwnerReference(), KubeObject: obj}[owner]
+    with pytest.raises(
+        AttributeError, match=f"{owner.__name__!r} object has no attribute {name!r}: .*{remedy}"
+    ):
+        getattr(subject, name)
+    assert getattr(subject, name, None) is None
