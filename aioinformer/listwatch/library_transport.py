@@ -18,7 +18,8 @@ from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, W
 from ..failures import cause_of, ours, say_more, without_credentials, words_of
 from ..tasks import finish, within
 from .libraries import Library, to_thread
-from .response import ResponseStream, error_of
+from .lines import LONGEST_OBJECT
+from .response import ResponseStream, encoding_of, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
 from .transport import JSON, READ_TIMEOUT, Change, HttpRequest, Query
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from .sessions import Sessions
 
 logger = logging.getLogger(__name__)
+
+LONGEST_ANSWER = LONGEST_OBJECT
+"""Bytes of an answer that is read as a whole."""
 
 _RENEW_AGAIN = 10.0
 
@@ -204,6 +208,12 @@ class LibraryTransport:
             raise found from cause_of(error)
         body = ResponseStream(response, sessions)
         if 200 <= response.status < 300:
+            if encoding := encoding_of(response):
+                await body.aclose()
+                raise TransportError(
+                    f"the answer is encoded as {encoding!r}, though the request asks for no encoding: see what is "
+                    "between here and the API server, such as a proxy"
+                )
             return body
         try:
             raise await error_of(response, body, deadline.left)
@@ -338,8 +348,16 @@ def _may_be_cured(error: ApiError | TransportError) -> bool:
 
 
 async def _read(body: ResponseStream) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
     try:
-        return b"".join([chunk async for chunk in body])
+        async for chunk in body:
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > LONGEST_ANSWER:
+                chunks.clear()  # whoever keeps the error keeps this frame
+                raise TransportError(f"the answer is longer than {LONGEST_ANSWER} bytes")
+        return b"".join(chunks)
     finally:
         await body.aclose()
 
