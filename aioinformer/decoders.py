@@ -137,12 +137,11 @@ def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
 
 def _said(error: Exception) -> str:
     """What an error says, without the values that it quotes, where that is known."""
-    if callable(errors := getattr(error, "errors", None)):  # pydantic's
+    errors: Any = getattr(error, "errors", None)
+    if callable(errors):  # pydantic's
         try:
-            found = [
-                f"{'.'.join(map(str, each['loc']))}: {each['msg']}"
-                for each in errors(include_input=False)[:3]
-            ]
+            listed: Any = errors(include_input=False)
+            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in listed[:3]]
         except Exception:  # another one's, of that name
             return type(error).__name__
         return f"{type(error).__name__}({'; '.join(found)})"
@@ -164,9 +163,18 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
         decoder = msgspec.json.Decoder(struct)
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
-    if not {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}:
-        return lambda raw, _: decode_typed(decoder, raw)
-    return lambda raw, type_meta: decode_typed(decoder, _with_type_meta(raw, type_meta))
+    says_type = bool({field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"})
+    decode = decoder.decode
+
+    def from_bytes(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        if says_type:
+            raw = _with_type_meta(raw, type_meta)
+        try:
+            return decode(raw)
+        except DECODE_ERRORS:
+            return decode_typed(decoder, raw)
+
+    return from_bytes
 
 
 def without_managed_fields(raw: bytes) -> bytes:

@@ -563,8 +563,13 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     def _decode_with(
         self, decoder: msgspec.json.Decoder[Any], what: str, part: msgspec.Raw | None = None
     ) -> Any:
+        raw = self.raw if part is None else part
         try:
-            return decode_typed(decoder, self.raw if part is None else part)
+            return decoder.decode(raw)
+        except DECODE_ERRORS:
+            pass
+        try:
+            return decode_typed(decoder, raw)
         except DECODE_ERRORS as error:
             raise self._unreadable(what, error) from error
 
