@@ -70,13 +70,15 @@ class Codec(Generic[T]):
             raise DecodeError(*value.args) from value.__cause__
         if isinstance(value, (bytearray, memoryview)):
             return self._from_bytes(bytes(value), type_meta)  # type: ignore[no-any-return]
-        raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__} {value!r:.80}")
+        raise DecodeError(f"expected {self.object_type.__name__}, got {type(value).__name__}")
 
     def _decode_dict(self, fields: dict[str, Any], type_meta: TypeMeta | None) -> T:
         fields = with_type_meta(fields, type_meta)
         if self.object_type is dict:
             if not isinstance(fields.get("metadata"), dict):
-                raise DecodeError(f"object without metadata: {fields!r:.120}")
+                raise DecodeError(
+                    f"object without metadata, but with {', '.join(map(str, fields))[:120] or 'nothing'}"
+                )
             return fields  # type: ignore[return-value]
         assert self._from_bytes is not None
         return self._from_bytes(encode(fields), None)  # type: ignore[no-any-return]

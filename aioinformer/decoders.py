@@ -12,12 +12,12 @@ import msgspec
 
 from .api import TypeMeta
 from .errors import ConfigError, DecodeError
+from .excerpts import begins, described
+from .nesting import DECODE_ERRORS as DECODE_ERRORS
+from .nesting import decode_any, decode_parts, decode_typed, end_of_brackets
 
 FromBytes = Callable[[bytes, TypeMeta | None], Any]
 """Decodes one object, of this apiVersion and kind where the bytes do not say; raises nothing but DecodeError."""
-
-DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are no JSON, not of the wanted shape, or nested too deeply."""
 
 
 class _Line(msgspec.Struct):
@@ -34,6 +34,9 @@ def without_rest(raw: bytes) -> bytes | None:
     """
     try:
         alone = bytes(_decode_line(b'{"object":%s}' % raw).object)
+    except RecursionError:
+        end = end_of_brackets(raw, 0)
+        return raw[:end] if end and raw[end:].lstrip().startswith(b",") else None
     except DECODE_ERRORS:
         return None
     return alone if len(alone) < len(raw) else None
@@ -59,6 +62,14 @@ def decoder_of(wanted: Any) -> FromBytes:
     return _decoder_of(wanted)  # classes are hashable
 
 
+_METADATA = (
+    ". A Metadata(msgspec.Struct, rename='camel') that does for all that reads objects has `name: str`, "
+    '`namespace: str = ""`, `uid: str = ""`, `resource_version: str = ""`, `generation: int = 0`, '
+    "`labels: dict[str, str] = {}`, `annotations: dict[str, str] = {}`, `finalizers: list[str] = []`, "
+    "`deletion_timestamp: str | None = None`, `owner_references: list[dict[str, Any]] = []`"
+)
+
+
 def require_cacheable(wanted: Any) -> None:
     """Find out that objects of a type could not be cached, for want of what a cache reads of them.
 
@@ -70,7 +81,9 @@ def require_cacheable(wanted: Any) -> None:
     is_struct = issubclass(struct, msgspec.Struct)
     fields = {field.encode_name: field for field in msgspec.structs.fields(struct)} if is_struct else {}
     if "metadata" not in (fields if is_struct else getattr(struct, "openapi_types", ("metadata",))):
-        raise ConfigError(f"{struct.__name__} needs a field metadata, with a name in it")
+        raise ConfigError(
+            f"{struct.__name__} needs a field metadata, with a name in it{_METADATA if is_struct else ''}"
+        )
     if not is_struct:
         return
     if fields["metadata"].name != "metadata":
@@ -79,14 +92,17 @@ def require_cacheable(wanted: Any) -> None:
     if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
         names = {field.name: field.encode_name for field in msgspec.structs.fields(meta)}
         where = f"{struct.__name__}.metadata ({meta.__name__})"
+        lacks = []
         if "name" not in names.values():
-            raise ConfigError(
-                f"{where} needs a field name: give metadata a Struct of your own, with name among its fields"
+            lacks.append(
+                f"{where} needs a field name: give metadata a Struct of your own, with name among its fields{_METADATA}"
             )
         if "resource_version" in names and "resourceVersion" not in names.values():
-            raise ConfigError(
+            lacks.append(
                 f'{where} needs resourceVersion for the name of resource_version in JSON: rename="camel" gives it'
             )
+        if lacks:
+            raise ConfigError("; ".join(lacks))
 
 
 @lru_cache(maxsize=256)
@@ -114,34 +130,62 @@ def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
         except DecodeError:
             raise
         except Exception as error:  # models raise whatever their generator thought of
-            raise DecodeError(
-                f"not a {object_type.__name__}: {error!r:.200}; it begins {raw[:80]!r}"
-            ) from error
+            raise DecodeError(f"not a {object_type.__name__}: {_said(error)}; {described(raw)}") from error
 
     return decode
 
 
-_decode_any = msgspec.json.Decoder().decode
+def _said(error: Exception) -> str:
+    """What an error says, without the values that it quotes, where that is known."""
+    errors: Any = getattr(error, "errors", None)
+    if callable(errors):  # pydantic's
+        try:
+            listed: Any = errors(include_input=False)
+            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in listed[:3]]
+        except Exception:  # another one's, of that name
+            return type(error).__name__
+        return f"{type(error).__name__}({'; '.join(found)})"
+    return f"{error!r:.200}"
 
 
 def _dict_from_bytes(raw: bytes, type_meta: TypeMeta | None) -> dict[str, Any]:
     try:
-        fields = _decode_any(raw)
+        fields = decode_any(raw)
     except DECODE_ERRORS as error:
-        raise DecodeError(f"not JSON: {error}; it begins {raw[:80]!r}") from error
+        raise DecodeError(f"not JSON: {error}; {described(raw)}") from error
     if not isinstance(fields, dict) or not isinstance(fields.get("metadata"), dict):
-        raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+        raise DecodeError(f"object without metadata: {begins(raw)}")
     return with_type_meta(fields, type_meta)
 
 
 def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
     try:
-        decode = msgspec.json.Decoder(struct).decode
+        decoder = msgspec.json.Decoder(struct)
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
-    if not {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}:
-        return lambda raw, _: decode(raw)
-    return lambda raw, type_meta: decode(_with_type_meta(raw, type_meta))
+    says_type = bool({field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"})
+    decode = decoder.decode
+
+    def from_bytes(raw: bytes, type_meta: TypeMeta | None) -> Any:
+        if says_type:
+            raw = _with_type_meta(raw, type_meta)
+        try:
+            return decode(raw)
+        except DECODE_ERRORS:
+            return decode_typed(decoder, raw)
+
+    return from_bytes
+
+
+def without_managed_fields(raw: bytes) -> bytes:
+    """Return an object that msgspec refuses without metadata.managedFields; what cannot be read, as it is."""
+    try:
+        fields = decode_parts(raw)
+        if isinstance(metadata := fields.get("metadata"), dict):
+            metadata.pop("managedFields", None)
+        return msgspec.json.encode(fields)
+    except DECODE_ERRORS:
+        return raw
 
 
 def api_client_of(model: Any) -> Any:
@@ -162,9 +206,13 @@ def _openapi_decoder(model: Any) -> FromBytes:
     deserialize = api_client_of(model).deserialize
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
-        instance = deserialize(SimpleNamespace(data=_with_type_meta(raw, type_meta)), model)
+        raw = _with_type_meta(raw, type_meta)
+        try:
+            instance = deserialize(SimpleNamespace(data=raw), model)
+        except RecursionError:
+            instance = deserialize(SimpleNamespace(data=without_managed_fields(raw)), model)
         if getattr(instance, "metadata", None) is None:
-            raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+            raise DecodeError(f"object without metadata: {begins(raw)}")
         return instance
 
     return decode
@@ -178,9 +226,13 @@ def _pydantic_decoder(model: Any) -> FromBytes:
             # Generated models forbid fields that they do not know, which a newer server sends: this drops them.
             instance = from_dict(_dict_from_bytes(raw, type_meta))
         else:
-            instance = model.model_validate_json(_with_type_meta(raw, type_meta))
+            raw = _with_type_meta(raw, type_meta)
+            try:
+                instance = model.model_validate_json(raw)
+            except ValueError:  # also of what is nested deeply, and of half a surrogate pair
+                instance = model.model_validate(_dict_from_bytes(raw, None))
         if getattr(instance, "metadata", None) is None:
-            raise DecodeError(f"object without metadata: it begins {raw[:80]!r}")
+            raise DecodeError(f"object without metadata: {begins(raw)}")
         return instance
 
     return decode

@@ -13,6 +13,7 @@ import msgspec
 
 from .decoders import DECODE_ERRORS
 from .errors import AioInformerError, ApiError, DecodeError, TransportError
+from .excerpts import begins
 from .protobuf import status_of
 
 _REASONS = {
@@ -68,7 +69,7 @@ def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiEr
 
 def no_event(line: Any) -> DecodeError:
     """What is to be said of a line that says no event."""
-    return DecodeError(f"a line of {len(line)} bytes that says no event; it begins {line[:80]!r}")
+    return DecodeError(f"a line of {len(line)} bytes that says no event; {begins(line)}")
 
 
 def status_error(status: Any) -> ApiError:

@@ -60,9 +60,13 @@ def field(path: str) -> Field:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether values are equal, and none is true where the other is 1; within dicts and lists Python takes these for
-    equal, and to look for them would take many times as long as all else.
+    equal, and to look for them would take many times as long as all else. What is nested too deeply to be compared is
+    equal to itself alone.
     """
-    return one == other and isinstance(one, bool) is isinstance(other, bool)
+    try:
+        return one == other and isinstance(one, bool) is isinstance(other, bool)
+    except RecursionError:
+        return one is other
 
 
 class Field:
@@ -152,6 +156,9 @@ class Field:
             if lack:
                 raise ConfigError(f"{self.path!r} is no field of a {kind.__name__}: {lack}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Field, (self.path,)) if self._along is not _in_place else (_in_place_field, (self.path,))
+
     def __repr__(self) -> str:
         return f"field({self.path!r})"
 
@@ -198,6 +205,11 @@ class Field:
         if isinstance(plain, (bool, int, float)):
             return msgspec.json.encode(plain).decode()
         raise TypeError(f"{self.path} is {value!r:.80}, which is no value to list an object under")
+
+
+def _in_place_field(path: str) -> Field:
+    """How pickle makes one again."""
+    return Field(path, in_place=True)
 
 
 def _parse(path: str) -> tuple[_Step, ...]:

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from .api import TypeMeta
-from .decoders import DECODE_ERRORS, FromBytes
-from .objects import Head, KubeObject, encode, is_made_its_own_way, no_object
+from .decoders import FromBytes, without_managed_fields
+from .nesting import DECODE_ERRORS
+from .objects import Head, KubeObject, encode, is_made_its_own_way, read_head
 from .protobuf import ProtobufForm
 
 _FIELD = b'"managedFields":'
@@ -54,8 +55,8 @@ def lean_from_bytes(object_type: type[Any], from_bytes: FromBytes) -> FromBytes:
         try:
             head = _decode_head(raw).metadata
             lean = _without(raw, bytes(head.managedFields))
-        except DECODE_ERRORS as error:
-            raise no_object(error, raw) from error
+        except DECODE_ERRORS:
+            return object_type.of(without_managed_fields(raw), read_head(raw), type_meta)
         return object_type.of(lean, head, type_meta)
 
     def other(raw: bytes, type_meta: TypeMeta | None) -> Any:
@@ -64,7 +65,7 @@ def lean_from_bytes(object_type: type[Any], from_bytes: FromBytes) -> FromBytes:
             if metadata is not None:
                 raw = _without(raw, bytes(metadata.managedFields))
         except DECODE_ERRORS:
-            pass  # from_bytes says what is wrong
+            raw = without_managed_fields(raw)
         return from_bytes(raw, type_meta)
 
     if issubclass(object_type, KubeObject):

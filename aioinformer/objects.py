@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, TypeVar, cast
 import msgspec
 
 from .api import TypeMeta
-from .decoders import DECODE_ERRORS, decoder_of, with_type_meta
+from .decoders import decoder_of, with_type_meta
 from .errors import DecodeError
+from .excerpts import described
+from .nesting import DECODE_ERRORS, decode_typed
 
 S = TypeVar("S")
 
@@ -31,6 +33,19 @@ def on_path(*names: str) -> Wanted:
     return wanted
 
 
+class _NoAttribute:
+    """In place of an attribute that one expects: says how it is read. (A ``__getattr__`` would slow all others.)"""
+
+    def __init__(self, remedy: str) -> None:
+        self._remedy = remedy
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, obj: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}: {self._remedy}")
+
+
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     """``metadata.ownerReferences[]``."""
 
@@ -41,6 +56,10 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     controller: bool | None = None
     block_owner_deletion: bool | None = None
 
+    if not TYPE_CHECKING:
+        apiVersion = _NoAttribute("it is api_version")  # noqa: N815 - as in JSON
+        blockOwnerDeletion = _NoAttribute("it is block_owner_deletion")  # noqa: N815
+
 
 class Head(msgspec.Struct, gc=False):
     """What is read of every object, in one pass over its bytes."""
@@ -50,12 +69,19 @@ class Head(msgspec.Struct, gc=False):
     namespace: str | None = None
     uid: str | None = None
     resourceVersion: str | None = None  # noqa: N815 - the wire's name, decoded without a lookup
+
+
+class _HeadAlone(msgspec.Struct, gc=False):
+    metadata: Head
+
+
+class _HeadAndLabels(Head, gc=False):
     labels: msgspec.Raw = msgspec.Raw(b"{}")
     """As they are: what many read and many do not. A view of the object's bytes."""
 
 
 class _HeadOnly(msgspec.Struct, gc=False):
-    metadata: Head
+    metadata: _HeadAndLabels
     spec: msgspec.Raw = msgspec.Raw()  # likewise
 
 
@@ -96,12 +122,13 @@ class _FrontOnly(msgspec.Struct, gc=False):
 
 
 _decode_head = msgspec.json.Decoder(_HeadOnly).decode
-_decode_meta = msgspec.json.Decoder(_MetaOnly).decode
-_decode_any = msgspec.json.Decoder().decode
+_head_decoder = msgspec.json.Decoder(_HeadAlone)
+_meta_decoder = msgspec.json.Decoder(_MetaOnly)
+_any_decoder = msgspec.json.Decoder()
 _decode_labels = msgspec.json.Decoder(dict[str, str]).decode
-_decode_any_labels = msgspec.json.Decoder(_LabelsOnly).decode
+_any_labels_decoder = msgspec.json.Decoder(_LabelsOnly)
 _decode_front = msgspec.json.Decoder(_FrontOnly).decode
-_decode_dict = msgspec.json.Decoder(dict[str, Any]).decode
+_dict_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def encode(value: Any) -> bytes:
@@ -162,6 +189,15 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     _labels: dict[str, str] | None = None
     _annotations: dict[str, str] | None = None
     _more: _Meta | None = None
+
+    if not TYPE_CHECKING:  # the names of the JSON, and of what is not read so
+        resourceVersion = _NoAttribute("it is resource_version")  # noqa: N815
+        generateName = _NoAttribute("it is generate_name")  # noqa: N815
+        ownerReferences = _NoAttribute("it is owner_references")  # noqa: N815
+        creationTimestamp = _NoAttribute("it is creation_timestamp")  # noqa: N815
+        deletionTimestamp = _NoAttribute("it is deletion_timestamp")  # noqa: N815
+        deletionGracePeriodSeconds = _NoAttribute("it is deletion_grace_period_seconds")  # noqa: N815
+        managedFields = _NoAttribute("read it as obj['metadata'].get('managedFields')")  # noqa: N815
 
     @property
     def name(self) -> str:
@@ -238,7 +274,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
         return self._rest.deletion_grace_period_seconds
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjectMeta) and self._obj["metadata"] == other._obj["metadata"]
+        return isinstance(other, ObjectMeta) and _is_equal(self._obj["metadata"], other._obj["metadata"])
 
     def __ne__(self, other: object) -> bool:
         return not self == other  # a Struct's own knows nothing of the above
@@ -254,7 +290,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
         if self._more is None:
             fields = self._obj._fields(_META)
             decoded: _MetaOnly = (
-                self._obj._decode_with(_decode_meta, "metadata")
+                self._obj._decode_with(_meta_decoder, "metadata")
                 if fields is None
                 else msgspec.convert(fields, _MetaOnly)
             )
@@ -262,17 +298,12 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
         return self._more
 
 
-class _NoAttribute:
-    """In place of an attribute that one expects: says how it is read. (A ``__getattr__`` would slow all others.)"""
-
-    def __init__(self, remedy: str) -> None:
-        self._remedy = remedy
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, obj: object, owner: type) -> Any:
-        raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}: {self._remedy}")
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether values are equal; what is nested too deeply to be compared is not."""
+    try:
+        return bool(one == other)
+    except RecursionError:
+        return False
 
 
 AS_JSON: Any = type("KubeObject", (), {})()
@@ -312,8 +343,9 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         """The object that these JSON bytes say.
 
         Args:
-            raw: One JSON object with a ``metadata`` object, no name twice in it. All of it is scanned, but a text that
-                is not UTF-8, and a number too large for any type, is found where it is read.
+            raw: One JSON object with a ``metadata`` object, no name twice in it. All of it is scanned, but a number
+                too large for any type is found where it is read. It may be nested 10,000 levels deep; what is no text
+                is U+FFFD in it.
             type_meta: apiVersion and kind, each where the bytes do not carry it.
 
         Raises:
@@ -323,8 +355,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             raw = bytes(raw)  # of a buffer that its owner may go on writing to
         try:
             decoded = _decode_head(raw)
-        except DECODE_ERRORS as error:
-            raise no_object(error, raw) from error
+        except DECODE_ERRORS:
+            return cls.of(raw, read_head(raw), type_meta)
         head = decoded.metadata
         return cls.of(raw, head, type_meta, head.labels, decoded.spec)
 
@@ -359,6 +391,8 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         data = _NoAttribute("read it as obj.get('data')")
         labels = _NoAttribute("it is obj.metadata.labels")
         annotations = _NoAttribute("it is obj.metadata.annotations")
+        apiVersion = _NoAttribute("it is obj.api_version")  # noqa: N815
+        resourceVersion = _NoAttribute("it is obj.resource_version")  # noqa: N815
 
     @property
     def raw(self) -> bytes:
@@ -406,7 +440,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         """A copy to edit: the whole object as plain dicts and lists."""
         fields = self._fields()
         if fields is None:
-            fields = self._decode_with(_decode_dict, "the object")
+            fields = self._decode_with(_dict_decoder, "the object")
         return with_type_meta(fields, self._type_meta)
 
     def decode(self, type: type[S]) -> S:
@@ -439,12 +473,10 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         except (TypeError, ValueError):  # no name that msgspec could look for
             return self.to_dict()[field]
         if field == "spec" and self._spec:
-            return self._decode_with(_decode_any, field, self._spec)
+            return self._decode_with(_any_decoder, field, self._spec)
         fields = self._fields(((field, ()),))
         value = (
-            self._decode_with(decoder.decode, field).value
-            if fields is None
-            else fields.get(field, msgspec.UNSET)
+            self._decode_with(decoder, field).value if fields is None else fields.get(field, msgspec.UNSET)
         )
         if value is not msgspec.UNSET:
             return value
@@ -485,7 +517,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KubeObject):
-            return isinstance(other, Mapping) and self.to_dict() == other
+            return isinstance(other, Mapping) and _is_equal(self.to_dict(), other)
         same_head = (
             self.key == other.key
             and self.resource_version == other.resource_version
@@ -496,7 +528,9 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         same_bytes = (
             self._kept == other._kept if self._form is other._form else self.raw == other.raw
         )  # which of one dictionary compress to the same
-        return (same_bytes and self._type_meta == other._type_meta) or self.to_dict() == other.to_dict()
+        return (same_bytes and self._type_meta == other._type_meta) or _is_equal(
+            self.to_dict(), other.to_dict()
+        )
 
     def __ne__(self, other: object) -> bool:
         return not self == other  # a Struct's own knows nothing of the above
@@ -526,9 +560,16 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         except DecodeError as error:
             raise self._unreadable(wanted[0][0] if wanted else "the object", error) from error
 
-    def _decode_with(self, decode: Any, what: str, part: msgspec.Raw | None = None) -> Any:
+    def _decode_with(
+        self, decoder: msgspec.json.Decoder[Any], what: str, part: msgspec.Raw | None = None
+    ) -> Any:
+        raw = self.raw if part is None else part
         try:
-            return decode(self.raw if part is None else part)
+            return decoder.decode(raw)
+        except DECODE_ERRORS:
+            pass
+        try:
+            return decode_typed(decoder, raw)
         except DECODE_ERRORS as error:
             raise self._unreadable(what, error) from error
 
@@ -538,9 +579,16 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         )
 
 
-def no_object(error: Exception, raw: bytes) -> DecodeError:
-    """What is to be said of bytes that are no object."""
-    return DecodeError(f"not a Kubernetes object: {error}; it begins {raw[:80]!r}")
+def read_head(raw: bytes) -> Head:
+    """Read the head of an object that msgspec refuses, as it may be nested deeply.
+
+    Raises:
+        DecodeError: It is no JSON, or no Kubernetes object.
+    """
+    try:
+        return decode_typed(_head_decoder, raw).metadata
+    except DECODE_ERRORS as error:
+        raise DecodeError(f"not a Kubernetes object: {error}; {described(raw)}") from error
 
 
 def is_kube_object_type(wanted: object) -> TypeGuard[type[KubeObject]]:
@@ -565,7 +613,7 @@ def read_labels(obj: KubeObject) -> Any:
     """
     labels = _labels_alone(obj)
     return (
-        obj._decode_with(_decode_any_labels, "metadata.labels").metadata.labels if labels is None else labels
+        obj._decode_with(_any_labels_decoder, "metadata.labels").metadata.labels if labels is None else labels
     )
 
 

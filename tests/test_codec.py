@@ -290,3 +290,54 @@ def test_models_are_imported_only_when_asked_for() -> None:
     """python-peers.md 4: a second of imports reaches nobody who does not use models."""
     code = "import sys, aioinformer; assert 'kubernetes_asyncio.client.models' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_struct_without_metadata_is_told_all_that_metadata_may_need() -> None:
+    with pytest.raises(ConfigError) as caught:
+        codec_for(NoMetadata)
+    for part in (
+        "`name: str`",
+        "`uid: str",
+        "`resource_version: str",
+        "`finalizers: list[str]",
+        "`owner_references:",
+    ):
+        assert part in str(caught.value)
+
+
+class Narrow(msgspec.Struct):
+    """A type that not every object fits."""
+
+    metadata: dict[str, Any]
+    data: dict[str, int]
+
+
+@pytest.mark.parametrize("object_type", [Narrow, V1Pod, NewPod], ids=["Struct", "model", "pydantic"])
+def test_object_that_does_not_fit_is_named_and_its_data_is_not_quoted(object_type: Any) -> None:
+    secret = (
+        b'{"apiVersion":"v1","data":{"password":"aHVudGVyMg=="},"kind":"Secret","spec":"hunter2",'
+        b'"metadata":{"name":"a","namespace":"ns","uid":"u-1","labels":"hunter2"}}'
+    )
+    with pytest.raises(DecodeError, match="it is Secret ns/a, uid u-1") as caught:
+        codec_for(object_type).decode(secret)
+    assert "aHVudGVy" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"apiVersion":"v1","data":{"password":"aHVudGVyMg=="},"kind":"Secret"}',
+        b'{"apiVersion":"v1","data":{"password":"aHVudGVyMg==","kind":"Secret","metadata":{"name":"a"',
+        b'{"data":{"a":"hunter2 aHVudGVyMg==',
+        b"aHVudGVyMg==aHVudGVyMg==" * 2 + b'"},"kind":"Secret"}',
+    ],
+    ids=range(4),
+)
+@pytest.mark.parametrize("object_type", [KubeObject, dict, Narrow, V1Pod])
+def test_no_excerpt_quotes_what_may_be_a_secret(object_type: Any, raw: bytes) -> None:
+    for given in (raw, msgspec.json.decode(raw) if raw.endswith(b"}") and raw.startswith(b"{") else raw):
+        with pytest.raises(DecodeError) as caught:
+            codec_for(object_type).decode(given)
+        assert "hunter2" not in str(caught.value)
+        assert "aHVudGVyMg" not in str(caught.value)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, KubeObject, TypeMeta, WatchEvent
+from aioinformer import DecodeError, KubeObject, ObjectMeta, OwnerReference, TypeMeta, WatchEvent
 from aioinformer.codec import codec_for
 from aioinformer.objects import read_labels
 
@@ -178,12 +178,11 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
         b'{"metadata": {"name": 5}}',
         b'{"metadata": {"name": "a"}} x',
         b'{"metadata": {"name": "a"}, "x": NaN}',
-        b'{"metadata": {"name": "\xff"}}',
         b'{"metadata": {"name": "a"}',
         b'\xef\xbb\xbf{"metadata": {"name": "a"}}',
         b'{"metadata": {"name": "a"}, "x":' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}",
     ],
-    ids=range(13),
+    ids=range(12),
 )
 def test_what_is_no_object_is_a_decode_error(raw: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
@@ -197,7 +196,7 @@ def test_what_is_not_bytes_is_a_type_error(wrong: Any) -> None:
         KubeObject.from_bytes(wrong)
 
 
-@pytest.mark.parametrize("x", [b'"\xff"', b"1e400", b"1" * 4400], ids=lambda x: repr(x[:5]))
+@pytest.mark.parametrize("x", [b"1e400", b"1" * 4400], ids=lambda x: repr(x[:5]))
 def test_a_field_that_cannot_be_read_spoils_only_itself(x: bytes) -> None:
     obj = KubeObject.from_bytes(b'{"metadata": {"name": "a", "labels": 5}, "x": %s, "spec": 1}' % x)
     assert obj["spec"] == 1
@@ -408,3 +407,25 @@ def test_labels_are_the_same_wherever_they_stand(data: st.DataObject) -> None:
             isinstance(each, str) for each in found.values()
         ):
             assert obj.metadata.labels == found
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "remedy"),
+    [
+        (ObjectMeta, "creationTimestamp", "creation_timestamp"),
+        (ObjectMeta, "deletionTimestamp", "deletion_timestamp"),
+        (ObjectMeta, "resourceVersion", "resource_version"),
+        (ObjectMeta, "ownerReferences", "owner_references"),
+        (ObjectMeta, "managedFields", "managedFields"),
+        (OwnerReference, "apiVersion", "api_version"),
+        (KubeObject, "apiVersion", "obj.api_version"),
+    ],
+)
+def test_name_of_the_json_says_what_the_attribute_is_called(owner: Any, name: str, remedy: str) -> None:
+    obj = pod()
+    subject = {ObjectMeta: obj.metadata, OwnerReference: OwnerReference(), KubeObject: obj}[owner]
+    with pytest.raises(
+        AttributeError, match=f"{owner.__name__!r} object has no attribute {name!r}: .*{remedy}"
+    ):
+        getattr(subject, name)
+    assert getattr(subject, name, None) is None

@@ -147,7 +147,13 @@ class DeltaState:
                     unstaged.add(key)
                 else:
                     delta = Delta(self._replace_type, transformed(self._transformer, key, obj))
-                    staged.put(key, _appended(staged.items.get(key) or self.items.get(key, ()), delta))
+                    of_key = staged.items.get(key)
+                    if isinstance(
+                        of_key, list
+                    ):  # this list's own: copied for each, a key named often costs n²
+                        _append(of_key, delta)
+                    else:
+                        staged.put(key, _appended(of_key or self.items.get(key, ()), delta))
             except TransformError as error:
                 unstaged.add(error.key)
                 rejected.append(error)

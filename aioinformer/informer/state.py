@@ -63,6 +63,11 @@ class InformerState:
         return any(reflector.polling for reflector in self.reflectors)
 
     @property
+    def rejected(self) -> int:
+        """Objects, events and lines that its reflectors have dropped: the cache may lack them, or be behind."""
+        return sum(reflector.rejected for reflector in self.reflectors)
+
+    @property
     def last_error(self) -> Exception | None:
         """What went wrong last, of the reflector that is furthest from watching."""
         return None if self.worst is None else self.worst.last_error
@@ -96,7 +101,8 @@ class InformerState:
     def __str__(self) -> str:
         synced = "synced" if self.synced else "not synced"
         doing = self.worst or (STOPPED_AT_ONCE if self.stopped else NOT_STARTED)
-        return f"{synced}, {self.objects} objects, {self.queue_depth} queued; {doing}"
+        dropped = f", {self.rejected} dropped" if self.rejected and len(self.reflectors) > 1 else ""
+        return f"{synced}, {self.objects} objects{dropped}, {self.queue_depth} queued; {doing}"
 
 
 def apart(name: str, taken: Collection[str]) -> str:

@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 
 from ..api import ListResult, TypeMeta
-from ..decoders import DECODE_ERRORS, FromBytes
+from ..decoders import FromBytes
 from ..errors import ApiError, DecodeError, TransportError
+from ..excerpts import begins
+from ..nesting import DECODE_ERRORS, end_of_brackets
 from ..objects import KubeObject
 from .lines import LONGEST_OBJECT, Pending
 
@@ -34,8 +36,6 @@ _ITEMS = re.compile(rb'"items"\s*:\s*\[')
 _COMMA = re.compile(rb"\s*,\s*")
 _END_OF_LIST = re.compile(rb"\s*\]")
 _END_OF_VALUE = re.compile(r"trailing characters \(byte (\d+)\)")
-_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[\[{]+|[\]}]', re.DOTALL)
-"""Whole strings, a quote that none closes, brackets."""
 
 
 class _ListMeta(msgspec.Struct):
@@ -143,11 +143,11 @@ class ListBodySplitter:
             object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
             if _END_OF_VALUE.search(str(error)):
                 object_without_end = False  # something follows the list
-            beginning = body[:80]
+            beginning = begins(body)
             del body, rest, piece  # whoever keeps an error keeps this frame
             if object_without_end or "truncated" in str(error):
                 raise TransportError(f"the answer breaks off after {self._received} bytes") from error
-            raise DecodeError(f"the answer is not a list: {error}; it begins {beginning!r}") from error
+            raise DecodeError(f"the answer is not a list: {error}; {beginning}") from error
         metadata, failure = parsed.metadata or _ListMeta(), _failure_of(parsed.kind, body)
         is_object = parsed.kind and parsed.items is None
         is_list = (parsed.kind or "").endswith("List") or (metadata.resource_version and not is_object)
@@ -158,11 +158,9 @@ class ListBodySplitter:
                 metadata.continue_token or "",
                 self._type_meta if self._head else parsed.type_meta,
             )
-        beginning = body[:80]
+        beginning = begins(body)
         del body, rest, piece, parsed
-        raise failure or DecodeError(
-            f"the answer is not a list with a resourceVersion; it begins {beginning!r}"
-        )
+        raise failure or DecodeError(f"the answer is not a list with a resourceVersion; {beginning}")
 
     def _take_head(self, data: bytes) -> bytes:
         """Find where the items begin; what comes after the head."""
@@ -211,12 +209,12 @@ class ListBodySplitter:
             try:
                 _decode_value(view[begin:])
             except RecursionError:
-                end = _end_of_brackets(data, begin)
+                end = end_of_brackets(data, begin)
             except DECODE_ERRORS as error:
                 if found := _END_OF_VALUE.search(str(error)):
                     end = begin + int(found[1]) - 1
                 elif is_all or "truncated" not in str(error):
-                    end = _end_of_brackets(data, begin)
+                    end = end_of_brackets(data, begin)
             if end:
                 comma = _COMMA.match(data, end)
             if comma is None and not (is_all and end and _END_OF_LIST.match(data, end)):
@@ -232,24 +230,6 @@ def _checked(item: bytes, type_meta: TypeMeta | None) -> bytes:
     """An item as it is, if it is an object."""
     KubeObject.from_bytes(item, type_meta)
     return item
-
-
-def _end_of_brackets(data: bytes, begin: int) -> int:
-    """Behind the bracket that closes the one at ``begin``; 0 if there is none there, or none yet that closes it."""
-    if data[begin : begin + 1] not in (b"{", b"["):
-        return 0
-    depth = 0
-    for found in _BRACKETS.finditer(data, begin):
-        token = found[0]
-        if token == b'"':
-            return 0
-        if token[0] in b"[{":
-            depth += len(token)
-        elif token[0] in b"]}":
-            depth -= 1
-            if depth <= 0:
-                return found.end()
-    return 0
 
 
 def _failure_of(kind: str | None, body: bytes) -> ApiError | DecodeError | None:

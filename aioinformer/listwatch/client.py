@@ -6,12 +6,11 @@ import os
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
 from ..checks import require_seconds
-from ..decoders import DECODE_ERRORS
 from ..errors import ConfigError, DecodeError, shortened
+from ..excerpts import begins
 from ..failures import asking
+from ..nesting import DECODE_ERRORS, decode_any
 from .health import ServerHealth
 from .kubeconfig import KubeConfig
 from .libraries import KUBERNETES_ASYNCIO, library_named, library_of
@@ -220,9 +219,9 @@ class Client:
         with asking(f"get {path}"):
             body = await self.get(path, query, timeout=timeout)
             try:
-                return msgspec.json.decode(body)
+                return decode_any(body)
             except DECODE_ERRORS as error:
-                raise DecodeError(f"the answer is not JSON: {error}; it begins {body[:80]!r}") from error
+                raise DecodeError(f"the answer is not JSON: {error}; {begins(body)}") from error
 
     def __repr__(self) -> str:
         return f"<Client {self.server or 'not opened'}>"

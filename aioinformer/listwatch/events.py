@@ -11,8 +11,9 @@ from typing import Self
 import msgspec
 
 from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, WatchEvent
-from ..decoders import DECODE_ERRORS
 from ..errors import TransportError
+from ..excerpts import excerpt
+from ..nesting import DECODE_ERRORS, decode_parts
 from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
 from .transport import ByteStream
@@ -65,12 +66,24 @@ def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
 def _parse(line: bytes) -> WatchEvent:
     try:
         parsed = _decode_line(line)
-    except DECODE_ERRORS:
+    except msgspec.ValidationError:
         return WatchEvent(NO_EVENT, line)
+    except DECODE_ERRORS:
+        return _parse_parts(line)
     if parsed.type == ERROR:
         with suppress(*DECODE_ERRORS):
             return WatchEvent(ERROR, _decode_status(parsed.object))
     return WatchEvent(parsed.type, bytes(parsed.object))
+
+
+def _parse_parts(line: bytes) -> WatchEvent:
+    """The event of a line that msgspec refuses, as its object may be nested deeply."""
+    with suppress(*DECODE_ERRORS):
+        fields = decode_parts(line)
+        type_, obj = fields.get("type"), fields.get("object")
+        if isinstance(type_, str) and type_ != ERROR and isinstance(obj, dict):
+            return WatchEvent(type_, msgspec.json.encode(obj))
+    return WatchEvent(NO_EVENT, line)
 
 
 class Lines(LineSplitter):
@@ -88,9 +101,10 @@ class Lines(LineSplitter):
         if not rest or rest.isspace():
             return []
         if _parse(rest).type == NO_EVENT:
-            size, rest = len(rest), rest[:80]  # whoever keeps the error keeps this frame
+            size, beginning = len(rest), excerpt(rest)
+            del rest  # whoever keeps the error keeps this frame
             raise TransportError(
-                f"the stream was cut in the middle of a line, after {size} bytes beginning {rest!r}"
+                f"the stream was cut in the middle of a line, after {size} bytes beginning {beginning}"
             )
         return [(rest, 0, len(rest))]
 

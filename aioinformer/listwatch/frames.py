@@ -100,10 +100,9 @@ class Frames:
         """
         rest = self._begun.take()
         if rest:
-            size, rest = len(rest), rest[:80]  # whoever keeps the error keeps this frame
-            raise TransportError(
-                f"the stream was cut in the middle of an event, after {size} bytes beginning {rest!r}"
-            )
+            size = len(rest)
+            del rest  # whoever keeps the error keeps this frame
+            raise TransportError(f"the stream was cut in the middle of an event, after {size} bytes of it")
         return []
 
     def _usual_event(self, data: bytes, at: int, end: int) -> WatchEvent | None:

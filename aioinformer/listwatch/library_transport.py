@@ -19,7 +19,8 @@ from ..failures import cause_of, ours, say_more, without_credentials, words_of
 from ..handlers import require_plain
 from ..tasks import finish, within
 from .libraries import Library, to_thread
-from .response import ResponseStream, error_of
+from .lines import LONGEST_OBJECT
+from .response import ResponseStream, encoding_of, error_of
 from .sources import TOKEN_FILE_PERIOD, Access, Source, check_url, read_token
 from .transport import JSON, READ_TIMEOUT, Change, HttpRequest, Query
 from .warning_headers import WarningHandler, hand_on, warnings_of
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from .sessions import Sessions
 
 logger = logging.getLogger(__name__)
+
+LONGEST_ANSWER = LONGEST_OBJECT
+"""Bytes of an answer that is read as a whole."""
 
 _RENEW_AGAIN = 10.0
 
@@ -216,6 +220,12 @@ class LibraryTransport:
         if warned := response.headers.getall("Warning", ()):
             hand_on(opened.server, warnings_of(warned), self._on_warning)
         if 200 <= response.status < 300:
+            if encoding := encoding_of(response):
+                await body.aclose()
+                raise TransportError(
+                    f"the answer is encoded as {encoding!r}, though the request asks for no encoding: see what is "
+                    "between here and the API server, such as a proxy"
+                )
             return body
         try:
             refused = await error_of(response, body, deadline.left)
@@ -353,8 +363,16 @@ def _may_be_cured(error: ApiError | TransportError) -> bool:
 
 
 async def _read(body: ResponseStream) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
     try:
-        return b"".join([chunk async for chunk in body])
+        async for chunk in body:
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > LONGEST_ANSWER:
+                chunks.clear()  # whoever keeps the error keeps this frame
+                raise TransportError(f"the answer is longer than {LONGEST_ANSWER} bytes")
+        return b"".join(chunks)
     finally:
         await body.aclose()
 

@@ -12,7 +12,8 @@ from typing import Any, Self
 import msgspec
 
 from ..api import ERROR, NO_EVENT, PARTIAL_KIND, ListResult, TypeMeta, WatchEvent
-from ..decoders import DECODE_ERRORS, FromBytes, without_rest
+from ..decoders import FromBytes, without_rest
+from ..nesting import DECODE_ERRORS, decode_parts
 
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
@@ -33,7 +34,13 @@ def partial_object(raw: bytes) -> bytes:
         found = _decode(raw)
     except DECODE_ERRORS:
         alone = without_rest(raw)
-        return raw if alone is None else partial_object(alone)  # whoever decodes it says what is wrong
+        if alone is not None:
+            return partial_object(alone)
+        try:
+            parts = decode_parts(raw)  # it may be nested deeply
+            found = _Object(msgspec.Raw(msgspec.json.encode(parts["metadata"])), parts.get("kind"))
+        except (KeyError, *DECODE_ERRORS):
+            return raw  # whoever decodes it says what is wrong
     return raw if found.kind == PARTIAL_KIND else _HEAD + bytes(found.metadata) + b"}"
 
 

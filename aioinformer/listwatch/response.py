@@ -63,12 +63,20 @@ def _is_damaged(response: aiohttp.ClientResponse) -> bool:
     return str(getattr(lost, "strerror", "")).startswith("[SSL")
 
 
+def encoding_of(response: aiohttp.ClientResponse) -> str:
+    """How the body is encoded, which no request asks for; ``""`` where it is not."""
+    encoding: str = response.headers.get("Content-Encoding", "").strip().lower()
+    return "" if encoding == "identity" else encoding
+
+
 async def error_of(response: aiohttp.ClientResponse, body: ResponseStream, seconds: float) -> ApiError:
     """The error that an answer stands for; what its body says as far as it can be had in so many seconds."""
     said = b""
     try:
         async with asyncio.timeout(seconds):
             async for chunk in body:
+                if encoding_of(response):
+                    break
                 said += chunk
                 if len(said) > _LONGEST_ERROR:
                     break

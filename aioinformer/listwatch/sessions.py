@@ -178,6 +178,7 @@ class Sessions:
             proxy=self._proxy,
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
+            auto_decompress=False,  # a megabyte that nobody asked to be compressed may be a gigabyte
             read_bufsize=READ_BUFFER,
             max_line_size=LONGEST_HEADER,
             max_field_size=LONGEST_HEADER,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -37,6 +37,13 @@ GENERATION = MetadataField("generation", "generation", "int = 0")
 DELETION_TIMESTAMP = MetadataField("deletionTimestamp", "deletion_timestamp", "str | None = None")
 OWNER_REFERENCES = MetadataField("ownerReferences", "owner_references", "list[dict[str, Any]] = []")
 
+UID = MetadataField("uid", "uid", 'str = ""')
+RESOURCE_VERSION = MetadataField("resourceVersion", "resource_version", 'str = ""')
+
+_ALL = (
+    UID, RESOURCE_VERSION, GENERATION, LABELS, ANNOTATIONS, FINALIZERS, DELETION_TIMESTAMP, OWNER_REFERENCES,
+)  # fmt: skip
+
 _OF_OWNERS = (
     MetadataField("apiVersion", "api_version", "str"),
     MetadataField("kind", "kind", "str"),
@@ -62,25 +69,33 @@ def require_fields(object_type: Any, fields: Collection[MetadataField | Field], 
         return
     metadata = _inner(inspect.type_info(object_type), "metadata")
     where = f"{kind.__name__}.metadata"
-    _require(metadata, [each for each in fields if isinstance(each, MetadataField)], where, reader)
+    wanted = [each for each in fields if isinstance(each, MetadataField)]
+    lacks = [*_lacks(metadata, wanted, where, reader)]
     if OWNER_REFERENCES in fields and isinstance(
         references := _inner(metadata, OWNER_REFERENCES.name), inspect.CollectionType
     ):
-        _require(references.item_type, _OF_OWNERS, f"{where}.{OWNER_REFERENCES.attribute}", reader)
+        lacks += _lacks(references.item_type, _OF_OWNERS, f"{where}.{OWNER_REFERENCES.attribute}", reader)
+    if lacks:
+        others = ", ".join(
+            each.name for each in _ALL if each not in wanted and [*_lacks(metadata, [each], where, reader)]
+        )
+        hint = f". What else reads objects may want {others}, which it lacks, too" if others else ""
+        raise ConfigError(f"{'; '.join(lacks)}{hint}")
     for each in fields:
         if isinstance(each, Field):
             each.require_known(object_type)
 
 
-def _require(kind: inspect.Type | None, fields: Iterable[MetadataField], where: str, reader: str) -> None:
+def _lacks(
+    kind: inspect.Type | None, fields: Iterable[MetadataField], where: str, reader: str
+) -> Iterator[str]:
+    """Of each field that a type has not, that it lacks it and how it is declared."""
     known = _known(kind)
     if known is None:
         return
     for field in fields:
         if field.name not in known or known[field.name].name not in (field.attribute, field.name):
-            raise ConfigError(
-                f"{where} lacks {field.name}, which {reader} reads: give it `{field.attribute}: {field.declared}`"
-            )
+            yield f"{where} lacks {field.name}, which {reader} reads: give it `{field.attribute}: {field.declared}`"
 
 
 def _known(kind: inspect.Type | None) -> dict[str, inspect.Field] | None:

@@ -193,7 +193,7 @@ def _informer_row(state: InformerState) -> tuple[str, ...]:
     return (
         state.name,
         "yes" if state.synced else "no",
-        str(state.objects),
+        f"{state.objects}, {state.rejected} dropped" if state.rejected else str(state.objects),
         POLLING if state.polling else str(state.phase),
         "-" if state.idle_seconds is None else f"{state.idle_seconds:.1f}s",
         _text(state.last_error),

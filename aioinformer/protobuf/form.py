@@ -51,7 +51,7 @@ class ProtobufForm:
         try:
             name, namespace, uid, version, rest = metadata.read_head(kept)
         except PROTOBUF_ERRORS as error:
-            found = DecodeError(f"not a Kubernetes object: {error}; it begins {kept[:80]!r}")
+            found = DecodeError(f"not a Kubernetes object: {error}; it has {len(kept)} bytes")
             found.__cause__ = error.with_traceback(None)  # whose frames keep who gets this
             return found
         key = f"{namespace}/{name}" if namespace else name

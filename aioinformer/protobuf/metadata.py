@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..objects import Wanted
-from .messages import message
 from .wire import PIECE, WireError, long_number, pieces, skip, written
 
 METADATA = 1 << 3 | PIECE
@@ -11,9 +9,6 @@ LABELS, ANNOTATIONS, MANAGED_FIELDS = (number << 3 | PIECE for number in (11, 12
 
 _FIRST = tuple(number << 3 | PIECE for number in range(1, 7))
 """name, generateName, namespace, selfLink, uid, resourceVersion: API servers write them all, be they empty."""
-
-_HEAD: Wanted = tuple((name, ()) for name in ("name", "namespace", "uid", "resourceVersion"))
-
 
 Head = tuple[str, str, str, str, int | None]
 """Name, namespace, uid and resourceVersion, ``""`` for what there is none of; and where the metadata's other fields
@@ -61,7 +56,10 @@ def read_head(data: bytes) -> Head:
     if at != end:
         return _read_any_head(data)
     name, _, namespace, _, uid, version = texts
-    return name.decode(), namespace.decode(), uid.decode(), version.decode(), rest
+    try:
+        return name.decode(), namespace.decode(), uid.decode(), version.decode(), rest
+    except UnicodeDecodeError:
+        return _read_any_head(data)
 
 
 def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
@@ -143,11 +141,16 @@ def without_managed_fields(data: bytes, rest: int | None) -> tuple[bytes, int | 
 
 def _read_any_head(data: bytes) -> Head:
     """Likewise, of whatever layout."""
-    head: dict[str, str] = {}
+    head: dict[int, str] = {}
     for tag, begin, end in pieces(data, 0, len(data)):
         if tag == METADATA:
-            head = message("meta/v1.ObjectMeta", _HEAD).read(data, begin, end)
+            # API servers take a name of RBAC that is no text, and show it so in JSON.
+            head = {
+                field: data[start:stop].decode(errors="replace")
+                for field, start, stop in pieces(data, begin, end)
+                if field in _FIRST
+            }
     if not head:
         raise WireError("it has no metadata")
-    name, namespace, uid, version = (head.get(each, "") for each, _ in _HEAD)
+    name, _, namespace, _, uid, version = (head.get(each, "") for each in _FIRST)
     return name, namespace, uid, version, None

@@ -8,15 +8,13 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-import msgspec
-
+from ..nesting import decode_any
 from .wire import PIECE, VARINT, WireError, long_number, piece, signed, skip
 
 Read = Callable[[bytes, int, int], Any]
 """Reads the value between two places."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_decode_json = msgspec.json.Decoder().decode
 
 
 def _text(data: bytes, at: int, end: int) -> str:
@@ -85,7 +83,7 @@ def _int_or_string(data: bytes, at: int, end: int) -> int | str:
 def _raw(data: bytes, at: int, end: int) -> Any:
     """runtime.RawExtension and metav1.FieldsV1: JSON in a field of its own."""
     raw = _fields(data, at, end, {1: PIECE}).get(1)
-    return _decode_json(raw) if raw else None
+    return decode_any(raw) if raw else None
 
 
 def _strings(data: bytes, at: int, end: int) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 VARINT, FIXED64, PIECE, FIXED32 = 0, 1, 2, 5
 """How a field's value is written: in the last three bits of its tag. (3 and 4 are groups, which nobody writes.)"""
 
@@ -15,8 +17,9 @@ class WireError(ValueError):
     """Bytes that are no protobuf."""
 
 
-PROTOBUF_ERRORS = (ValueError, IndexError, OverflowError)
-"""What reading raises of bytes that are not what they should be: the above, and of texts, times and JSON in them."""
+PROTOBUF_ERRORS = (ValueError, IndexError, OverflowError, RecursionError, msgspec.MsgspecError)
+"""What reading raises of bytes that are not what they should be, or are nested too deeply: the above, and what texts,
+times and JSON in them raise."""
 
 
 def long_number(data: bytes, at: int) -> tuple[int, int]:

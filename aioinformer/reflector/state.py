@@ -116,4 +116,6 @@ class ReflectorState:
             if self.idle_seconds is None
             else f", last byte {self.idle_seconds:.1f} s ago"
         )
+        if self.rejected:
+            text += f", {self.rejected} dropped, which could not be read (the log names them)"
         return text if self.last_error is None else f"{text}; last error: {self.last_error}"

@@ -10,11 +10,12 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ..codec import Codec
-from ..decoders import DECODE_ERRORS
 from ..errors import ApiError, ConfigError, DecodeError, TransportError
+from ..excerpts import begins
 from ..failures import asking, say_more
 from ..listwatch import Client
 from ..listwatch.transport import JSON, Change, Query
+from ..nesting import DECODE_ERRORS, decode_typed
 from ..objects import KubeObject, encode
 from ..tasks import within
 from .addresses import Addresses
@@ -124,9 +125,7 @@ class Endpoint(Generic[T]):
         is_named = bool(key) and not key.endswith("/")
         is_it = seen.key == key if is_named else seen.key.startswith(key) and seen.key != key
         if not is_it and not (or_status and seen.is_status):
-            raise DecodeError(
-                f"the answer is about {seen.key or 'no object'}, and {body[:80]!r} is how it begins"
-            )
+            raise DecodeError(f"the answer is about {seen.key or 'no object'}; {begins(body)}")
         return seen
 
     def of_type(self, obj: Any) -> T:
@@ -170,7 +169,7 @@ class _Spec(msgspec.Struct):
 class _Answer(msgspec.Struct):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
     kind: str = ""
-    status: msgspec.Raw = msgspec.Raw()
+    status: Any = None
     details: Any = None
 
 
@@ -178,8 +177,8 @@ class _Namespace(msgspec.Struct):
     spec: _Spec = msgspec.field(default_factory=_Spec)
 
 
-_decode_answer = msgspec.json.Decoder(_Answer).decode
-_decode_namespace = msgspec.json.Decoder(_Namespace).decode
+_answer_decoder = msgspec.json.Decoder(_Answer)
+_namespace_decoder = msgspec.json.Decoder(_Namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,14 +216,16 @@ def seen_of(body: bytes) -> Seen:
         DecodeError: It is neither.
     """
     try:
-        answer = _decode_answer(body)
-        is_to_be_emptied = answer.kind == "Namespace" and bool(_decode_namespace(body).spec.finalizers)
+        answer = decode_typed(_answer_decoder, body)
+        is_to_be_emptied = answer.kind == "Namespace" and bool(
+            decode_typed(_namespace_decoder, body).spec.finalizers
+        )
     except DECODE_ERRORS as error:
         raise DecodeError(f"the answer is no object: {error}") from error
     metadata = answer.metadata
     if answer.kind == "Status":
-        if bytes(answer.status) == b'"Failure"':
-            raise DecodeError(f"the answer is a failure, though its HTTP status is not: {body[:200]!r}")
+        if answer.status == "Failure":
+            raise DecodeError(f"the answer is a failure, though its HTTP status is not; {begins(body)}")
         details = answer.details if isinstance(answer.details, dict) else {}
         return Seen("", str(details.get("uid") or ""), "", (), True, False, is_status=True)
     key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name or ""

@@ -75,7 +75,7 @@ class TestWithoutEnd:
         async def forever() -> AsyncIterator[bytes]:
             yield HEAD + b"Content-Encoding: gzip\r\n\r\n" + bomb
 
-        await self.given_up(forever, log, "configmaps")
+        await self.given_up(forever, log, "encoded as 'gzip'")
 
     async def given_up(self, forever: Callable[[], AsyncIterator[bytes]], log: Log, said: str) -> None:
         is_first = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -151,3 +152,26 @@ async def test_a_known_object_that_fails_is_left_out(caplog: pytest.LogCaptureFi
     await fifo.resync()
     assert fifo.list_keys() == ["ns/c"]
     assert "known objects failed on ns/a" in caplog.text
+
+
+async def test_list_that_names_one_key_often_takes_time_in_proportion() -> None:
+    async def seconds(count: int) -> float:
+        fifo, objects = DeltaFIFO(), [obj("a", number) for number in range(count)]
+        begin = process_time()
+        await fifo.replace(objects, "9")
+        spent = process_time() - begin
+        assert [delta.object for delta in (await drained(fifo))[0]] == objects
+        return spent
+
+    few = max(await seconds(10_000), 0.01)
+    assert await seconds(80_000) < 24 * few  # 64 times as much, were all of them copied for each
+
+
+async def test_key_named_often_leaves_what_was_queued_where_the_list_is_abandoned() -> None:
+    fifo = DeltaFIFO()
+    for number in range(20):
+        await fifo.update(obj("a", number))
+    steps = fifo._deltas.replace([obj("a", 30), obj("a", 31)], "9")
+    next(steps)
+    next(steps)
+    assert len(fifo.get_by_key("ns/a") or ()) == 20

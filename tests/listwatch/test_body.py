@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from aioinformer import AioInformerError, ApiError, DecodeError, ListResult, TransportError, TypeMeta
 from aioinformer.decoders import FromBytes, decoder_of
 from aioinformer.listwatch import body as body_module
-from aioinformer.listwatch.body import PIECE, ListBodySplitter, _end_of_brackets
+from aioinformer.listwatch.body import PIECE, ListBodySplitter
+from aioinformer.nesting import end_of_brackets
 
 from .wire import dumps, failure
 
@@ -173,7 +174,7 @@ def test_what_is_incomplete_is_not_gone_through_by_its_brackets(monkeypatch: pyt
     def never(data: bytes, begin: int) -> int:
         raise AssertionError
 
-    monkeypatch.setattr(body_module, "_end_of_brackets", never)
+    monkeypatch.setattr(body_module, "end_of_brackets", never)
     body = large_body(3, {"values": ["x" * 8] * 200_000})
     assert sum(len(piece.items) for piece in split(body, 2 * PIECE)) == 3
 
@@ -397,7 +398,7 @@ def test_a_long_string_takes_no_memory_for_each_of_its_escapes() -> None:
     item = b'{"metadata":{},"data":"%s"}' % (b"\\n" * 2_000_000)
     tracemalloc.start()
     try:
-        assert _end_of_brackets(item + b",", 0) == len(item)
+        assert end_of_brackets(item + b",", 0) == len(item)
         assert tracemalloc.get_traced_memory()[1] < 3 * len(item)
     finally:
         tracemalloc.stop()

@@ -9,6 +9,7 @@ import signal
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx
 import msgspec
@@ -397,6 +398,11 @@ class TestState:
             lines = str(state).splitlines()
             assert lines[0].split() == ["INFORMER", "SYNCED", "OBJECTS", "PHASE", "IDLE", "LAST", "ERROR"]
             assert lines[1].split()[:4] == ["configmaps", "yes", "1", "watching"]
+            (informer,) = state.informers
+            dropping = replace(
+                informer, reflectors=tuple(replace(each, rejected=3) for each in informer.reflectors)
+            )
+            assert "  1, 3 dropped  watching" in str(replace(state, informers=(dropping,)))
             assert lines[-1].split()[:8] == ["tests", "1/1", "0", "1", "0", "1", "0", "0"]
             assert (
                 msgspec.json.decode(msgspec.json.encode(state.to_dict()))["controllers"][0]["name"] == "tests"

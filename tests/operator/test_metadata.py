@@ -196,6 +196,13 @@ def test_what_a_struct_forgets_is_found_out_before_it_is_missed(use: Any, lacks:
         use(Manager(Client.from_url("http://127.0.0.1:1")), Thing[metadata])
 
 
+def test_all_that_a_struct_lacks_is_said_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        cleaning(Manager(Client.from_url("http://127.0.0.1:1")), Thing[Scant])
+    for name in ("deletionTimestamp", "uid", "generation", "labels", "annotations", "ownerReferences"):
+        assert name in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "predicate", [FieldsChanged("spec.nodeName"), anything & ~FieldsChanged("metadata.name", "spec.nodeName")]
 )

@@ -13,6 +13,7 @@ import pytest
 from kubernetes_asyncio.client import V1Pod
 
 from aioinformer import DecodeError, KubeObject, TypeMeta, field
+from aioinformer.codec import codec_for
 from aioinformer.managed_fields import drop_managed_fields
 from aioinformer.objects import read_labels
 from aioinformer.protobuf import form_of
@@ -210,7 +211,7 @@ def test_what_is_damaged_within_is_told_where_it_is_read() -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"{}", b"\x0a\x05abc", WHOLE[:-1]])
 def test_what_is_no_object_is_an_error(raw: bytes) -> None:
-    with pytest.raises(DecodeError, match=r"not a Kubernetes object: .*; it begins b"):
+    with pytest.raises(DecodeError, match=r"not a Kubernetes object: .*; it has [0-9]+ bytes"):
         kube_object(raw)
 
 
@@ -219,3 +220,29 @@ def test_a_kind_that_is_not_known_is_an_error() -> None:
         DecodeError, match=r"Cave of example\.com/v1 cannot be read as protobuf: it is no kind of Kubernetes"
     ):
         form_of(TypeMeta("example.com/v1", "Cave"))
+
+
+def nested(depth: int) -> bytes:
+    return b'{"f:a":' * depth + b"{}" + b"}" * depth
+
+
+def test_json_nested_deeply_within_protobuf_is_read() -> None:
+    managed = message((1, "kubectl"), (7, message((1, nested(9000)))))
+    obj = kube_object(pod("a", "ns", "7", (11, entry("app", "x")), (17, managed)))
+    assert (obj.key, obj.resource_version, obj.metadata.labels) == ("ns/a", "7", {"app": "x"})
+    found = obj.to_dict()["metadata"]["managedFields"][0]["fieldsV1"]
+    depth = 0
+    while found:
+        found, depth = found["f:a"], depth + 1
+    assert depth == 9000
+    with pytest.raises(DecodeError):
+        obj.raw  # noqa: B018
+    assert b"managedFields" not in codec_for(KubeObject, drop_managed_fields=True).decode(obj).raw
+
+
+@pytest.mark.parametrize("name", [b"a\xff", b"b\xff" * 100], ids=["short", "long"])
+def test_name_that_is_no_text_hides_no_object(name: bytes) -> None:
+    """An API server takes it of RBAC's kinds, whose names may be anything but ``/`` and ``%``."""
+    first = message((1, name), (2, ""), (3, "ns"), (4, ""), (5, "u"), (6, "7"))
+    obj = kube_object(message((1, first)), TypeMeta("rbac.authorization.k8s.io/v1", "Role"))
+    assert (obj.key, obj.uid, obj.resource_version) == (f"ns/{name.decode(errors='replace')}", "u", "7")

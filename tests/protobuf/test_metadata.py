@@ -63,7 +63,6 @@ def test_heads_of_other_layouts(data: bytes, expected: tuple[str, ...]) -> None:
         field(1, metadata() + b"\x0a\x05")[:-1],
         b"\x0a\x05" + pod(),
         field(1, b"\x0a\x7f" + metadata()),
-        field(1, message((1, b"\xff"), (2, ""), (3, ""), (4, ""), (5, ""), (6, ""))),
     ],
 )
 def test_what_is_no_object_is_an_error(data: bytes) -> None:

@@ -11,6 +11,7 @@ from aioinformer.api import NO_EVENT, WatchEvent
 from aioinformer.deltas import DeletedFinalStateUnknown, Delta, DeltaType
 from aioinformer.fifo import DeltaFIFO
 from aioinformer.keys import deletion_handling_meta_namespace_key_func
+from aioinformer.objects import KubeObject
 from aioinformer.reflector import Reflector
 from aioinformer.store import Store
 
@@ -195,12 +196,12 @@ class TestBadInput:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = Recorder()
-        events = [added("a", 11), WatchEvent(NO_EVENT, b"x" * 100), added("b", 12)]
+        events = [added("a", 11), WatchEvent(NO_EVENT, b"x y " * 25), added("b", 12)]
         subject = reflector(Scripted([page(version=10)], [[events, FOREVER]]), store)
         await run_for(subject, 10)
         assert [verb for verb, _ in store.verbs] == ["replace", "add", "add"]
         assert subject.state.rejected == 1
-        assert "dropped an object: a line of 100 bytes that says no event; it begins b'xxx" in caplog.text
+        assert "dropped an object: a line of 100 bytes that says no event; it begins b'x y x" in caplog.text
 
     @virtual_time
     async def test_floods_are_not_all_logged(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -242,3 +243,33 @@ class TestBadInput:
         server = Scripted([page(version=10)] * 2, [[WatchEvent("ERROR", b"<html>")]])
         await run_for(reflector(server, watch_error_handler=errors), 10)
         assert "no Status" in str(errors)
+
+
+@virtual_time
+async def test_objects_that_do_not_fit_are_named_and_counted_where_people_look(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    events = [narrow("ADDED", "a", 11, node="n1"), narrow("ADDED", "b", 12)]
+    subject = Reflector(
+        Scripted([page(version=10)], [[events, FOREVER]]),
+        Narrow,
+        Store(deletion_handling_meta_namespace_key_func),
+    )
+    assert "dropped" not in str(subject.state)
+    await run_for(subject, 10)
+    assert "1 dropped, which could not be read (the log names them)" in str(subject.state)
+    assert "it is Pod default/b, uid uid-b" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED"])
+@virtual_time
+async def test_object_nested_deeply_reaches_the_cache(kind: str) -> None:
+    nested = b'{"a":' * 5000 + b"1" + b"}" * 5000
+    hiding = pod("a", 12).replace(b'"spec"', b'"x": ' + nested + b', "spec"')
+    store: Store[KubeObject] = Store(deletion_handling_meta_namespace_key_func)
+    listed = page(*([pod("a", 1)] if kind == "MODIFIED" else []), version=10)
+    subject = Reflector(Scripted([listed], [[WatchEvent(kind, hiding), FOREVER]]), KubeObject, store)
+    await run_for(subject, 10)
+    assert [obj.resource_version for obj in store.list()] == ["12"]
+    assert subject.last_sync_resource_version == "12"
+    assert subject.state.rejected == 0

@@ -1,0 +1,97 @@
+"""What an object holds keeps it out of no cache: what a real API server stores is read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from kubernetes_asyncio.client import V1ConfigMap, V1ControllerRevision
+
+from aioinformer import KubeObject, ListWatch, SharedIndexInformer, wait_for_cache_sync
+from aioinformer.listwatch.transport import PROTOBUF, Change
+from aioinformer.testing import eventually
+
+from ..protobuf.samples import message
+from .clusters import KubernetesCluster
+from .conftest import REAL
+
+pytestmark = REAL
+
+DEPTH = 9_000
+NESTED = b'{"f:a":' * DEPTH + b"{}" + b"}" * DEPTH
+
+
+class Named(msgspec.Struct):
+    class Metadata(msgspec.Struct):
+        name: str
+        namespace: str = ""
+
+    metadata: Metadata
+
+
+@asynccontextmanager
+async def read(
+    cluster: KubernetesCluster, api_version: str, plural: str, *object_types: Any
+) -> AsyncIterator[list[SharedIndexInformer[Any]]]:
+    """Informers of one collection, by each object type, and by protobuf."""
+    async with cluster.client() as client, AsyncExitStack() as stack:
+        informers: list[SharedIndexInformer[Any]] = []
+        for object_type, protobuf in [*((each, False) for each in object_types), (KubeObject, True)]:
+            source = ListWatch.for_resource(
+                client, api_version, plural, namespace=cluster.namespace, protobuf=protobuf
+            )
+            informers.append(await stack.enter_async_context(SharedIndexInformer(source, object_type)))
+        assert await wait_for_cache_sync(*informers, timeout=30)
+        yield informers
+
+
+async def until_all_have(informers: list[SharedIndexInformer[Any]], key: str) -> None:
+    await eventually(lambda: all(informer.indexer.list_keys() == [key] for informer in informers), within=20)
+    assert [informer.state.rejected for informer in informers] == [0] * len(informers)
+
+
+async def create(cluster: KubernetesCluster, path: str, body: bytes) -> bytes:
+    async with cluster.client() as client:
+        return await client.send(Change("POST", body), path)
+
+
+def hiding(name: str) -> bytes:
+    managed = (
+        b'[{"manager":"m","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":%s}]'
+        % NESTED
+    )
+    return b'{"metadata":{"name":"%s","managedFields":%s}}' % (name.encode(), managed)
+
+
+async def test_object_nested_deeply_is_in_every_cache(real: KubernetesCluster) -> None:
+    path = f"/api/v1/namespaces/{real.namespace}/configmaps"
+    async with read(real, "v1", "configmaps", KubeObject, dict, Named, V1ConfigMap) as informers:
+        assert (await create(real, path, hiding("watched"))).count(b"f:a") == DEPTH
+        await until_all_have(informers, f"{real.namespace}/watched")
+    async with read(real, "v1", "configmaps", KubeObject, dict, Named, V1ConfigMap) as informers:
+        await until_all_have(informers, f"{real.namespace}/watched")
+
+
+async def test_half_a_surrogate_pair_is_in_every_cache(real: KubernetesCluster) -> None:
+    path = f"/apis/apps/v1/namespaces/{real.namespace}/controllerrevisions"
+    body = rb'{"metadata":{"name":"a"},"revision":1,"data":{"x":"\ud800\n"}}'
+    types = (KubeObject, dict, Named, V1ControllerRevision)
+    async with read(real, "apps/v1", "controllerrevisions", *types) as informers:
+        assert rb"\ud800" in await create(real, path, body)
+        await until_all_have(informers, f"{real.namespace}/a")
+
+
+@pytest.mark.parametrize("name", [b"a\xff", b"b\xff" * 100], ids=["short", "long"])
+async def test_name_that_is_no_text_is_in_every_cache(real: KubernetesCluster, name: bytes) -> None:
+    """RBAC's names may be anything but ``/`` and ``%``, and protobuf carries any bytes."""
+    role = message((1, message((1, name), (3, real.namespace))))
+    type_meta = message((1, "rbac.authorization.k8s.io/v1"), (2, "Role"))
+    body = b"k8s\0" + message((1, type_meta), (2, role))
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{real.namespace}/roles"
+    async with read(real, "rbac.authorization.k8s.io/v1", "roles", KubeObject, dict) as informers:
+        async with real.client() as client:
+            await client.send(Change("POST", body, PROTOBUF), path)
+        await until_all_have(informers, f"{real.namespace}/{name.decode(errors='replace')}")
