@@ -89,9 +89,9 @@ simulate: $(STAMP) ## HISTORIES (10000) of an informer in simulated trouble, FRO
 mutants: $(STAMP) ## Bugs planted in a copy of the package, and how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations
 
-schema:          ## Print aioinformer/protobuf/schema.json anew, of the Kubernetes that tests/kubernetes/go.mod names.
+schema:          ## Print aioinformer/objects/protobuf/schema.json anew, of the Kubernetes that tests/kubernetes/go.mod names.
 	cd tests/kubernetes && go run ./cmd/protobuf-schema > ../../.schema.partial
-	mv .schema.partial aioinformer/protobuf/schema.json
+	mv .schema.partial aioinformer/objects/protobuf/schema.json
 
 clean:           ## Remove the environments and caches.
 	rm -rf .venv .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,22 +8,12 @@ The data's way, a folder a room, every import in this direction:
 ``informer`` puts the rooms together; the modules beside the folders are the vocabulary that they share.
 """
 
-from .api import ListOptions, ListResult, TypeMeta, WatchEvent
-from .compression import Compression
-from .conditions import (
-    find_status_condition,
-    is_status_condition_false,
-    is_status_condition_true,
-    remove_status_condition,
-    set_status_condition,
-)
+from .client import Client, Transport
 from .controller import Config, Controller, new_informer
 from .deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType, ReplacedAllInfo, SyncAllInfo
 from .errors import *  # noqa: F403 - each of them is public
 from .events import EventRecorder, EventRecorderState
-from .fields import Field, field
 from .fifo import DeltaFIFO, RealFIFO
-from .finalizers import add_finalizer, contains_finalizer, remove_finalizer
 from .handlers import FilteringResourceEventHandler, ResourceEventHandler, ResourceEventHandlerFuncs
 from .informer import (
     Health,
@@ -34,17 +24,33 @@ from .informer import (
     SharedInformerFactory,
     wait_for_cache_sync,
 )
-from .keys import (
+from .informer.compression import Compression
+from .leaderelection import LeaderElector, LeaderElectorState
+from .listwatch import ListWatch
+from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from .objects.fields import Field, field
+from .objects.finalizers import add_finalizer, contains_finalizer, remove_finalizer
+from .objects.keys import (
     ExplicitKey,
     deletion_handling_meta_namespace_key_func,
     meta_namespace_key_func,
     split_meta_namespace_key,
 )
-from .labels import LabelSelector
-from .leaderelection import LeaderElector, LeaderElectorState
-from .listwatch import Client, ListWatch, Transport
-from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
-from .objects import KubeObject, ObjectMeta, OwnerReference
+from .objects.kube_object import KubeObject, ObjectMeta, OwnerReference
+from .objects.labels import LabelSelector
+from .objects.meta import (
+    ListOptions,
+    ListResult,
+    TypeMeta,
+    WatchEvent,
+)
+from .objects.status_conditions import (
+    find_status_condition,
+    is_status_condition_false,
+    is_status_condition_true,
+    remove_status_condition,
+    set_status_condition,
+)
 from .processor import Backlog, CacheMutationDetector, ListenerState, Processor, ProcessorListener
 from .protocols import (
     KnownObjects,

@@ -51,7 +51,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .difference import difference
+from ._core.difference import difference
 
 __all__ = [
     "AioInformerError",

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from .checks import require_callable
+from ._core.checks import require_callable
 from .deltas import DeletedFinalStateUnknown
 from .errors import ConfigError, shortened
 

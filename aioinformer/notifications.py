@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from .handlers import ResourceEventHandler
-from .keys import same_version
+from .objects.keys import same_version
 
 
 class AddNotification(msgspec.Struct, frozen=True, gc=False):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from .api import ListOptions, ListResult, WatchEvent
 from .deltas import Delta
+from .objects.meta import ListOptions, ListResult, WatchEvent
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

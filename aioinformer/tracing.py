@@ -17,18 +17,18 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
-from .api import ListOptions
-from .checks import is_finite, require_count
+from ._core.checks import is_finite, require_count
+from ._core.failure_log import FailureLog
+from ._core.tasks import settle
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
-from .failure_log import FailureLog
 from .handlers import ResourceEventHandler, callable_name, require_plain
-from .keys import key_and_version
 from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from .objects.keys import key_and_version
+from .objects.meta import ListOptions
 from .processor import Processor, ProcessorListener
 from .protocols import ListerWatcher, Queue, WatchStream
-from .tasks import settle
 
 logger = logging.getLogger(__name__)
 

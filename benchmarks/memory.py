@@ -35,7 +35,7 @@ from aioinformer import (
     field,
     meta_namespace_index_func,
 )
-from aioinformer.protobuf import form_of
+from aioinformer.objects.protobuf import form_of
 from aioinformer.testing.protobuf import marshaller
 
 from .harness.page_reporting import keeping_memory

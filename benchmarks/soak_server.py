@@ -10,7 +10,7 @@ import asyncio
 import sys
 from random import Random
 
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from aioinformer.testing import APIServer
 from aioinformer.testing.workload import Troubles
 

@@ -76,3 +76,11 @@ def _leaked(loop: asyncio.AbstractEventLoop) -> list[object]:
     selector = getattr(loop, "_selector", None)  # uvloop does not tell
     files = list(selector.get_map().values()) if selector is not None else []
     return tasks + files[1:]  # one is the loop's own
+
+
+@pytest.fixture(params=["kubernetes_asyncio", "kubernetes.aio"])
+def library(request: pytest.FixtureRequest) -> str:
+    """Each of the libraries that a Client can stand on."""
+    name: str = request.param
+    pytest.importorskip(name)
+    return name

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from aioinformer import Compression, KubeObject, TypeMeta
-from aioinformer.compression import Compressor
+from aioinformer.informer.compression import Compressor
 
 POD = TypeMeta("v1", "Pod")
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 
 T = TypeVar("T")
 

@@ -97,14 +97,14 @@ class TestFiltering:
             obj = obj.obj
         return int(obj.resource_version) if obj is not None else 0
 
-    def test_c60_adds_and_deletions_pass_or_not(self, handler: Any, recorder: Recorder) -> None:
+    def test_adds_and_deletions_pass_or_not_c60(self, handler: Any, recorder: Recorder) -> None:
         high, low = pod(version="7"), pod(version="3")
         for obj in (high, low):
             handler.on_add(obj, True)
             handler.on_delete(obj)
         assert recorder.calls == [("add", high, True), ("delete", high)]
 
-    def test_c60_an_update_across_the_boundary_is_an_add_or_a_deletion(
+    def test_an_update_across_the_boundary_is_an_add_or_a_deletion_c60(
         self, handler: Any, recorder: Recorder
     ) -> None:
         high, higher, low, lower = (pod(version=v) for v in "7931")
@@ -115,7 +115,7 @@ class TestFiltering:
         handler.on_update(high, low)
         assert recorder.calls == [("update", high, higher), ("add", high, False), ("delete", high)]
 
-    def test_c60_tombstones_reach_the_filter_and_pass_whole(self, handler: Any, recorder: Recorder) -> None:
+    def test_tombstones_reach_the_filter_and_pass_whole_c60(self, handler: Any, recorder: Recorder) -> None:
         passing = DeletedFinalStateUnknown("ns/a", pod(version="7"))
         handler.on_delete(passing)
         handler.on_delete(DeletedFinalStateUnknown("ns/a", None))

@@ -16,9 +16,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from .. import __version__
-from ..checks import require_namespace
+from .._core.checks import require_namespace
+from ..client import health
 from ..errors import AioInformerError, ConfigError
-from ..listwatch import health
 from . import NO_REPORT, UNFINISHED
 from .discovery import check_name
 from .output import LogLines, OutputError, interrupt_writes, print_anything, printing, tell

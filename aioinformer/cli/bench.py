@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .._core.tasks import first_of
 from ..errors import AioInformerError, ApiError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
 from ..listwatch import ListWatch
-from ..objects import KubeObject
+from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
-from ..tasks import first_of
 from ..tracing import STAGES, StageTimes, Trace, Tracer, ranked
 from .load import SELECTOR, SENT
 from .output import printing

@@ -12,14 +12,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from .._core.tasks import first_of
+from ..client import Client
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
-from ..listwatch import Client, ListWatch
-from ..objects import KubeObject
+from ..listwatch import ListWatch
+from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
-from ..tasks import first_of
 from ..testing import APIServer
 from ..testing.workload import Troubles, Workload
 from .output import Screen, printing

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from ..client import Client
+from ..client.health import UNAVAILABLE
+from ..client.transport import READ_TIMEOUT
 from ..errors import AioInformerError, ApiError, ConfigError, DecodeError, TransportError
-from ..listwatch import Client
-from ..listwatch.health import UNAVAILABLE
-from ..listwatch.transport import READ_TIMEOUT
 
 logger = logging.getLogger(__name__)
 

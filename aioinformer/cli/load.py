@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 
+from .._core.tasks import first_of
 from ..errors import AioInformerError, NotFoundError
 from ..resources import Resource
-from ..tasks import first_of
 from ..testing import APIServer
 from .target import Target
 

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError, DecodeError
-from ..objects import KubeObject
+from ..objects.kube_object import KubeObject
 
 UNDECODABLE = "<undecodable>"
 

@@ -12,8 +12,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from .._core.tasks import finish, within
 from ..errors import SyncTimeout
-from ..tasks import finish, within
 from .output import printable, tell
 
 T = TypeVar("T")

@@ -6,9 +6,9 @@ import os
 
 import msgspec
 
-from ..listwatch import Client
-from ..listwatch.kubeconfig import kubeconfig_paths
-from ..listwatch.sources import check_url
+from ..client import Client
+from ..client.credentials import check_url
+from ..client.kubeconfig import kubeconfig_paths
 
 
 class Target(msgspec.Struct, frozen=True):

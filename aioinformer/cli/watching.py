@@ -7,15 +7,16 @@ import logging
 from random import Random
 from typing import Any, NamedTuple
 
+from .._core.tasks import first_of
+from ..client import Client
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ApiError, TransportError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
-from ..listwatch import Client, ListWatch
-from ..objects import KubeObject
+from ..listwatch import ListWatch
+from ..objects.kube_object import KubeObject
 from ..reflector import Reflector
 from ..reflector.retry import Retry, is_hopeless
-from ..tasks import first_of
 from .discovery import GROUP_PATIENCE, APIResource, find_resource
 from .output import JsonLines, OutputError, Printer, Table, last_state, printing
 from .progress import Progress

@@ -8,17 +8,24 @@ from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..checks import require_methods, require_timeout
+from .._core.checks import require_methods, require_timeout
+from .._core.coop import Turn
+from .._core.failure_log import FailureLog
+from .._core.tasks import (
+    Running,
+    first_of,
+    heed_cancellation,
+    is_own_cancellation,
+    settle,
+    within,
+)
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
-from ..failure_log import FailureLog
 from ..handlers import require_callback
-from ..keys import key_and_version
+from ..objects.keys import key_and_version
 from ..protocols import ListerWatcher, Process, Queue, batched
 from ..reflector import Reflector, ReflectorOptions, ReflectorState
 from ..reflector.options import WatchErrorHandler
-from ..tasks import Running, first_of, heed_cancellation, is_own_cancellation, settle, within
-from ..turns import Turn
 
 logger = logging.getLogger(__name__)
 

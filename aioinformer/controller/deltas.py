@@ -16,8 +16,8 @@ from ..deltas import (
     SyncAllInfo,
 )
 from ..errors import RejectedObjectError
-from ..keys import ExplicitKey
 from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from ..objects.keys import ExplicitKey
 from ..protocols import KnownObjects
 from ..store import Store
 

@@ -6,16 +6,16 @@ import asyncio
 import logging
 from typing import TypeVar, Unpack
 
+from .._core.coop import Turn
+from .._core.failure_log import FailureLog
+from .._core.tasks import heed_cancellation, is_cancelled, settle
 from ..deltas import Delta
-from ..failure_log import FailureLog
 from ..handlers import ResourceEventHandler, handler_name, require_handler
-from ..keys import deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
+from ..objects.keys import deletion_handling_meta_namespace_key_func, key_and_version
 from ..protocols import ListerWatcher
 from ..reflector import ReflectorOptions
 from ..store import Store
-from ..tasks import heed_cancellation, is_cancelled, settle
-from ..turns import Turn
 from .controller import Config, Controller
 from .deltas import apply_in_steps
 from .queues import QueueName, make_queue, require_queue

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from ..errors import ConfigError, KeyFuncError
 from ..fifo import DeltaFIFO, RealFIFO
-from ..keys import KeyFunc
+from ..objects.keys import KeyFunc
 from ..protocols import KnownObjects, Transformer
 
 QueueName = Literal["delta", "real"]

@@ -14,8 +14,14 @@ from time import time
 from types import TracebackType
 from typing import Any, Literal
 
-from ..api import micro_time
-from ..checks import is_subdomain, require_count, require_qualified_name, require_seconds, require_text
+from .._core.checks import (
+    is_subdomain,
+    require_count,
+    require_qualified_name,
+    require_seconds,
+    require_text,
+)
+from .._core.tasks import START_PATIENCE, Running
 from ..errors import (
     AioInformerError,
     AlreadyExistsError,
@@ -28,8 +34,8 @@ from ..errors import (
     TooManyRequestsError,
     said,
 )
+from ..objects.meta import micro_time
 from ..resources import Resource
-from ..tasks import START_PATIENCE, Running
 from .budget import Budget
 from .references import Reference, reference_of
 from .series import FINISH_TIME, EventKey, Series, SeriesCache

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..checks import require_namespace
+from .._core.checks import require_namespace
 from ..errors import ConfigError, KeyFuncError, shortened
-from ..keys import (
+from ..objects.keys import (
     kind_hint,
     meta_namespace_key_func,
     namespace_of,

@@ -10,11 +10,16 @@ from typing import Any
 from ..deltas import ADDED, DELETED, UPDATED, DeletedFinalStateUnknown, Delta, DeltaType, type_of_delta
 from ..errors import RejectedObjectError, TransformError
 from ..handlers import require_plain
-from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
+from ..objects.keys import (
+    ExplicitKey,
+    KeyFunc,
+    keyed_by,
+    meta_namespace_key_func,
+)
 from ..protocols import KnownObjects, Transformer
-from .callouts import Known, key_of_newest, transformed
 from .queue import FIFO, LONGEST_BATCH, Item
 from .sliced_dict import SlicedDict
+from .user_callbacks import Known, key_of_newest, transformed
 
 Deltas = Sequence[Delta]
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from .._core.coop import Turn, as_it_is, in_turns
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta, DeltaType
 from ..errors import (
     FIFOClosedError,
@@ -22,7 +23,6 @@ from ..errors import (
     shortened,
 )
 from ..protocols import Process
-from ..turns import Turn, as_it_is, in_turns
 
 logger = logging.getLogger(__name__)
 

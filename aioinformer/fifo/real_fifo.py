@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..checks import require_count
+from .._core.checks import require_count
 from ..deltas import (
     ADDED,
     BOOKMARK,
@@ -24,10 +24,15 @@ from ..deltas import (
 )
 from ..errors import ConfigError, KeyFuncError, RejectedObjectError, TransformError
 from ..handlers import require_plain
-from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func
+from ..objects.keys import (
+    ExplicitKey,
+    KeyFunc,
+    keyed_by,
+    meta_namespace_key_func,
+)
 from ..protocols import KnownObjects, Transformer
-from .callouts import Known, key_of_newest, transformed
 from .queue import FIFO, Item
+from .user_callbacks import Known, key_of_newest, transformed
 
 BATCH_SIZE = 1000
 """Deltas that one batch has at most, unless told otherwise."""

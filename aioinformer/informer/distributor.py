@@ -7,13 +7,13 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
+from .._core.coop import Turn
 from ..controller import apply_deltas, apply_in_steps
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
 from ..notifications import DeleteNotification, Notification
 from ..processor import CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import KnownObjects
 from ..store import Indexer
-from ..turns import Turn
 
 
 class Distributor:

@@ -10,20 +10,21 @@ from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
-from ..checks import require_seconds, require_text
-from ..compression import Compression
+from .._core.checks import require_seconds, require_text
+from .._core.tasks import InOneLoop, finish, raise_failures
+from ..client import Client
 from ..controller import QueueName, require_queue
 from ..errors import AlreadyStartedError, ConfigError, StoppedError
-from ..listwatch import Client, ListWatch
-from ..listwatch.resource import require_selectors
+from ..listwatch import ListWatch
+from ..listwatch.collection import require_selectors
 from ..metrics import Sample, exposition
-from ..objects import KubeObject, is_kube_object_type
+from ..objects.kube_object import KubeObject, is_kube_object_type
 from ..processor import CacheMutationDetector
 from ..reflector import Phase, ReflectorOptions
 from ..reflector.options import check_options
 from ..store import NAMESPACE_INDEX, meta_namespace_index_func
-from ..tasks import InOneLoop, finish, raise_failures
 from ..tracing import Trace, Tracer
+from .compression import Compression
 from .probes import Health, default_stalled_after, liveness_problems, readiness_problems
 from .shared_informer import EVERYWHERE, SharedIndexInformer, name_of
 from .state import apart

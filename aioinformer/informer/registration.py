@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from ..checks import require_timeout
+from .._core.checks import require_timeout
+from .._core.tasks import first_of, within
 from ..errors import StoppedError, SyncTimeout
 from ..processor import ListenerState, ProcessorListener
-from ..tasks import first_of, within
 from .wait import Syncing
 
 

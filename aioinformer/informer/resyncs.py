@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from ..checks import require_seconds
+from .._core.checks import require_seconds
 from ..processor import Processor
 from ..protocols import Queue
 

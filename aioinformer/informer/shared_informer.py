@@ -8,26 +8,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar, Unpack
 
-from ..alarm import every
-from ..checks import require_text, require_timeout
-from ..codec import codec_for
-from ..compression import Compression, Compressor
+from .._core.checks import require_text, require_timeout
+from .._core.tasks import (
+    START_PATIENCE,
+    Running,
+    finish,
+    first_of,
+    within,
+)
+from .._core.timers import every
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
 from ..handlers import ResourceEventHandler, handler_name, require_plain
-from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func
 from ..notifications import AddNotification
+from ..objects.codec import codec_for
+from ..objects.keys import KeyFunc, deletion_handling_meta_namespace_key_func
+from ..objects.versions import number_of
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import KnownObjects, ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
+from ..reflector.lister_watcher import source_of
 from ..reflector.options import WatchErrorHandler, check_options, require_watch_error_handler
 from ..reflector.scope import lacks_namespace, namespace_read
-from ..reflector.source import source_of
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
-from ..tasks import START_PATIENCE, Running, finish, first_of, within
 from ..tracing import Tracer
-from ..versions import number_of
+from .compression import Compression, Compressor
 from .distributor import Distributor
 from .registration import Registration
 from .resyncs import Resyncs

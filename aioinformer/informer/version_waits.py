@@ -11,12 +11,23 @@ from itertools import count
 from operator import attrgetter
 from typing import Any
 
+from .._core.tasks import within
 from ..controller import Controller
 from ..errors import ConfigError, StoppedError, VersionTimeout
-from ..keys import namespace_of, resource_version_of, split_meta_namespace_key, uid_of
+from ..objects.keys import (
+    namespace_of,
+    resource_version_of,
+    split_meta_namespace_key,
+    uid_of,
+)
+from ..objects.versions import (
+    NONE,
+    is_opaque,
+    number_of,
+    require_version,
+    require_watchable,
+)
 from ..store import Store
-from ..tasks import within
-from ..versions import NONE, is_opaque, number_of, require_version, require_watchable
 
 MOST_NAMESAKES = 10
 """Deletions of a name that are waited for at once: of more, the last, as nobody has read it since the first."""

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
-from ..checks import require_methods, require_timeout
+from .._core.checks import require_methods, require_timeout
+from .._core.tasks import finish, within
 from ..errors import ConfigError, SyncTimeout
-from ..tasks import finish, within
 
 logger = logging.getLogger(__name__)
 

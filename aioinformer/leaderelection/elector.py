@@ -15,7 +15,14 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from ..checks import require_callable, require_namespace, require_object_name, require_seconds, require_text
+from .._core.checks import (
+    require_callable,
+    require_namespace,
+    require_object_name,
+    require_seconds,
+    require_text,
+)
+from .._core.tasks import finish, with_grace, within
 from ..errors import (
     AlreadyExistsError,
     AlreadyStartedError,
@@ -30,7 +37,6 @@ from ..errors import (
 )
 from ..handlers import callable_name, require_plain
 from ..resources import Resource
-from ..tasks import finish, with_grace, within
 from .asleep import LEAST_SLEEP
 from .asleep import asleep as machine_asleep
 from .lease import MOST_TRANSITIONS, NOBODY, LeaseLock, Record, Spec

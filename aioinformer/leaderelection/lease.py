@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..api import micro_time
 from ..errors import NotFoundError
+from ..objects.meta import micro_time
 from ..resources import Resource
 
 Spec = dict[str, Any]

@@ -1,7 +1,5 @@
-"""Lists and watches of an API server, by bytes. The only room that knows about HTTP."""
+"""One collection of an API server as bytes: list bodies, watch events, selectors, ``ListWatch``."""
 
-from .client import Client
 from .list_watch import ListWatch
-from .transport import ByteStream, Transport
 
-__all__ = ["Client", "ListWatch", "Transport", "ByteStream"]
+__all__ = ["ListWatch"]

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from ..api import ListResult, TypeMeta
-from ..decoders import FromBytes
 from ..errors import ApiError, DecodeError, TransportError
-from ..excerpts import begins
-from ..nesting import DECODE_ERRORS, end_of_brackets
-from ..objects import KubeObject
+from ..objects.decoders import FromBytes
+from ..objects.excerpts import begins
+from ..objects.kube_object import KubeObject
+from ..objects.meta import ListResult, TypeMeta
+from ..objects.nesting import DECODE_ERRORS, end_of_brackets
 from .lines import LONGEST_OBJECT, Pending
 
 PIECE = 128 * 1024

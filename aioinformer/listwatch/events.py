@@ -10,13 +10,21 @@ from typing import Self
 
 import msgspec
 
-from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, WatchEvent
+from ..client.transport import ByteStream
 from ..errors import TransportError
-from ..excerpts import excerpt
-from ..nesting import DECODE_ERRORS, decode_parts
+from ..objects.excerpts import excerpt
+from ..objects.meta import (
+    ADDED,
+    BOOKMARK,
+    DELETED,
+    ERROR,
+    MODIFIED,
+    NO_EVENT,
+    WatchEvent,
+)
+from ..objects.nesting import DECODE_ERRORS, decode_parts
 from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
-from .transport import ByteStream
 
 SIGN_OF_LIFE = 1.0
 """Seconds, at least, between two empty batches, which say that a part of an event has come."""

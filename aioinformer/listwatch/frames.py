@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from struct import Struct
 
-from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, WatchEvent
 from ..errors import TransportError
-from ..protobuf import (
+from ..objects.meta import (
+    ADDED,
+    BOOKMARK,
+    DELETED,
+    ERROR,
+    MODIFIED,
+    NO_EVENT,
+    WatchEvent,
+)
+from ..objects.protobuf import (
     PROTOBUF_ERRORS,
     ProtobufForm,
     form_of,

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
-from ..api import ListOptions, ListResult, WatchEvent, require_list_result
-from ..checks import require_callable, require_count
+from .._core.checks import require_callable, require_count
+from .._core.tasks import settle
+from ..client.error_mapping import asking, ours
 from ..errors import DecodeError
-from ..failures import asking, ours
+from ..objects.meta import (
+    ListOptions,
+    ListResult,
+    WatchEvent,
+    require_list_result,
+)
 from ..protocols import SharedHealth, WatchStream
-from ..tasks import settle
+from .collection import Collection, asked
 from .lines import LONGEST_OBJECT
-from .resource import Collection, asked
 
 ListFunc = Callable[[ListOptions], ListResult | Awaitable[ListResult]]
 WatchFunc = Callable[
@@ -93,7 +98,7 @@ class ListWatch:
         Raises:
             ConfigError: The arguments name no collection.
         """
-        from .client import Client  # what speaks HTTP is loaded for those who speak it
+        from ..client.client import Client  # what speaks HTTP is loaded for those who speak it
         from .resource_list_watch import ResourceListWatch
 
         resource = Collection(

@@ -11,9 +11,16 @@ from typing import Any, Self
 
 import msgspec
 
-from ..api import ERROR, NO_EVENT, PARTIAL_KIND, ListResult, TypeMeta, WatchEvent
-from ..decoders import FromBytes, without_rest
-from ..nesting import DECODE_ERRORS, decode_parts
+from ..objects.decoders import FromBytes, without_rest
+from ..objects.meta import (
+    ERROR,
+    NO_EVENT,
+    PARTIAL_KIND,
+    ListResult,
+    TypeMeta,
+    WatchEvent,
+)
+from ..objects.nesting import DECODE_ERRORS, decode_parts
 
 _HEAD = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
-from ..api import ListResult, TypeMeta
 from ..errors import AioInformerError, ApiError, DecodeError, TransportError
-from ..protobuf import (
+from ..objects.meta import ListResult, TypeMeta
+from ..objects.protobuf import (
     MAGIC,
     PIECE,
     PROTOBUF_ERRORS,

@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from ..api import ListOptions, ListResult
-from ..decoders import FromBytes
-from ..failures import asking
-from ..protobuf import MAGIC
+from .._core.coop import Turn
+from ..client.client import Client
+from ..client.error_mapping import asking
+from ..client.transport import READ_TIMEOUT
+from ..objects.decoders import FromBytes
+from ..objects.meta import ListOptions, ListResult
+from ..objects.protobuf import MAGIC
 from ..protocols import WatchStream
-from ..turns import Turn
 from .body import ListBodySplitter
-from .client import Client
+from .collection import Collection, asked, query_of
 from .events import EventStream
 from .lines import LONGEST_OBJECT
 from .list_watch import ListWatch, NamedStream
 from .partial import PartialStream, partial_list, reading_partial
 from .protobuf_body import ProtobufListSplitter
-from .resource import Collection, asked, query_of
-from .transport import READ_TIMEOUT
 
 SIGN_OF_LIFE = 1.0
 """Seconds after which a list that arrives slowly says that it does."""

@@ -7,11 +7,16 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
-from ..checks import require_count, require_list, require_seconds, require_text
+from .._core.checks import (
+    require_count,
+    require_list,
+    require_seconds,
+    require_text,
+)
+from .._core.tasks import settle, wait_ended
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
-from ..tasks import settle, wait_ended
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
 from .predicates import PredicateFunc

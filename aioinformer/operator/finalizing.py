@@ -6,14 +6,14 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any, TypeVar
 
-from ..checks import require_qualified_name
+from .._core.checks import require_qualified_name
+from .._core.tasks import heed_cancellation, settle
 from ..errors import ConfigError
-from ..finalizers import contains_finalizer
 from ..handlers import require_callback
 from ..informer import SharedIndexInformer
-from ..keys import is_deleting
 from ..listwatch.resource_list_watch import ResourceListWatch
-from ..tasks import heed_cancellation, settle
+from ..objects.finalizers import contains_finalizer
+from ..objects.keys import is_deleting
 from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request, Result

@@ -12,7 +12,15 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack, overload
 
-from ..checks import require_seconds
+from .._core.checks import require_seconds
+from .._core.tasks import (
+    Running,
+    finish,
+    first_of,
+    raise_failures,
+    wait_ended,
+)
+from ..client import Client
 from ..controller import QueueName
 from ..errors import AlreadyStartedError, ConfigError, LeadershipLostError, StoppedError, SyncTimeout
 from ..informer import InformerState, SharedIndexInformer, SharedInformerFactory, wait_for_cache_sync
@@ -20,13 +28,11 @@ from ..informer.factory import InformerOptions, Selected
 from ..informer.probes import Health, liveness_problems, readiness_problems
 from ..informer.state import apart
 from ..leaderelection import LeaderElector
-from ..listwatch import Client
 from ..metrics import Sample, exposition
-from ..objects import KubeObject
+from ..objects.kube_object import KubeObject
 from ..reflector import ReflectorOptions
 from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
-from ..tasks import Running, finish, first_of, raise_failures, wait_ended
 from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same

@@ -8,11 +8,17 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from ..decoders import class_of
 from ..errors import ConfigError, shortened
-from ..fields import Field
-from ..keys import kind_hint, metadata_field, read_field, type_of, uid_of
-from ..objects import OwnerReference
+from ..objects.decoders import class_of
+from ..objects.fields import Field
+from ..objects.keys import (
+    kind_hint,
+    metadata_field,
+    read_field,
+    type_of,
+    uid_of,
+)
+from ..objects.kube_object import OwnerReference
 
 
 class MetadataField(NamedTuple):

@@ -8,12 +8,17 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..api import Object
 from ..errors import ConfigError
-from ..fields import Field, is_same
 from ..handlers import callable_name, require_arguments, require_plain
-from ..keys import is_deleting, labels_of, same_version, uid_of
-from ..labels import LabelSelector
+from ..objects.fields import Field, is_same
+from ..objects.keys import (
+    is_deleting,
+    labels_of,
+    same_version,
+    uid_of,
+)
+from ..objects.labels import LabelSelector
+from ..objects.meta import Object
 from .metadata import (
     ANNOTATIONS,
     DELETION_TIMESTAMP,

@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..checks import require_seconds
+from .._core.checks import require_seconds
 from ..errors import ConfigError
-from ..keys import deletion_handling_meta_namespace_key_func, split_meta_namespace_key
+from ..objects.keys import deletion_handling_meta_namespace_key_func, split_meta_namespace_key
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from ..alarm import Alarm
+from .._core.timers import Alarm
 
 CANCEL_GRACE = 10.0
 """Seconds that a reconcile may take to end once it was cancelled, before it counts as stuck."""

@@ -8,10 +8,10 @@ import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
+from .._core.coop import Turn
+from .._core.tasks import heed_cancellation, is_cancelled
 from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
-from ..tasks import heed_cancellation, is_cancelled
-from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Request
 from .triggers import Trigger, checked

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import ParamSpec, TypeVar
 
-from ..tasks import wait_ended
+from .._core.tasks import wait_ended
 
 P = ParamSpec("P")
 T = TypeVar("T")

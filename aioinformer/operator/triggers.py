@@ -11,15 +11,20 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from .._core.failure_log import FailureLog
+from .._core.tasks import heed_cancellation, is_own_cancellation
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, said, shortened
-from ..failure_log import FailureLog
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
-from ..keys import is_deleting, key_and_version, namespace_of, type_of
 from ..listwatch.resource_list_watch import ResourceListWatch
-from ..objects import OwnerReference
-from ..tasks import heed_cancellation, is_own_cancellation
+from ..objects.keys import (
+    is_deleting,
+    key_and_version,
+    namespace_of,
+    type_of,
+)
+from ..objects.kube_object import OwnerReference
 from ..workqueue import WorkQueue
 from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_made_anew, reads_of, require_predicate

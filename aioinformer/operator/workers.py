@@ -8,6 +8,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 
+from .._core.coop import Turn
+from .._core.failure_log import FailureLog
+from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
+from .._core.tasks import finish, shake_off
 from ..errors import (
     ApiError,
     InvalidResultError,
@@ -19,10 +23,6 @@ from ..errors import (
     shortened,
     traceback_of,
 )
-from ..failure_log import FailureLog
-from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from ..tasks import finish, shake_off
-from ..turns import Turn
 from ..workqueue import WorkQueue
 from .requests import Result
 from .runs import CANCEL_GRACE, Run, Runs

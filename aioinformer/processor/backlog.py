@@ -12,10 +12,10 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
-from ..checks import require_count
+from .._core.checks import require_count
 from ..errors import ConfigError
-from ..keys import KeyFunc
 from ..notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
+from ..objects.keys import KeyFunc
 
 Backlog = Literal["unbounded", "block", "coalesce", "drop_oldest"]
 """What to do with notifications that a handler is too slow for.

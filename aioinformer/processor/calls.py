@@ -11,11 +11,11 @@ from time import perf_counter
 from typing import Any
 
 from .._core.cancellation import forget_own_cancellation
-from ..failure_log import FailureLog
+from .._core.failure_log import FailureLog
+from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from ..handlers import ResourceEventHandler
-from ..keys import key_and_version
 from ..notifications import Notification
-from ..slow_calls import SLOW_CALL, SlowCalls, StepTimer
+from ..objects.keys import key_and_version
 from .backlog import PendingNotifications
 
 logger = logging.getLogger(__name__)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from ..checks import require_seconds
+from .._core.checks import require_seconds
+from .._core.coop import Turn
 from ..errors import StoppedError
 from ..handlers import ResourceEventHandler, handler_name, require_handler
-from ..keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from ..notifications import Notification
-from ..turns import Turn
+from ..objects.keys import KeyFunc, deletion_handling_meta_namespace_key_func, key_and_version
 from .backlog import BACKLOG_LIMIT, Backlog, make_pending
 from .calls import HandlerCalls
 from .state import ListenerState

@@ -8,11 +8,11 @@ import logging
 from collections import deque
 from typing import Any, NamedTuple
 
-from ..checks import require_seconds
-from ..difference import difference
+from .._core.checks import require_seconds
+from .._core.coop import Turn
+from .._core.difference import difference
 from ..errors import CacheMutatedError
-from ..keys import key_and_version
-from ..turns import Turn
+from ..objects.keys import key_and_version
 
 logger = logging.getLogger(__name__)
 

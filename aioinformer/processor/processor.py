@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from .._core.tasks import Running
 from ..errors import StoppedError
 from ..notifications import Notification
-from ..tasks import Running
 from .listener import ProcessorListener
 
 CHECK_EVERY = 10.0

@@ -7,12 +7,24 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ..api import BOOKMARK, DELETED, ERROR, INITIAL_EVENTS_END, NO_EVENT, WatchEvent
-from ..codec import decode_bookmark
+from .._core.coop import Turn
+from ..client.error_mapping import no_event, status_error
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
-from ..failures import no_event, status_error
-from ..keys import ExplicitKey, KeyFunc, metadata_field, resource_version_of
-from ..turns import Turn
+from ..objects.codec import decode_bookmark
+from ..objects.keys import (
+    ExplicitKey,
+    KeyFunc,
+    metadata_field,
+    resource_version_of,
+)
+from ..objects.meta import (
+    BOOKMARK,
+    DELETED,
+    ERROR,
+    INITIAL_EVENTS_END,
+    NO_EVENT,
+    WatchEvent,
+)
 
 UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
 """HTTP statuses by which a server says that it knows no ``sendInitialEvents``."""

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, overload
 
-from ..api import NOT_OLDER_THAN, ListOptions, ListResult
-from ..decoders import FromBytes
+from .._core.tasks import within
+from ..client.error_mapping import network_errors
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
-from ..failures import network_errors
+from ..objects.decoders import FromBytes
+from ..objects.meta import NOT_OLDER_THAN, ListOptions, ListResult
 from ..protocols import ListsInChunks
-from ..tasks import within
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ..checks import require_count, require_flag, require_methods, require_seconds, require_text
+from .._core.checks import (
+    require_count,
+    require_flag,
+    require_methods,
+    require_seconds,
+    require_text,
+)
 from ..handlers import require_callback
 
 if TYPE_CHECKING:

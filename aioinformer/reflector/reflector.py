@@ -8,13 +8,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any, Generic, TypeVar, Unpack
 
-from ..api import (
-    NOT_OLDER_THAN,
-    ListOptions,
-    ListResult,
-    WatchEvent,
+from .._core.checks import require_callable, require_methods, require_seconds
+from .._core.coop import in_turns
+from .._core.tasks import (
+    Running,
+    first_of,
+    heed_cancellation,
+    is_cancelled,
+    is_own_cancellation,
+    settle,
 )
-from ..checks import require_callable, require_methods, require_seconds
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import Delta, DeltaType
 from ..errors import (
@@ -27,21 +30,25 @@ from ..errors import (
     WrongEventLoopError,
 )
 from ..handlers import require_plain
-from ..keys import keyed_by, meta_namespace_key_func
+from ..objects.keys import keyed_by, meta_namespace_key_func
+from ..objects.meta import (
+    NOT_OLDER_THAN,
+    ListOptions,
+    ListResult,
+    WatchEvent,
+)
+from ..objects.versions import number_of
 from ..protocols import ListerWatcher, ReflectorStore, batched
-from ..tasks import Running, first_of, heed_cancellation, is_cancelled, is_own_cancellation, settle
-from ..turns import in_turns
-from ..versions import number_of
 from .backoff import CAP
+from .event_decoder import Intake
 from .initial import InitialEvents, Streaming, lacks_watch_list
-from .intake import Intake
-from .journal import Journal
+from .lister_watcher import source_of
 from .listing import Listed, ListVersions, Pager, refuses_version
 from .options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, ReflectorOptions, check_options, watch_timeout
 from .retry import REFUSALS, Retry, is_hopeless
 from .scope import codec_of_collection
-from .source import source_of
 from .state import Phase, ReflectorState
+from .stats import Journal
 from .watch import (
     Allowance,
     InternalErrorRetries,

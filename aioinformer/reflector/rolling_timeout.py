@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from ..alarm import Alarm
+from .._core.timers import Alarm
 
 T = TypeVar("T")
 

@@ -7,11 +7,11 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from ..api import TypeMeta
-from ..codec import Codec, codec_for
 from ..errors import DecodeError, KeyFuncError
-from ..keys import KeyFunc, namespace_of
-from ..objects import KubeObject
+from ..objects.codec import Codec, codec_for
+from ..objects.keys import KeyFunc, namespace_of
+from ..objects.kube_object import KubeObject
+from ..objects.meta import TypeMeta
 
 T = TypeVar("T")
 

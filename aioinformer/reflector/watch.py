@@ -8,11 +8,11 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from ..api import ListOptions, WatchEvent
+from .._core.tasks import settle, within
+from ..client.error_mapping import network_error, network_errors
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, VeryShortWatchError
-from ..failures import network_error, network_errors
+from ..objects.meta import ListOptions, WatchEvent
 from ..protocols import ListerWatcher, WatchStream
-from ..tasks import settle, within
 from .rolling_timeout import RollingTimeout
 
 VERY_SHORT = 1.0

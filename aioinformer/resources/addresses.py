@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ..errors import ConfigError, KeyFuncError
-from ..keys import meta_namespace_key_func, namespace_of, split_meta_namespace_key
-from ..listwatch.resource import Collection
+from ..listwatch.collection import Collection
+from ..objects.keys import meta_namespace_key_func, namespace_of, split_meta_namespace_key
 
 _WITHOUT_NAMESPACE = {
     "": "componentstatuses namespaces nodes persistentvolumes",

@@ -13,12 +13,13 @@ import logging
 from collections.abc import Iterable
 from typing import TypeVar
 
-from ..checks import require_seconds
-from ..decoders import class_of
+from .._core.checks import require_seconds
 from ..errors import AioInformerError, ConfigError, NotFoundError, VersionTimeout
 from ..informer import SharedIndexInformer
 from ..informer.version_waits import Goal, Gone
-from ..keys import (
+from ..listwatch.collection import Collection
+from ..objects.decoders import class_of
+from ..objects.keys import (
     deletion_handling_meta_namespace_key_func,
     lacks_uid,
     lacks_version,
@@ -26,9 +27,8 @@ from ..keys import (
     resource_version_of,
     split_meta_namespace_key,
 )
-from ..listwatch.resource import Collection
+from ..objects.versions import NONE, is_opaque, number_of
 from ..store.lister import Selector
-from ..versions import NONE, is_opaque, number_of
 from .resource import Resource
 from .writes import Writes
 

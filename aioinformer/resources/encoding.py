@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import msgspec.inspect
 
-from ..decoders import api_client_of
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, DecodeError
-from ..objects import KubeObject, encode
+from ..objects.decoders import api_client_of
+from ..objects.kube_object import KubeObject, encode
 
 
 def fields_of(obj: Any) -> dict[str, Any]:

@@ -9,15 +9,15 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..codec import Codec
+from .._core.tasks import within
+from ..client import Client
+from ..client.error_mapping import asking, say_more
+from ..client.transport import JSON, Change, Query
 from ..errors import ApiError, ConfigError, DecodeError, TransportError
-from ..excerpts import begins
-from ..failures import asking, say_more
-from ..listwatch import Client
-from ..listwatch.transport import JSON, Change, Query
-from ..nesting import DECODE_ERRORS, decode_typed
-from ..objects import KubeObject, encode
-from ..tasks import within
+from ..objects.codec import Codec
+from ..objects.excerpts import begins
+from ..objects.kube_object import KubeObject, encode
+from ..objects.nesting import DECODE_ERRORS, decode_typed
 from .addresses import Addresses
 from .encoding import body_of, fields_of
 from .refusals import refusing

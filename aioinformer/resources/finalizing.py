@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from ..errors import ConfigError, ConflictError, InvalidError, ObjectNotFoundError
-from ..finalizers import finalizers_of
-from ..keys import is_deleting, uid_of
+from ..objects.finalizers import finalizers_of
+from ..objects.keys import is_deleting, uid_of
 from .endpoint import Endpoint, seen_of
 from .patches import JSON_PATCH, adding, removing
 

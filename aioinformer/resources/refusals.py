@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..client.error_mapping import asking
 from ..errors import (
     AlreadyExistsError,
     ApiError,
@@ -15,7 +16,6 @@ from ..errors import (
     RefusedError,
     TooManyRequestsError,
 )
-from ..failures import asking
 
 _BY_STATUS: dict[int, type[RefusedError]] = {
     403: ForbiddenError,

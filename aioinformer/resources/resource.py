@@ -6,15 +6,15 @@ import builtins
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from ..api import ListResult
-from ..checks import require_seconds, require_text
-from ..codec import codec_for
+from .._core.checks import require_seconds, require_text
+from ..client import Client
+from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
-from ..listwatch import Client
-from ..listwatch.resource import Collection
+from ..listwatch.collection import Collection
 from ..listwatch.resource_list_watch import ResourceListWatch
-from ..listwatch.transport import READ_TIMEOUT
-from ..objects import KubeObject
+from ..objects.codec import codec_for
+from ..objects.kube_object import KubeObject
+from ..objects.meta import ListResult
 from ..reflector.listing import PAGE_SIZE, Pager
 from .addresses import Addresses, lives_in_no_namespace
 from .endpoint import Endpoint

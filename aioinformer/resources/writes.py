@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
 
-from ..checks import require_count
+from .._core.checks import require_count
 from ..errors import ConfigError
-from ..keys import resource_version_of, uid_of
-from ..objects import KubeObject
-from ..protobuf import kind_of
+from ..objects.keys import resource_version_of, uid_of
+from ..objects.kube_object import KubeObject
+from ..objects.protobuf import kind_of
 from .encoding import require_whole
 from .endpoint import GIVE_KIND, Endpoint
 from .finalizing import Finalizers, Settling, SpecFinalizers

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import IndexFuncError, RejectedObjectError
-from ..keys import namespace_of, resource_version_of
+from ..objects.keys import namespace_of, resource_version_of
 
 T = TypeVar("T")
 

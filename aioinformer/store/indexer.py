@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
+from .._core.coop import Turn
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, IndexerConflictError, RejectedObjectError, UnknownIndexError
-from ..fields import field
 from ..handlers import require_arguments, require_plain
-from ..keys import (
+from ..objects.fields import field
+from ..objects.keys import (
     KeyFunc,
     deletion_handling_meta_namespace_key_func,
     key_and_version,
     meta_namespace_key_func,
 )
-from ..turns import Turn
 from .index import Index, IndexFunc, NamespaceIndex, meta_namespace_index_func
 from .store import Store
 

@@ -6,12 +6,12 @@ import builtins
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from ..checks import require_text
+from .._core.checks import require_text
+from .._core.coop import Turn
 from ..errors import ConfigError, NotFoundError
 from ..handlers import require_plain
-from ..keys import labels_of, namespace_of
-from ..labels import LabelSelector
-from ..turns import Turn
+from ..objects.keys import labels_of, namespace_of
+from ..objects.labels import LabelSelector
 from .indexer import NAMESPACE_INDEX, Indexer
 
 T = TypeVar("T")

@@ -8,12 +8,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..checks import require_count, require_seconds
+from .._core.checks import require_count, require_seconds
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import IndexFuncError, WrongEventLoopError
 from ..handlers import ResourceEventHandler
-from ..keys import resource_version_of
-from ..versions import NONE, number_of, require_version
+from ..objects.keys import resource_version_of
+from ..objects.versions import NONE, number_of, require_version
 from .indexer import Indexer
 
 logger = logging.getLogger(__name__)

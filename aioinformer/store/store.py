@@ -7,11 +7,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
-from ..checks import require_text
+from .._core.checks import require_text
+from .._core.coop import as_it_is, in_turns
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
-from ..keys import ExplicitKey, KeyFunc, keyed_by, meta_namespace_key_func, resource_version_of
-from ..turns import as_it_is, in_turns
+from ..objects.keys import (
+    ExplicitKey,
+    KeyFunc,
+    keyed_by,
+    meta_namespace_key_func,
+    resource_version_of,
+)
 
 T = TypeVar("T")
 

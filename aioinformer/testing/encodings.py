@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from aioinformer.protobuf.schema import message_of
+from aioinformer.objects.protobuf.schema import message_of
 from aioinformer.testing import protobuf
 from aioinformer.testing.errors import MarshalError
 

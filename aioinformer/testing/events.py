@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aioinformer.labels import label_key_faults
+from aioinformer.objects.labels import label_key_faults
 from aioinformer.testing.errors import cause, field_invalid, field_required, invalid
 
 if TYPE_CHECKING:

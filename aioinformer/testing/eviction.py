@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aioinformer.errors import ConfigError, SelectorError
-from aioinformer.labels import LabelSelector
+from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.builtin import PODS
 from aioinformer.testing.cluster import DeleteOptions, WriteOptions
 from aioinformer.testing.deletion import delete

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from aioinformer.protobuf.schema import message_of
+from aioinformer.objects.protobuf.schema import message_of
 from aioinformer.testing.encodings import ENCODINGS, JSON, Encoding
 from aioinformer.testing.errors import StatusError
 from aioinformer.testing.views import META_GROUP, PARTIAL, MetadataView, TableView, View, plain_view

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aioinformer.labels import LabelSelector
+from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.selectors import FieldSelector
 
 if TYPE_CHECKING:

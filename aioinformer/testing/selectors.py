@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aioinformer.errors import SelectorError
-from aioinformer.labels import LabelSelector
+from aioinformer.objects.labels import LabelSelector
 from aioinformer.testing.errors import bad_request
 
 if TYPE_CHECKING:

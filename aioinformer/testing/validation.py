@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.checks import LABEL, is_subdomain
-from aioinformer.labels import SUBDOMAIN_RULE, label_key_faults, label_value_faults
+from aioinformer._core.checks import LABEL, is_subdomain
+from aioinformer.objects.labels import SUBDOMAIN_RULE, label_key_faults, label_value_faults
 from aioinformer.testing.errors import (
     bad_request,
     field_forbidden,

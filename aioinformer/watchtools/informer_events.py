@@ -8,14 +8,19 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from ..api import ADDED, DELETED, MODIFIED, WatchEvent
+from .._core.tasks import START_PATIENCE, first_of
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..informer.state import NOT_STARTED
+from ..objects.meta import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    WatchEvent,
+)
 from ..reflector import Phase
-from ..tasks import START_PATIENCE, first_of
 
 logger = logging.getLogger(__name__)
 

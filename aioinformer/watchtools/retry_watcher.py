@@ -9,18 +9,27 @@ from random import Random
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
-from ..api import ADDED, BOOKMARK, DELETED, ERROR, MODIFIED, NO_EVENT, ListOptions, WatchEvent
-from ..checks import require_methods, require_seconds
-from ..codec import Codec, codec_for, decode_bookmark
+from .._core.checks import require_methods, require_seconds
+from ..client.error_mapping import status_error
 from ..errors import ApiError, DecodeError, TransportError
-from ..failures import status_error
-from ..objects import KubeObject
+from ..objects.codec import Codec, codec_for, decode_bookmark
+from ..objects.kube_object import KubeObject
+from ..objects.meta import (
+    ADDED,
+    BOOKMARK,
+    DELETED,
+    ERROR,
+    MODIFIED,
+    NO_EVENT,
+    ListOptions,
+    WatchEvent,
+)
+from ..objects.versions import require_watchable
 from ..protocols import ListerWatcher
-from ..reflector.intake import version_of_event
+from ..reflector.event_decoder import version_of_event
+from ..reflector.lister_watcher import LIKE
 from ..reflector.options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, watch_timeout
-from ..reflector.source import LIKE
 from ..reflector.watch import OpenWatch, Pulse, max_silence, open_watch
-from ..versions import require_watchable
 
 logger = logging.getLogger(__name__)
 

@@ -6,17 +6,17 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar, overload
 
-from ..api import ERROR, Object, WatchEvent
-from ..checks import require_timeout
+from .._core.checks import require_timeout
+from .._core.tasks import settle, within
+from ..client.error_mapping import status_error
 from ..errors import ConfigError, UntilTimeout, WatchClosedError
-from ..failures import status_error
 from ..handlers import callable_name
 from ..informer import SharedIndexInformer
-from ..keys import key_and_version
-from ..objects import KubeObject
+from ..objects.keys import key_and_version
+from ..objects.kube_object import KubeObject
+from ..objects.meta import ERROR, Object, WatchEvent
 from ..protocols import ListerWatcher
 from ..store import Indexer
-from ..tasks import settle, within
 from .informer_events import InformerEvents
 from .retry_watcher import RetryWatcher
 

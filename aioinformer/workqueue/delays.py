@@ -8,10 +8,10 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-from ..alarm import Alarm
-from ..checks import is_finite
+from .._core.checks import is_finite
+from .._core.coop import Turn
+from .._core.timers import Alarm
 from ..errors import ConfigError
-from ..turns import Turn
 
 T = TypeVar("T", bound=Hashable)
 

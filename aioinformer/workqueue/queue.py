@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
-from ..checks import require_count
+from .._core.checks import require_count
 from ..errors import ConfigError, QueueShutDownError, WorkQueueError, shortened
 from .buckets import Bucket, Buckets
 from .delays import Delays

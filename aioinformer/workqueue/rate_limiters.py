@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..checks import is_finite, require_count, require_seconds
+from .._core.checks import is_finite, require_count, require_seconds
 from ..errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)

@@ -24,9 +24,9 @@ from aioinformer import (
     Reflector,
     meta_namespace_index_func,
 )
+from aioinformer.client.transport import PROTOBUF
 from aioinformer.controller import apply_deltas
 from aioinformer.listwatch.frames import Frames
-from aioinformer.listwatch.transport import PROTOBUF
 
 from .bare import lines_in
 from .peer import Options, Peer, UnsupportedError

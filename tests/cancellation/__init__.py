@@ -1,6 +1,6 @@
 """Cases for ``tests/test_cancellation.py``: each public coroutine in its world."""
 
-from . import (  # each adds its cases
+from . import (
     informer,
     processor,
     queues,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 from aioinformer import InformerEvents, SharedIndexInformer, wait_for_cache_sync
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 
 from ..informer.handlers import Follower
 from .reading import an_informer

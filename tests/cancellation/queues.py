@@ -7,7 +7,7 @@ from typing import Any
 
 from aioinformer import DeltaFIFO, KubeObject, RealFIFO, Store
 from aioinformer.deltas import Delta, DeltaType
-from aioinformer.keys import deletion_handling_meta_namespace_key_func
+from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
 
 from ..samples import pod
 from ..steps import running, turns

@@ -18,7 +18,7 @@ from aioinformer import (
     SharedIndexInformer,
     SharedInformerFactory,
 )
-from aioinformer.listwatch.transport import Change
+from aioinformer.client.transport import Change
 from aioinformer.resources import Writes
 from aioinformer.testing import APIServer
 

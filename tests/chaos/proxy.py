@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from tests.kubernetes.process import free_ports
 
 CHUNK = 64 * 1024

@@ -22,8 +22,14 @@ from aioinformer import (
     SharedIndexInformer,
     Transport,
 )
-from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
+from aioinformer.client.transport import (
+    JSON,
+    READ_TIMEOUT,
+    ByteStream,
+    Change,
+    Query,
+)
 from tests.e2e.api import Resource
 from tests.e2e.witness import cached
 from tests.go_build import CACHE, GoBuild

@@ -14,7 +14,7 @@ from random import Random
 import aiohttp
 import trustme
 
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from tests.e2e.api import API, CONFIGMAPS, MERGE, PODS, Object, Refused, Resource
 from tests.e2e.clusters import configmap, key_of, pod
 from tests.e2e.definitions import CAVE_DEFINITION, CAVES, cave, define

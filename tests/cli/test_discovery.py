@@ -13,7 +13,7 @@ from aioinformer import ApiError, Client, ConfigError, DecodeError, SyncTimeout,
 from aioinformer.cli.discovery import find_resource
 from aioinformer.cli.watching import Watching, watch_resource
 from aioinformer.testing import APIServer, ResourceType
-from tests.listwatch.transports import Server
+from tests.client.transports import Server
 
 GROUP = "gateway.example.com"
 

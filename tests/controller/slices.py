@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from aioinformer import Delta, Store
+from aioinformer._core.coop import Turn
 from aioinformer.controller import apply_in_steps
 from aioinformer.notifications import Notification
-from aioinformer.turns import Turn
 
 
 async def apply_in_slices(

@@ -20,8 +20,8 @@ from aioinformer import (
     new_informer,
     wait_for_cache_sync,
 )
-from aioinformer.api import WatchEvent
 from aioinformer.controller import QueueName
+from aioinformer.objects.meta import WatchEvent
 
 from ..queues import QUEUES, use_queue
 from ..reflector.scripted import FOREVER, Scripted, added, deleted, error_event, modified, page, pod

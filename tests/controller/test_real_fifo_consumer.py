@@ -21,7 +21,7 @@ from aioinformer import (
     meta_namespace_key_func,
 )
 from aioinformer.controller import apply_deltas
-from aioinformer.keys import deletion_handling_meta_namespace_key_func
+from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
 
 from ..samples import pod
 from ..steps import cancel_after
@@ -166,7 +166,7 @@ async def test_whatever_is_cancelled_the_store_ends_equal_to_the_truth(
 ) -> None:
     """At every await of every verb: it has happened as a whole or not at all."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        patch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
         informed = Informed(mode)
         await play(informed, sequence)
         await informed.settle()

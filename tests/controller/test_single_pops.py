@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from aioinformer import Config, ConfigError, Controller, DeltaFIFO, KubeObject, Store, SyncTimeout
+from aioinformer._core.tasks import settle
 from aioinformer.deltas import Delta, DeltaType
 from aioinformer.protocols import Process
-from aioinformer.tasks import settle
 
 from ..reflector.scripted import FOREVER, Scripted, added, page, pod
 from ..steps import until

@@ -77,7 +77,7 @@ A1, A2, B1, C1, D1 = pod("a"), pod("a", version="2"), pod("b"), pod("c"), pod("d
 
 
 class TestReplacedAll:
-    def test_c32_deletions_first_then_the_list_in_its_order(self, apply: Apply) -> None:
+    def test_deletions_first_then_the_list_in_its_order_c32(self, apply: Apply) -> None:
         """C32 TestReplaceEvents; C31: what is new is decided by the store."""
         store = stored(A1, B1, C1)
         assert apply(store, replaced_all(D1, A2, C1)) == [
@@ -92,7 +92,7 @@ class TestReplacedAll:
         assert store.index_keys("version", "1") == ["ns/c", "ns/d"]
 
     @pytest.mark.parametrize("how", [at_once, in_steps])
-    def test_c32_the_whole_store_is_replaced_before_anything_is_told(self, how: Callable[..., None]) -> None:
+    def test_the_whole_store_is_replaced_before_anything_is_told_c32(self, how: Callable[..., None]) -> None:
         """C32 TestReplaceEvents, which looks at the store's version at each call."""
         store = stored(A1, B1)
         seen: list[tuple[list[Any], str]] = []
@@ -148,7 +148,7 @@ class TestTheRest:
         assert list(apply_deltas(store, [Delta(DeltaType.BOOKMARK, BookmarkInfo("77"))], False)) == []
         assert store.last_store_sync_resource_version == "77"
 
-    def test_c34_of_several_keys_only_what_was_stored_is_told(self) -> None:
+    def test_of_several_keys_only_what_was_stored_is_told_c34(self) -> None:
         """C34 TestProcessDeltasInBatch; C35: one after the other."""
         store = stored(A1)
         deltas = [
@@ -208,7 +208,7 @@ class TestInTurns:
     async def test_cancelled_before_it_tells_it_has_changed_nothing(
         self, count: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
         store = stored(A1, B1)
         told: list[Notification] = []
         task = asyncio.create_task(apply_in_slices(store, replaced_all(B1, C1, D1), told.extend))
@@ -220,7 +220,7 @@ class TestInTurns:
         assert store.last_store_sync_resource_version == ("10" if told else "1")
 
     async def test_an_index_that_is_added_meanwhile_is_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         for count in range(12):
             store = stored(A1, B1)
             known = Part(store, "ns") if count % 2 else None
@@ -235,7 +235,7 @@ class TestInTurns:
     async def test_an_index_that_is_added_meanwhile_is_filled_in_turns(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         store = stored(A1)
         objects = [pod(f"p{number}") for number in range(20)]
         task = asyncio.create_task(apply_in_slices(store, replaced_all(*objects), lambda notifications: None))

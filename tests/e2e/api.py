@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import aiohttp
 
-from aioinformer.listwatch.sockets import Sockets
+from aioinformer.client.sockets import Sockets
 
 from ..testing.protobuf.reading import PROTOBUF, decoded, framed
 

@@ -11,10 +11,10 @@ import pytest
 from kubernetes_asyncio.client import V1ConfigMap, V1ControllerRevision
 
 from aioinformer import KubeObject, ListWatch, SharedIndexInformer, wait_for_cache_sync
-from aioinformer.listwatch.transport import PROTOBUF, Change
+from aioinformer.client.transport import PROTOBUF, Change
 from aioinformer.testing import eventually
 
-from ..protobuf.samples import message
+from ..objects.protobuf.samples import message
 from .clusters import KubernetesCluster
 from .conftest import REAL
 

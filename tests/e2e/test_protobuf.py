@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from aioinformer import ApiError, Client, KubeObject, SharedIndexInformer, TransportError
-from aioinformer.protobuf import ProtobufForm
+from aioinformer.objects.protobuf import ProtobufForm
 from aioinformer.testing.encodings import PROTOBUF as ENCODING
 
 from ..testing.protobuf.reading import PROTOBUF

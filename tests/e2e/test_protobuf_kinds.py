@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aioinformer import KubeObject, ListOptions, ListWatch
-from aioinformer.protobuf import ProtobufForm, is_known
+from aioinformer.objects.protobuf import ProtobufForm, is_known
 
 from .api import API, Object, Resource
 from .clusters import KubernetesCluster

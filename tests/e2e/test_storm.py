@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from aioinformer import KubeObject, SharedIndexInformer
-from aioinformer.tasks import first_of
+from aioinformer._core.tasks import first_of
 from aioinformer.testing import APIServer
 from aioinformer.testing.workload import Troubles, Workload
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from aioinformer import ApiError, Client, IdleTimeoutError, KubeObject, ListWatch, Phase, TransportError
+from aioinformer._core.tasks import finish
 from aioinformer.reflector import watch
-from aioinformer.tasks import finish
 from aioinformer.testing import APIServer
 
 from .api import CONFIGMAPS

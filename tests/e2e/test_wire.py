@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from ..listwatch.wire import OK, bookmark, configmap, dumps, failure, line, whole
+from ..client.wire import (
+    OK,
+    bookmark,
+    configmap,
+    dumps,
+    failure,
+    line,
+    whole,
+)
 from .wire import A_AND_B, BOTH, DEEP, NESTED, TABLE, Script, informed
 from .witness import Log
 

@@ -8,8 +8,20 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from ..client.wire import (
+    CHUNKED,
+    HEAD,
+    OK,
+    Asked,
+    body_of,
+    chunk,
+    configmap,
+    dumps,
+    failure,
+    line,
+    whole,
+)
 from ..listwatch.replay import refusal
-from ..listwatch.wire import CHUNKED, HEAD, OK, Asked, body_of, chunk, configmap, dumps, failure, line, whole
 from .wire import A_AND_B, BOTH, DEEP, TABLE, Script, informed
 from .witness import Log
 

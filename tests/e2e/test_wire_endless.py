@@ -10,8 +10,7 @@ import pytest
 
 from aioinformer import Phase
 
-from ..listwatch.replay import refusal
-from ..listwatch.wire import (
+from ..client.wire import (
     CHUNKED,
     HEAD,
     LAST_CHUNK,
@@ -24,6 +23,7 @@ from ..listwatch.wire import (
     line,
     whole,
 )
+from ..listwatch.replay import refusal
 from .wire import A_AND_B, BOTH, DEEP, Bytes, Script, informed
 from .witness import Log, cached
 

@@ -9,8 +9,17 @@ from typing import Any, NamedTuple
 
 from aioinformer import Client, KubeObject, ListWatch, ReflectorState, SharedIndexInformer
 
+from ..client.wire import (
+    OK,
+    Answer,
+    Asked,
+    WireServer,
+    body_of,
+    configmap,
+    whole,
+    wired,
+)
 from ..listwatch.replay import refusal
-from ..listwatch.wire import OK, Answer, Asked, WireServer, body_of, configmap, whole, wired
 from .witness import Witness, cached
 
 Bytes = bytes | None

@@ -17,7 +17,7 @@ from aioinformer import (
     SharedIndexInformer,
     meta_namespace_key_func,
 )
-from aioinformer.keys import resource_version_of
+from aioinformer.objects.keys import resource_version_of
 
 T = TypeVar("T")
 

@@ -16,10 +16,10 @@ from aioinformer import (
     KubeObject,
     WrongEventLoopError,
 )
+from aioinformer._core.tasks import finish
+from aioinformer.client.transport import READ_TIMEOUT
 from aioinformer.events import series
 from aioinformer.events.series import FINISH_TIME, REFRESH_TIME
-from aioinformer.listwatch.transport import READ_TIMEOUT
-from aioinformer.tasks import finish
 from aioinformer.testing import Simulation, simulate
 
 from ..leaderelection.world import Link
@@ -219,7 +219,7 @@ async def test_without_a_budget(world: Simulation) -> None:
 
 
 @simulated
-async def test_w27_a_full_queue_drops_what_is_new_and_counts_it(world: Simulation) -> None:
+async def test_a_full_queue_drops_what_is_new_and_counts_it_w27(world: Simulation) -> None:
     world.network.refuse()
     async with recorder(world, queue_limit=10, flush_timeout=60) as subject:
         for number in range(25):

@@ -9,7 +9,7 @@ from aioinformer import Delta, DeltaFIFO, Store
 from .samples import ADDED, DELETED, drained, known, obj, tombstone
 
 
-async def test_c1_of_two_real_deletions_the_older_stays() -> None:
+async def test_of_two_real_deletions_the_older_stays_c1() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     await fifo.delete(obj("a", 2))
@@ -17,7 +17,7 @@ async def test_c1_of_two_real_deletions_the_older_stays() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_c1_a_tombstone_gives_way_to_a_real_deletion() -> None:
+async def test_a_tombstone_gives_way_to_a_real_deletion_c1() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     await fifo.delete(tombstone("a", obj("a")))
@@ -26,7 +26,7 @@ async def test_c1_a_tombstone_gives_way_to_a_real_deletion() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_c1_a_tombstone_after_a_real_deletion_is_dropped() -> None:
+async def test_a_tombstone_after_a_real_deletion_is_dropped_c1() -> None:
     fifo = DeltaFIFO()
     await fifo.add(obj("a"))
     await fifo.delete(obj("a", 2))
@@ -34,14 +34,14 @@ async def test_c1_a_tombstone_after_a_real_deletion_is_dropped() -> None:
     assert await drained(fifo) == [[Delta(ADDED, obj("a")), Delta(DELETED, obj("a", 2))]]
 
 
-async def test_c1_deletions_apart_both_stay() -> None:
+async def test_deletions_apart_both_stay_c1() -> None:
     fifo = DeltaFIFO()
     for verb in (fifo.add, fifo.delete, fifo.add, fifo.delete):
         await verb(obj("a"))
     assert [delta.type for delta in (await drained(fifo))[0]] == [ADDED, DELETED, ADDED, DELETED]
 
 
-async def test_c2_deleting_what_nobody_knows_queues_nothing() -> None:
+async def test_deleting_what_nobody_knows_queues_nothing_c2() -> None:
     """C2 TestDeltaFIFO_enqueueingNoLister."""
     for known_objects in (None, known(obj("b"))):
         fifo = DeltaFIFO(known_objects=known_objects)
@@ -52,14 +52,14 @@ async def test_c2_deleting_what_nobody_knows_queues_nothing() -> None:
         assert fifo.has_synced()  # it counts as populated all the same
 
 
-async def test_c3_deleting_what_is_only_known() -> None:
+async def test_deleting_what_is_only_known_c3() -> None:
     """C3 TestDeltaFIFO_enqueueingWithLister."""
     fifo = DeltaFIFO(known_objects=known(obj("a")))
     await fifo.delete(obj("a", 2))
     assert await drained(fifo) == [[Delta(DELETED, obj("a", 2))]]
 
 
-async def test_c4_deleting_what_is_only_queued() -> None:
+async def test_deleting_what_is_only_queued_c4() -> None:
     """C4 TestDeltaFIFO_DeleteExistingNonPropagated."""
     fifo = DeltaFIFO(known_objects=known())
     await fifo.add(obj("a", 1))

@@ -24,7 +24,7 @@ async def test_all_that_happened_to_a_key_is_one_item() -> None:
     ]
 
 
-async def test_c11_a_popped_key_goes_to_the_back_and_a_queued_one_keeps_its_place() -> None:
+async def test_a_popped_key_goes_to_the_back_and_a_queued_one_keeps_its_place_c11() -> None:
     """C11 TestDeltaFIFO_detectLineJumpers."""
     fifo = DeltaFIFO()
     for name in ("a", "b", "c"):

@@ -25,7 +25,7 @@ async def test_whatever_gives_objects_is_a_list() -> None:
     assert await drained(fifo) == [[Delta(REPLACED, obj("a"))], [Delta(REPLACED, obj("b"))]]
 
 
-async def test_c5_after_a_queued_deletion_the_object_is_queued_again() -> None:
+async def test_after_a_queued_deletion_the_object_is_queued_again_c5() -> None:
     """C5 TestDeltaFIFO_replaceWithDeleteDeltaIn (kubernetes #83810)."""
     fifo = DeltaFIFO(known_objects=known(obj("a")), emit_delta_type_replaced=True)
     await fifo.delete(obj("a", 2))
@@ -34,7 +34,7 @@ async def test_c5_after_a_queued_deletion_the_object_is_queued_again() -> None:
 
 
 @pytest.mark.parametrize("known_objects", [None, known()], ids=["alone", "with known objects"])
-async def test_c6_what_is_only_queued_gets_a_tombstone_of_its_newest_state(known_objects: Any) -> None:
+async def test_what_is_only_queued_gets_a_tombstone_of_its_newest_state_c6(known_objects: Any) -> None:
     """C6 TestDeltaFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue."""
     fifo = DeltaFIFO(known_objects=known_objects)
     await fifo.add(obj("a", 1))
@@ -43,21 +43,21 @@ async def test_c6_what_is_only_queued_gets_a_tombstone_of_its_newest_state(known
     assert (await drained(fifo))[0][-1] == Delta(DELETED, tombstone("a", obj("a", 2)))
 
 
-async def test_c6_a_tombstone_is_never_nested() -> None:
+async def test_a_tombstone_is_never_nested_c6() -> None:
     fifo = DeltaFIFO(known_objects=known(obj("a")))
     for version in ("2", "3", "4"):
         await fifo.replace([], version)
     assert await drained(fifo) == [[Delta(DELETED, tombstone("a", obj("a")))]]
 
 
-async def test_c6_a_real_deletion_that_is_queued_stays() -> None:
+async def test_a_real_deletion_that_is_queued_stays_c6() -> None:
     fifo = DeltaFIFO(known_objects=known(obj("a")))
     await fifo.delete(obj("a", 2))
     await fifo.replace([], "3")
     assert await drained(fifo) == [[Delta(DELETED, obj("a", 2))]]
 
 
-async def test_c7_a_tombstone_prefers_the_queue_to_known_objects() -> None:
+async def test_a_tombstone_prefers_the_queue_to_known_objects_c7() -> None:
     """C7 TestDeltaFIFO_ReplaceMakesDeletions."""
     fifo = DeltaFIFO(known_objects=known(obj("a", 1), obj("b", 1)))
     await fifo.update(obj("a", 2))
@@ -69,7 +69,7 @@ async def test_c7_a_tombstone_prefers_the_queue_to_known_objects() -> None:
 
 
 @pytest.mark.parametrize("error", [None, ConnectionError()], ids=["misses", "raises"])
-async def test_c8_where_known_objects_cannot_say_the_tombstone_is_empty(error: Any) -> None:
+async def test_where_known_objects_cannot_say_the_tombstone_is_empty_c8(error: Any) -> None:
     class Forgetful(Store[Any]):
         def get_by_key(self, key: str) -> Any:
             if error is not None:
@@ -81,7 +81,7 @@ async def test_c8_where_known_objects_cannot_say_the_tombstone_is_empty(error: A
     assert await drained(fifo) == [[Delta(DELETED, tombstone("a", None))]]
 
 
-async def test_c9_what_is_new_comes_first_and_then_deletions() -> None:
+async def test_what_is_new_comes_first_and_then_deletions_c9() -> None:
     """C9 TestDeltaFIFO_ReplaceMakesDeletionsReplaced."""
     fifo = await replacing(obj("c"), obj("b"), known_objects=known(obj("a"), obj("b")))
     assert await drained(fifo) == [
@@ -125,7 +125,7 @@ async def test_without_known_objects_there_is_nothing_to_repeat() -> None:
     assert not fifo.has_synced()
 
 
-async def test_c10_what_has_anything_queued_is_skipped() -> None:
+async def test_what_has_anything_queued_is_skipped_c10() -> None:
     """C10 TestDeltaFIFO_UpdateResyncRace, TestDeltaFIFO_ResyncNonExisting."""
     fifo = DeltaFIFO(known_objects=known(obj("a"), obj("b"), obj("c")))
     await fifo.update(obj("a", 2))

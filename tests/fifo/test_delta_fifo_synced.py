@@ -9,7 +9,7 @@ from aioinformer import DeltaFIFO, RequeueError
 from .samples import Deltas, drained, known, obj, raising, replacing
 
 
-async def test_c12_synced_after_the_last_of_the_first_list() -> None:
+async def test_synced_after_the_last_of_the_first_list_c12() -> None:
     """C12 TestDeltaFIFO_HasSynced: list and deletions count."""
     fifo = await replacing(obj("a"), obj("b"), known_objects=known(obj("x")))
     initial: list[bool] = []
@@ -24,7 +24,7 @@ async def test_c12_synced_after_the_last_of_the_first_list() -> None:
     await fifo.wait_synced()
 
 
-async def test_c12_a_queued_deletion_counts_too() -> None:
+async def test_a_queued_deletion_counts_too_c12() -> None:
     """C12 TestDeltaFIFO_HasSyncedCorrectOnDeletion."""
     fifo = DeltaFIFO(known_objects=known(obj("x"), obj("y")))
     await fifo.replace([obj("a")], "1")
@@ -32,7 +32,7 @@ async def test_c12_a_queued_deletion_counts_too() -> None:
     assert fifo.has_synced()
 
 
-async def test_w2_not_synced_before_the_last_item_was_worked_off() -> None:
+async def test_not_synced_before_the_last_item_was_worked_off_w2() -> None:
     """Where we differ: upstream turns true before it."""
     fifo = await replacing(obj("a"))
     seen: list[bool] = []
@@ -41,7 +41,7 @@ async def test_w2_not_synced_before_the_last_item_was_worked_off() -> None:
     assert fifo.has_synced()
 
 
-async def test_c13_an_empty_first_list_is_synced() -> None:
+async def test_an_empty_first_list_is_synced_c13() -> None:
     fifo = await replacing()
     assert fifo.has_synced()
     await fifo.wait_synced()

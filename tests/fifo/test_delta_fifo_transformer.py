@@ -24,7 +24,7 @@ def test_it_is_a_plain_function(make: Callable[..., Any]) -> None:
         make(transformer=transform)
 
 
-async def test_c14_what_is_transformed_and_what_is_not() -> None:
+async def test_what_is_transformed_and_what_is_not_c14() -> None:
     """C14 TestDeltaFIFO_transformer."""
     calls: list[str] = []
 

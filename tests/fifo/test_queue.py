@@ -24,7 +24,7 @@ from aioinformer import (
     TransformError,
     meta_namespace_key_func,
 )
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 
 from ..samples import pod
 from ..steps import cancel_after, turns, until
@@ -246,7 +246,7 @@ class TestBatches:
 
     async def test_a_batch_ends_with_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Design 2: no step holds the loop for long."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         fifo = await filled("a", "b", "c")
         assert await fifo.pop_batch(ignore) == 1
 
@@ -283,7 +283,7 @@ class TestBatches:
 
 
 class TestClosing:
-    async def test_c15_what_is_queued_is_popped_first(self) -> None:
+    async def test_what_is_queued_is_popped_first_c15(self) -> None:
         fifo = await filled("a", "b")
         fifo.close()
         fifo.close()
@@ -295,7 +295,7 @@ class TestClosing:
                 await verb(ignore)
 
     @pytest.mark.parametrize("count", range(4))
-    async def test_c15_all_that_wait_wake(self, count: int) -> None:
+    async def test_all_that_wait_wake_c15(self, count: int) -> None:
         """C15 TestDeltaFIFO_PopShouldUnblockWhenClosed."""
         fifo = new_fifo()
         verbs: list[Callable[..., Coroutine[Any, Any, Any]]] = [fifo.pop, fifo.pop_batch]
@@ -384,7 +384,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(12))
     async def test_a_replace_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod("x"), pod("a")])
         fifo = new_fifo(known_objects=store)
@@ -405,7 +405,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(6))
     async def test_a_resync_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod(name) for name in "abc"])
         fifo = new_fifo(known_objects=store)
@@ -477,7 +477,7 @@ async def test_a_list_is_taken_as_it_was_given_whatever_becomes_of_it(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What its owner took out of it meanwhile would be deleted, and so would what is skipped for that."""
-    monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
     fifo = new_fifo()
     live = {name: pod(name) for name in "abcd"}
     objects = [*live.values()]

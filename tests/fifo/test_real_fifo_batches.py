@@ -43,7 +43,7 @@ async def filled(*names: str, **options: Any) -> RealFIFO:
 class TestWhatGoesTogether:
     """C25 TestRealFIFO_PopMultipleDeltaInBatch."""
 
-    async def test_c25_never_more_than_the_batch_size(self) -> None:
+    async def test_never_more_than_the_batch_size_c25(self) -> None:
         fifo = await filled(*"abcdefg", batch_size=3)
         calls = await Processed().all_of(fifo)
         assert [(kind, len(deltas)) for kind, deltas, _ in calls] == [
@@ -52,7 +52,7 @@ class TestWhatGoesTogether:
             ("single", 1),
         ]
 
-    async def test_c25_no_key_twice(self) -> None:
+    async def test_no_key_twice_c25(self) -> None:
         fifo = await filled("a", "b")
         await fifo.apply(
             [Delta(UPDATED, obj("a", 2)), Delta(DELETED, obj("b", 3)), Delta(UPDATED, obj("b", 4))]
@@ -63,7 +63,7 @@ class TestWhatGoesTogether:
             ("single", ["Updated b 4"], False),
         ]
 
-    async def test_c25_not_beyond_the_initial_list(self) -> None:
+    async def test_not_beyond_the_initial_list_c25(self) -> None:
         fifo = real(known(obj("x")))
         await fifo.replace([obj("a"), obj("b")], "1")
         await fifo.add(obj("c"))
@@ -74,7 +74,7 @@ class TestWhatGoesTogether:
         ]
         assert fifo.has_synced()
 
-    async def test_c25_nor_when_some_of_it_was_put_back(self) -> None:
+    async def test_nor_when_some_of_it_was_put_back_c25(self) -> None:
         fifo = real(known(), batch_size=2)
         await fifo.replace([obj("a"), obj("b"), obj("c")], "1")
         await fifo.add(obj("d"))
@@ -90,7 +90,7 @@ class TestWhatGoesTogether:
             ("single", ["Added d 1"], False),
         ]
 
-    async def test_c25_what_is_about_everything_is_alone(self) -> None:
+    async def test_what_is_about_everything_is_alone_c25(self) -> None:
         fifo = await filled("a", "b")
         await fifo.replace([obj("c")], "5")
         await fifo.resync()
@@ -105,7 +105,7 @@ class TestWhatGoesTogether:
             ("batch", ["Added d 1", "Added e 1"], False),
         ]
 
-    async def test_c26_one_whose_key_function_fails_is_the_last_of_its_batch(self) -> None:
+    async def test_one_whose_key_function_fails_is_the_last_of_its_batch_c26(self) -> None:
         """C26 TestRealFIFO_PopBrokenItemsInBatch: the function knew the key when it was queued."""
         forgotten: set[str] = set()
 
@@ -123,7 +123,7 @@ class TestWhatGoesTogether:
             ("batch", ["Added d 1", "Added e 1"], False),
         ]
 
-    async def test_c27_one_alone_is_no_batch(self) -> None:
+    async def test_one_alone_is_no_batch_c27(self) -> None:
         fifo = await filled("a")
         assert await Processed().all_of(fifo) == [("single", ["Added a 1"], False)]
 

@@ -15,7 +15,7 @@ from .samples import by_default, known, obj, real
 @pytest.mark.parametrize(
     ("with_known", "atomic", "bookmarks", "unlocked"), [*product([False, True], repeat=4)]
 )
-def test_c23_forbidden_combinations(with_known: bool, atomic: bool, bookmarks: bool, unlocked: bool) -> None:
+def test_forbidden_combinations_c23(with_known: bool, atomic: bool, bookmarks: bool, unlocked: bool) -> None:
     """Upstream panics."""
     allowed = not with_known if atomic else with_known and not bookmarks and not unlocked
 
@@ -40,7 +40,7 @@ def test_a_batch_has_at_least_one(size: Any) -> None:
         real(batch_size=size)
 
 
-async def test_c23_bookmarks_are_left_out_unless_asked_for() -> None:
+async def test_bookmarks_are_left_out_unless_asked_for_c23() -> None:
     """TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue, "Bookmark object should not be added ..."."""
     fifos: list[tuple[Any, int]] = [(real(known()), 0), (real(), 0), (by_default(), 1)]
     for fifo, expected in fifos:

@@ -14,7 +14,7 @@ from ..samples import pod
 from .samples import ADDED, DELETED, Deltas, by_default, drained, known, obj, raising, real, told, tombstone
 
 
-async def test_c16_nothing_is_merged_and_keys_keep_their_order() -> None:
+async def test_nothing_is_merged_and_keys_keep_their_order_c16() -> None:
     """C16 TestRealFIFO_addUpdate, TestRealFIFO_detectLineJumpers."""
     fifo = real(known())
     await fifo.add(obj("a", 1))
@@ -29,7 +29,7 @@ async def test_c16_nothing_is_merged_and_keys_keep_their_order() -> None:
     ]  # fmt: skip
 
 
-async def test_c17_a_deletion_is_queued_whether_known_or_not() -> None:
+async def test_a_deletion_is_queued_whether_known_or_not_c17() -> None:
     """C17 TestRealFIFO_enqueueingNoLister, TestRealFIFO_enqueueingWithLister."""
     for fifo in (real(known()), real(known(obj("a"))), by_default()):
         await fifo.delete(obj("a", 2))
@@ -64,7 +64,7 @@ class Anything:
         self.key = key
 
 
-async def test_c30_what_was_popped_is_not_kept() -> None:
+async def test_what_was_popped_is_not_kept_c30() -> None:
     fifo = RealFIFO(lambda what: str(what.key), atomic_events=True)
     objects = [Anything(str(number)) for number in range(50)]
     alive = weakref.WeakSet(objects)

@@ -36,7 +36,7 @@ from .samples import (
 
 
 class TestOneByOne:
-    async def test_c18_tombstones_come_before_what_is_there(self) -> None:
+    async def test_tombstones_come_before_what_is_there_c18(self) -> None:
         """C18 TestRealFIFO_ReplaceMakesDeletions."""
         fifo = real(known(obj("x", 1), obj("a", 1)))
         await fifo.add(obj("queued", 2))
@@ -46,14 +46,14 @@ class TestOneByOne:
             "Deleted tombstone queued 2", "Deleted tombstone x 1", "Replaced b 5", "Replaced a 6",
         ]  # fmt: skip
 
-    async def test_c18_a_tombstone_prefers_the_queue_to_known_objects(self) -> None:
+    async def test_a_tombstone_prefers_the_queue_to_known_objects_c18(self) -> None:
         fifo = real(known(obj("a", 1)))
         await fifo.update(obj("a", 2))
         await fifo.update(obj("a", 3))
         await fifo.replace([], "4")
         assert told(fifo.queued)[2:] == ["Deleted tombstone a 3"]
 
-    async def test_c19_what_is_queued_as_deleted_is_not_deleted_again(self) -> None:
+    async def test_what_is_queued_as_deleted_is_not_deleted_again_c19(self) -> None:
         """C19 TestRealFIFOW_ReplaceMakesDeletionsForObjectsOnlyInQueue."""
         fifo = real(known(obj("a", 1), obj("b", 1)))
         await fifo.delete(obj("a", 2))
@@ -62,7 +62,7 @@ class TestOneByOne:
             await fifo.replace([], version)
         assert told(fifo.queued) == ["Deleted a 2", "Deleted tombstone b 1"]
 
-    async def test_c19_unless_it_was_added_since(self) -> None:
+    async def test_unless_it_was_added_since_c19(self) -> None:
         fifo = real(known(obj("a", 1)))
         await fifo.delete(obj("a", 2))
         await fifo.add(obj("a", 3))
@@ -127,7 +127,7 @@ class TestOneByOne:
 
 
 class TestWhole:
-    async def test_c20_a_list_is_one_delta_with_what_was_transformed_and_its_version(self) -> None:
+    async def test_a_list_is_one_delta_with_what_was_transformed_and_its_version_c20(self) -> None:
         """C20 TestRealFIFO_ReplaceAtomic, TestRealFIFO_ReplaceAtomicPop."""
         fifo = real(transformer=lambda what: pod(what.name, version="T"))
         await fifo.add(obj("queued"))
@@ -135,7 +135,7 @@ class TestWhole:
         everything = Delta(REPLACED_ALL, ReplacedAllInfo("10", [obj("b", "T"), obj("a", "T")]))
         assert await drained(fifo) == [[Delta(ADDED, obj("queued", "T"))], [everything]]
 
-    async def test_c20_a_bad_one_stops_no_other_and_leaves_its_key(self) -> None:
+    async def test_a_bad_one_stops_no_other_and_leaves_its_key_c20(self) -> None:
         """Difference from upstream, where nothing is queued."""
         fifo = real(transformer=bad_fails)
         with pytest.raises(KeyFuncError) as caught:
@@ -143,14 +143,14 @@ class TestWhole:
         assert [type(error) for error in caught.value.all()] == [KeyFuncError, TransformError]
         assert told(fifo.queued) == ["ReplacedAll 3 [a 1, key ns/bad, key ns/kept]"]
 
-    async def test_c20_the_list_is_the_queues_own(self) -> None:
+    async def test_the_list_is_the_queues_own_c20(self) -> None:
         objects = [obj("a")]
         fifo = real()
         await fifo.replace(objects, "1")
         objects.clear()
         assert told(fifo.queued) == ["ReplacedAll 1 [a 1]"]
 
-    async def test_c24_a_resync_is_one_delta_in_its_place(self) -> None:
+    async def test_a_resync_is_one_delta_in_its_place_c24(self) -> None:
         """C24 TestRealFIFO_ResyncAtomic: ordering makes it safe, so nothing is left out."""
         fifo = by_default()
         await fifo.update(obj("a", 2))
@@ -174,7 +174,7 @@ def bad_fails(what: Any) -> Any:
 async def test_cancelled_it_has_done_all_or_nothing(
     count: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
     for verb in ("replace", "resync"):
         fifo = by_default() if whole else real(known(obj("x"), obj("y")))
         await fifo.add(obj("queued"))

@@ -49,7 +49,7 @@ async def test_any_other_first_verb_is_synced(fifo: RealFIFO, verb: str) -> None
     assert [await popped(fifo) for _ in range(len(fifo))] == [False] * 2
 
 
-async def test_c21_an_empty_list_one_by_one_is_synced_at_once() -> None:
+async def test_an_empty_list_one_by_one_is_synced_at_once_c21() -> None:
     """C21 TestRealFIFO_HasSynced."""
     fifo = real(known())
     await fifo.replace([], "1")
@@ -57,7 +57,7 @@ async def test_c21_an_empty_list_one_by_one_is_synced_at_once() -> None:
 
 
 @pytest.mark.parametrize("make", [real, by_default])
-async def test_c21_an_empty_list_as_a_whole_is_synced_once_it_was_worked_off(
+async def test_an_empty_list_as_a_whole_is_synced_once_it_was_worked_off_c21(
     make: Callable[[], RealFIFO],
 ) -> None:
     """C21."""
@@ -87,7 +87,7 @@ async def test_an_object_listed_twice_is_two_deltas() -> None:
     assert fifo.has_synced()
 
 
-async def test_c22_a_bookmark_before_the_first_list_belongs_to_it() -> None:
+async def test_a_bookmark_before_the_first_list_belongs_to_it_c22() -> None:
     """C22: it populates nothing, and is counted."""
     fifo = by_default()
     await fifo.bookmark("1")
@@ -101,7 +101,7 @@ async def test_c22_a_bookmark_before_the_first_list_belongs_to_it() -> None:
     assert not await popped(fifo)
 
 
-async def test_c22_a_bookmark_that_is_worked_off_before_the_first_list() -> None:
+async def test_a_bookmark_that_is_worked_off_before_the_first_list_c22() -> None:
     fifo = by_default()
     await fifo.bookmark("1")
     assert await popped(fifo)
@@ -112,7 +112,7 @@ async def test_c22_a_bookmark_that_is_worked_off_before_the_first_list() -> None
     assert fifo.has_synced()
 
 
-async def test_c22_the_first_list_comes_while_a_bookmark_is_being_worked_off() -> None:
+async def test_the_first_list_comes_while_a_bookmark_is_being_worked_off_c22() -> None:
     fifo = by_default()
     await fifo.bookmark("1")
 
@@ -127,7 +127,7 @@ async def test_c22_the_first_list_comes_while_a_bookmark_is_being_worked_off() -
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_c28_not_before_process_has_returned(fifo: RealFIFO, is_async: bool) -> None:
+async def test_not_before_process_has_returned_c28(fifo: RealFIFO, is_async: bool) -> None:
     """C28 TestRealFIFO_HasSynced."""
     seen: list[bool] = []
 
@@ -147,7 +147,7 @@ async def test_c28_not_before_process_has_returned(fifo: RealFIFO, is_async: boo
     await waiting
 
 
-async def test_c28_what_comes_meanwhile_is_not_of_the_initial_list() -> None:
+async def test_what_comes_meanwhile_is_not_of_the_initial_list_c28() -> None:
     fifo = by_default()
     await fifo.replace([obj("a")], "1")
 

@@ -24,7 +24,7 @@ async def filled(*names: str, **options: Any) -> RealFIFO:
 @pytest.mark.parametrize(
     "pop", [lambda fifo, gate: fifo.pop(gate), lambda fifo, gate: fifo.pop_batch(gate, gate)]
 )
-async def test_c29_others_may_add_meanwhile(pop: Callable[[RealFIFO, Gate], Awaitable[object]]) -> None:
+async def test_others_may_add_meanwhile_c29(pop: Callable[[RealFIFO, Gate], Awaitable[object]]) -> None:
     """C29 BenchmarkAddWithSlowHandlers."""
     fifo, gate = await filled("a"), Gate(told)
     popping = asyncio.ensure_future(pop(fifo, gate))
@@ -43,7 +43,7 @@ async def test_c29_others_may_add_meanwhile(pop: Callable[[RealFIFO, Gate], Awai
     assert gate.seen == ["Added a 1"]
 
 
-async def test_c29_without_it_the_queue_is_held() -> None:
+async def test_without_it_the_queue_is_held_c29() -> None:
     for fifo in (real(), real(known())):
         await fifo.add(obj("a"))
         gate = Gate(told)
@@ -57,7 +57,7 @@ async def test_c29_without_it_the_queue_is_held() -> None:
         await adding
 
 
-async def test_c29_twice_a_batch_holds_up_who_adds() -> None:
+async def test_twice_a_batch_holds_up_who_adds_c29() -> None:
     fifo, gate = await filled("a", batch_size=2), Gate(told)
     popping = asyncio.create_task(fifo.pop(gate))
     await gate.entered.wait()
@@ -81,7 +81,7 @@ async def test_c29_twice_a_batch_holds_up_who_adds() -> None:
     await late
 
 
-async def test_c29_nobody_is_held_up_while_nothing_is_processed() -> None:
+async def test_nobody_is_held_up_while_nothing_is_processed_c29() -> None:
     fifo = await filled(batch_size=1)
     async with asyncio.timeout(5):
         for number in range(50):
@@ -90,7 +90,7 @@ async def test_c29_nobody_is_held_up_while_nothing_is_processed() -> None:
 
 
 @pytest.mark.usefixtures("long_turns")
-async def test_c29_those_held_up_go_on_as_room_comes() -> None:
+async def test_those_held_up_go_on_as_room_comes_c29() -> None:
     """Within one pop_batch, too."""
     fifo = await filled("a", "b", "c", "d", batch_size=1)
     waiting: list[int] = []
@@ -147,7 +147,7 @@ class TestFromInsideProcess:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Rather than wait for its own end."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         fifo = await filled("a", "b", batch_size=1)
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -181,7 +181,7 @@ class TestCancelling:
         self, count: int, holder_turns: int, ends: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also while a list that somebody adds holds the queue, which the pop then has to wait for."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         fifo = await filled("a", "b")
         done: list[str] = []
 
@@ -222,7 +222,7 @@ class TestCancelling:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """While it waits to hold the queue again."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         fifo = await filled("a")
         refused = asyncio.Event()
 

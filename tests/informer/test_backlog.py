@@ -17,7 +17,7 @@ from .subject import informer_of
 
 @pytest.mark.parametrize("backlog", ["unbounded", "coalesce", "drop_oldest"])
 @virtual_time
-async def test_c55_the_store_and_other_handlers_go_on(backlog: Backlog) -> None:
+async def test_the_store_and_other_handlers_go_on_c55(backlog: Backlog) -> None:
     subject = informer_of(watch=[*(modified("a", version) for version in range(11, 111)), FOREVER])
     registration = subject.add_event_handler(Follower(seconds=1000.0), backlog=backlog, backlog_limit=10)
     other = Follower()
@@ -66,7 +66,7 @@ async def test_one_that_blocks_holds_up_the_store_and_then_the_watch(queue: Queu
 
 
 @virtual_time
-async def test_c41_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_has_synced() -> None:
+async def test_one_that_blocks_on_the_last_of_the_first_list_does_not_hold_up_has_synced_c41() -> None:
     """All of the list is in the store, and what was read next waits in the queue."""
     subject = informer_of("a", "b", "c", watch=[1.0, added("d", 11), FOREVER])
     stuck = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)

@@ -11,13 +11,13 @@ import pytest
 from aiohttp import web
 
 from aioinformer import Client, ConfigError, KubeObject, ListWatch, SharedIndexInformer, SharedInformerFactory
-from aioinformer.packing import unpacked
-from aioinformer.protobuf import ProtobufForm
+from aioinformer.objects.packing import unpacked
+from aioinformer.objects.protobuf import ProtobufForm
 
 from ..listwatch.streams import FakeServer, serving
 from ..listwatch.test_frames import event, frame
 from ..listwatch.test_protobuf_body import listed
-from ..protobuf.samples import WHOLE, WHOLE_JSON, pod
+from ..objects.protobuf.samples import WHOLE, WHOLE_JSON, pod
 from ..samples import SMALL
 from ..steps import until
 from .handlers import Follower

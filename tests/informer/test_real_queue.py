@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.usefixtures("kept"), pytest.mark.parametrize("queue", 
 
 
 @virtual_time
-async def test_c16_every_event_is_told_in_the_order_of_its_coming() -> None:
+async def test_every_event_is_told_in_the_order_of_its_coming_c16() -> None:
     events = [
         added("a", 11),
         added("b", 12),
@@ -53,7 +53,7 @@ async def test_c16_every_event_is_told_in_the_order_of_its_coming() -> None:
 
 
 @virtual_time
-async def test_c17_a_deletion_of_what_was_never_there_is_told() -> None:
+async def test_a_deletion_of_what_was_never_there_is_told_c17() -> None:
     gone: list[str] = []
     subject = informer(Scripted([page(version=10)], [[deleted("a", 11), FOREVER]]))
     subject.add_event_handler(ResourceEventHandlerFuncs(on_delete=lambda obj: gone.append(obj.key)))
@@ -63,7 +63,7 @@ async def test_c17_a_deletion_of_what_was_never_there_is_told() -> None:
 
 
 @virtual_time
-async def test_c38_the_store_knows_how_far_it_is() -> None:
+async def test_the_store_knows_how_far_it_is_c38() -> None:
     seen: list[str] = []
 
     def look(*_: object) -> None:
@@ -85,7 +85,7 @@ async def test_c38_the_store_knows_how_far_it_is() -> None:
 
 
 @virtual_time
-async def test_c21_an_empty_collection_is_synced_once_its_list_was_worked_off() -> None:
+async def test_an_empty_collection_is_synced_once_its_list_was_worked_off_c21() -> None:
     subject = informer(Scripted([page(version=10)]))
     async with subject:
         await subject.wait_synced()
@@ -96,7 +96,7 @@ def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_no
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """C40, while the whole list is worked off in turns."""
-    monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
     lists = [
         page(pod("a", 1), pod("b", 2), pod("c", 3), version=10),
         page(pod("b", 15), pod("d", 16), pod("e", 17), version=20),
@@ -126,7 +126,7 @@ def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_no
 
 @virtual_time
 async def test_a_long_list_does_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aioinformer.turns.TURN", 0.0005)
+    monkeypatch.setattr("aioinformer._core.coop.TURN", 0.0005)
     subject = informer(Scripted([page(*(pod(str(number)) for number in range(20_000)), version=10)]))
     follower = Follower()
     registration = subject.add_event_handler(follower)
@@ -145,7 +145,7 @@ class TestNamespaces:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each has its queue, and the whole of each is a part of the store."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         red = [pod(f"r{number}", number, "red") for number in range(50)]
         blue = [added(f"b{number}", 100 + number, namespace="blue") for number in range(200)]
         servers = {
@@ -215,7 +215,7 @@ class TestBackPressure:
     @virtual_time
     async def test_who_blocks_holds_up_a_list_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """After each turn of the event loop, that is; here after each notification."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         subject = informer(Scripted([page(*(pod(str(number)) for number in range(100)), version=10)]))
         slow = Follower(seconds=1.0)
         registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)

@@ -205,7 +205,7 @@ class TestShuttingDown:
     """C53: ShutDownEventHandler, which also waits."""
 
     @virtual_time
-    async def test_c53_it_waits_for_the_call_that_is_running_and_for_no_other(self) -> None:
+    async def test_it_waits_for_the_call_that_is_running_and_for_no_other_c53(self) -> None:
         """TestShutDownEventHandler_Lifecycles, TestRemoveEventHandler_SynchronousShutdown."""
         subject = informer_of("a", "b", "c")
         follower = Follower(seconds=10.0)
@@ -223,7 +223,7 @@ class TestShuttingDown:
 
     @pytest.mark.parametrize("when", ["never started", "idle", "removed", "ended", "foreign"])
     @virtual_time
-    async def test_c53_where_no_call_is_running_it_returns_at_once(self, when: str) -> None:
+    async def test_where_no_call_is_running_it_returns_at_once_c53(self, when: str) -> None:
         subject, other = informer_of("a"), informer_of("a")
         registration = subject.add_event_handler(Follower(seconds=1.0))
         foreign = other.add_event_handler(Follower(seconds=1.0))
@@ -243,7 +243,7 @@ class TestShuttingDown:
             assert len(other.state.handlers) == 1
 
     @virtual_time
-    async def test_c53_removed_before_its_running_call_is_waited_for_all_the_same(self) -> None:
+    async def test_removed_before_its_running_call_is_waited_for_all_the_same_c53(self) -> None:
         subject = informer_of("a")
         follower = Follower(seconds=10.0)
         registration = subject.add_event_handler(follower)
@@ -283,7 +283,7 @@ class TestShuttingDown:
 
     @pytest.mark.parametrize("by", BY)
     @virtual_time
-    async def test_w17_from_inside_itself_it_is_refused_from_another_handler_it_waits(self, by: By) -> None:
+    async def test_from_inside_itself_it_is_refused_from_another_handler_it_waits_w17(self, by: By) -> None:
         """W17: upstream deadlocks."""
         errors: list[InformerError] = []
         waited: list[float] = []
@@ -312,7 +312,7 @@ class TestShuttingDown:
         assert waited == [pytest.approx(5.0)]
 
     @virtual_time
-    async def test_w17_so_it_is_by_a_task_that_a_plain_handler_returns(self) -> None:
+    async def test_so_it_is_by_a_task_that_a_plain_handler_returns_w17(self) -> None:
         # The last one is told where its news comes up.
         subject = informer_of("a", watch=[5.0, added("quick", 11), 5.0, added("b", 12), FOREVER])
 

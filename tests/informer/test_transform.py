@@ -75,7 +75,7 @@ EVERY_WAY = pytest.mark.parametrize("server", [by_list, by_watch_list, live])
 @EVERY_WAY
 @pytest.mark.parametrize("returns", [False, True], ids=["raises", "returns None"])
 @virtual_time
-async def test_c79_a_failure_drops_its_object_logged_and_counted_and_no_other(
+async def test_a_failure_drops_its_object_logged_and_counted_and_no_other_c79(
     server: Any, returns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     subject, transform = informer(server()), Stripping("bad", returns=returns)
@@ -95,7 +95,7 @@ async def test_c79_a_failure_drops_its_object_logged_and_counted_and_no_other(
 
 @EVERY_WAY
 @virtual_time
-async def test_c78_each_object_goes_through_once(server: Any) -> None:
+async def test_each_object_goes_through_once_c78(server: Any) -> None:
     """Upstream calls it twice for each object of a WatchList."""
     subject, transform = informer(server(), default_resync_period=10.0), Stripping("bad")
     subject.set_transform(transform)

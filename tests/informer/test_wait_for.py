@@ -28,8 +28,8 @@ from aioinformer import (
     SyncTimeout,
     VersionTimeout,
 )
-from aioinformer.codec import codec_for
 from aioinformer.informer.version_waits import DELETION_PATIENCE
+from aioinformer.objects.codec import codec_for
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -205,7 +205,9 @@ class TestAnObject:
     async def test_of_a_list_that_a_handler_holds_up_is_there_once_it_is_stored(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # after each notification others have their turn
+        monkeypatch.setattr(
+            "aioinformer._core.coop.TURN", -1.0
+        )  # after each notification others have their turn
         subject = informer(Scripted([page(*(pod(str(number)) for number in range(20)), version=10)]))
         registration = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)
         async with subject:

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.usefixtures("kept")
 
 
 @virtual_time
-async def test_w7_whatever_processing_raises_is_logged_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+async def test_whatever_processing_raises_is_logged_and_counted_w7(caplog: pytest.LogCaptureFixture) -> None:
     """Key function, transformer and index function, by the first list, live and by a relist; others go on."""
 
     def transform(obj: KubeObject) -> KubeObject:
@@ -111,7 +111,7 @@ async def test_an_index_that_fails_for_all_names_each_object_and_does_not_flood_
 
 
 @virtual_time
-async def test_w8_backlogs_can_be_seen_and_shrink() -> None:
+async def test_backlogs_can_be_seen_and_shrink_w8() -> None:
     """Upstream's rings never do, and nothing tells of them."""
     going = asyncio.Event()
 
@@ -133,7 +133,7 @@ async def test_w8_backlogs_can_be_seen_and_shrink() -> None:
 
 
 @virtual_time
-async def test_w9_lists_watches_events_and_versions_are_counted() -> None:
+async def test_lists_watches_events_and_versions_are_counted_w9() -> None:
     """Upstream's metrics of the reflector are never written."""
     server = Scripted(
         [page(pod("a", 1), version=10), page(pod("a", 1), version=20)],
@@ -149,7 +149,7 @@ async def test_w9_lists_watches_events_and_versions_are_counted() -> None:
 
 
 @virtual_time
-async def test_w10_a_real_queue_tells_every_event_in_its_place() -> None:
+async def test_a_real_queue_tells_every_event_in_its_place_w10() -> None:
     """DeltaFIFO, which is the default here too, keeps the order of each object only."""
     events = [added("b", 11), modified("a", 12), modified("b", 13), deleted("a", 14), added("a", 15)]
     told = {}
@@ -166,11 +166,11 @@ async def test_w10_a_real_queue_tells_every_event_in_its_place() -> None:
     assert told["delta"] == ["add b 11", "update b 11 13", "update a 1 12", "delete a 14", "add a 15"]
 
 
-async def test_w11_nothing_waits_for_a_large_list_that_is_being_worked_off(
+async def test_nothing_waits_for_a_large_list_that_is_being_worked_off_w11(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Upstream locks, until all of it is: handlers come and go, indexes are added, states are read in between."""
-    monkeypatch.setattr("aioinformer.turns.TURN", 0.0005)
+    monkeypatch.setattr("aioinformer._core.coop.TURN", 0.0005)
     count = 20_000
     subject = informer(Scripted([page(*(pod(str(n), n + 1) for n in range(count)), version=count)]))
     looks = 0
@@ -190,7 +190,7 @@ async def test_w11_nothing_waits_for_a_large_list_that_is_being_worked_off(
 
 
 @virtual_time
-async def test_w13_what_a_handler_does_to_an_object_reaches_nobody() -> None:
+async def test_what_a_handler_does_to_an_object_reaches_nobody_w13() -> None:
     """Upstream shares the objects, and has a detector for it, which doubles the memory."""
     seen: list[Any] = []
 
@@ -210,7 +210,7 @@ async def test_w13_what_a_handler_does_to_an_object_reaches_nobody() -> None:
         assert (obj["spec"], obj.metadata.labels, obj.resource_version) == ({"node": "n1"}, {}, "1")
 
 
-async def test_w14_a_factory_passes_every_option_on() -> None:
+async def test_a_factory_passes_every_option_on_w14() -> None:
     """Upstream's reach the reflector only of who makes one by hand."""
     errors: list[str] = []
     async with APIServer() as server, Client.from_url(server.url) as client:
@@ -237,7 +237,7 @@ async def test_w14_a_factory_passes_every_option_on() -> None:
 
 @pytest.mark.parametrize("how", ["expired", "internal", "cut", "unreadable"])
 @virtual_time
-async def test_w15_what_goes_wrong_in_a_stream_is_told(how: str) -> None:
+async def test_what_goes_wrong_in_a_stream_is_told_w15(how: str) -> None:
     """Upstream's handler hears of failures to list and to open only; C72."""
     ends: dict[str, Step] = {
         "expired": GONE, "internal": error_event(500, "InternalError"), "cut": TransportError("cut"),
@@ -253,7 +253,7 @@ async def test_w15_what_goes_wrong_in_a_stream_is_told(how: str) -> None:
 
 
 @virtual_time
-async def test_w19_nobody_polls() -> None:
+async def test_nobody_polls_w19() -> None:
     """Upstream looks each 100 ms whether all has synced."""
     loop = asyncio.get_running_loop()
     one, other = informer(Scripted([0.033, page(version=1)])), informer(Scripted([0.777, page(version=1)]))
@@ -267,7 +267,7 @@ async def test_w19_nobody_polls() -> None:
 
 
 @virtual_time
-async def test_w20_who_has_no_streaming_lists_is_not_asked_before_every_list() -> None:
+async def test_who_has_no_streaming_lists_is_not_asked_before_every_list_w20() -> None:
     """Upstream asks each time; here for five minutes not."""
     watches: list[Any] = [[error_event(422, "Invalid")], *[[20.0, GONE]] * 5]
     server = Scripted([page(version=10)] * 9, watches, watch_list_semantics=True)
@@ -279,7 +279,7 @@ async def test_w20_who_has_no_streaming_lists_is_not_asked_before_every_list() -
 
 
 @virtual_time
-async def test_w23_deleted_and_created_again_between_two_lists() -> None:
+async def test_deleted_and_created_again_between_two_lists_w23() -> None:
     """C59: one update, as upstream; whoever cares compares the uids, which are at hand."""
     again = pod("a", 15).replace(b"uid-a", b"uid-b")
     server = Scripted([page(pod("a", 1), version=10), page(again, version=20)], [[6.0, GONE]])
@@ -297,7 +297,7 @@ async def test_w23_deleted_and_created_again_between_two_lists() -> None:
 
 
 @virtual_time
-async def test_w24_the_shortest_period_holds_for_the_informers_own_too(
+async def test_the_shortest_period_holds_for_the_informers_own_too_w24(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Upstream's documentation says so, its code does not."""

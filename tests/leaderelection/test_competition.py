@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation, simulate
 
 from .world import Candidate, never_two, spec

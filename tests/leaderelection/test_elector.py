@@ -18,15 +18,15 @@ from aioinformer import (
     LeaderElector,
     LeadershipLostError,
 )
+from aioinformer._core.tasks import finish
 from aioinformer.leaderelection.elector import WARN_EVERY
-from aioinformer.tasks import finish
 from aioinformer.testing import Simulation, simulate
 
 from .world import LEASE, Candidate, never_two, simulated, spec, verbs
 
 
 @simulated
-async def test_c88_a_new_lease_begins_at_no_transition(world: Simulation) -> None:
+async def test_a_new_lease_begins_at_no_transition_c88(world: Simulation) -> None:
     one = Candidate(world, "one", labels={"app": "operator"})
     async with one.elector:
         assert one.elector.is_leader
@@ -52,7 +52,7 @@ async def test_c88_a_new_lease_begins_at_no_transition(world: Simulation) -> Non
 
 
 @simulated
-async def test_c89_renewing_is_one_update_each_two_seconds(world: Simulation) -> None:
+async def test_renewing_is_one_update_each_two_seconds_c89(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
         await asyncio.sleep(20.5)
@@ -69,7 +69,7 @@ async def test_c89_renewing_is_one_update_each_two_seconds(world: Simulation) ->
 
 
 @simulated
-async def test_c87_the_holders_clock_decides_nothing(world: Simulation) -> None:
+async def test_the_holders_clock_decides_nothing_c87(world: Simulation) -> None:
     """A Lease from the far future is left alone for as long as it says, counted from its last change."""
     for stamp in ("2090-01-01T00:00:00.000000Z", "1990-01-01T00:00:00.000000Z"):
         world.server.create(
@@ -102,7 +102,7 @@ async def test_c87_the_holders_clock_decides_nothing(world: Simulation) -> None:
 
 
 @simulated
-async def test_c87_a_clock_that_stands_still_or_is_set_back_decides_nothing(world: Simulation) -> None:
+async def test_a_clock_that_stands_still_or_is_set_back_decides_nothing_c87(world: Simulation) -> None:
     """Each renewal is a change that the others see; and once the clock is right again the Lease says so."""
     offset = 0.0
     one, two = (Candidate(world, name, wall=lambda: 1_750_000_000.0 + offset) for name in ("one", "two"))
@@ -123,7 +123,7 @@ async def test_c87_a_clock_that_stands_still_or_is_set_back_decides_nothing(worl
 
 
 @simulated
-async def test_c88_a_lease_of_nobody_is_taken_at_once(world: Simulation) -> None:
+async def test_a_lease_of_nobody_is_taken_at_once_c88(world: Simulation) -> None:
     world.server.create("coordination.k8s.io/v1", "leases", {"metadata": {"name": "operator"}, "spec": {}})
     one = Candidate(world, "one")
     began = world.now
@@ -189,7 +189,7 @@ async def test_ones_own_lease_is_taken_up_again(world: Simulation) -> None:
 
 
 @simulated
-async def test_w26_cut_off_it_ends_its_work_before_another_can_lead(world: Simulation) -> None:
+async def test_cut_off_it_ends_its_work_before_another_can_lead_w26(world: Simulation) -> None:
     for way in ("there", "back"):
         one, two = Candidate(world, "one"), Candidate(world, "two")
         never_two(world, [one, two])
@@ -513,7 +513,7 @@ def test_its_state_may_be_read_in_any_thread_and_after_the_loops_end() -> None:
 
 
 @simulated
-async def test_c91_each_new_leader_is_told_once(world: Simulation) -> None:
+async def test_each_new_leader_is_told_once_c91(world: Simulation) -> None:
     """Nothing is called where nobody has led; upstream's OnStoppedLeading is."""
     one, two = Candidate(world, "one"), Candidate(world, "two")
     async with one.elector:

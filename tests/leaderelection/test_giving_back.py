@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from aioinformer import LeaderElector, LeadershipLostError, TransportError
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation
 
 from .world import Candidate, simulated, spec, verbs
 
 
 @simulated
-async def test_c90_left_it_is_given_back_and_the_next_need_not_wait(world: Simulation) -> None:
+async def test_left_it_is_given_back_and_the_next_need_not_wait_c90(world: Simulation) -> None:
     one, two = Candidate(world, "one"), Candidate(world, "two")
     async with one.elector:
         waiting = asyncio.create_task(two.campaign())
@@ -37,7 +37,7 @@ async def test_c90_left_it_is_given_back_and_the_next_need_not_wait(world: Simul
 
 
 @simulated
-async def test_c90_giving_back_goes_on_after_a_conflict(world: Simulation) -> None:
+async def test_giving_back_goes_on_after_a_conflict_c90(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
         failing = world.server.faults.fail(409, verb="update", resource="leases", times=3)

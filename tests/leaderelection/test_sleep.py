@@ -8,7 +8,7 @@ import time
 import pytest
 
 from aioinformer import Client, LeaderElector, LeadershipLostError
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from aioinformer.testing import APIServer, Simulation
 
 from .world import Candidate, simulated, spec

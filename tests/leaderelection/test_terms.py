@@ -8,7 +8,7 @@ import re
 import pytest
 
 from aioinformer import LeaderElector
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation
 
 from .world import LEASE, Candidate, simulated, spec

@@ -7,7 +7,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from aioinformer import ApiError, Client, LeaderElector, LeadershipLostError, Transport, TransportError
-from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
+from aioinformer.client.transport import (
+    JSON,
+    READ_TIMEOUT,
+    ByteStream,
+    Change,
+    Query,
+)
 from aioinformer.testing import Simulation, simulate
 
 from ..transports import Forwarding

@@ -8,7 +8,17 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from .wire import CHUNKED, OK, Asked, bookmark, chunk, dumps, failure, line, whole
+from ..client.wire import (
+    CHUNKED,
+    OK,
+    Asked,
+    bookmark,
+    chunk,
+    dumps,
+    failure,
+    line,
+    whole,
+)
 
 RECORDED = Path(__file__).with_name("recorded")
 LIST = (RECORDED / "list.json").read_bytes()

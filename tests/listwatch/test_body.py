@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import AioInformerError, ApiError, DecodeError, ListResult, TransportError, TypeMeta
-from aioinformer.decoders import FromBytes, decoder_of
 from aioinformer.listwatch import body as body_module
 from aioinformer.listwatch.body import PIECE, ListBodySplitter
-from aioinformer.nesting import end_of_brackets
+from aioinformer.objects.decoders import FromBytes, decoder_of
+from aioinformer.objects.nesting import end_of_brackets
 
-from .wire import dumps, failure
+from ..client.wire import dumps, failure
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=12),
@@ -352,7 +352,7 @@ def large_body(count: int, spec: Any) -> bytes:
     return json.dumps(listed, separators=(",", ":")).encode()
 
 
-def test_w21_a_large_body_is_never_held() -> None:
+def test_a_large_body_is_never_held_w21() -> None:
     """W21: upstream holds a list's body, and its objects twice."""
     body = large_body(5000, {"padding": "x" * 4000})
     splitter, held, count = ListBodySplitter(), 0, 0

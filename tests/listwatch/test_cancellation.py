@@ -15,9 +15,14 @@ import pytest
 from aiohttp import web
 
 from aioinformer import Client, ClientClosedError, ListOptions, ListWatch
-from aioinformer.listwatch.exec_plugin import run_exec_plugin
+from aioinformer.client.exec_plugin import run_exec_plugin
 
-from .clusters import UNAUTHORIZED, Authority, Plugin, write_kubeconfig
+from ..client.clusters import (
+    UNAUTHORIZED,
+    Authority,
+    Plugin,
+    write_kubeconfig,
+)
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 
 

@@ -12,8 +12,8 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aioinformer.listwatch.chunks import Chunks
-from aioinformer.listwatch.connections import _Connection
+from aioinformer.client.chunks import Chunks
+from aioinformer.client.connections import _Connection
 
 HEADER = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import DecodeError, KubeObject, TransportError, WatchEvent
-from aioinformer.api import NO_EVENT
-from aioinformer.codec import codec_for, decode_bookmark
 from aioinformer.listwatch.events import LONGEST_BATCH, EventStream, decode_lines
 from aioinformer.listwatch.lines import LONGEST_OBJECT, Span
 from aioinformer.listwatch.partial import partial_object
+from aioinformer.objects.codec import codec_for, decode_bookmark
+from aioinformer.objects.meta import NO_EVENT
 
 from ..steps import running
 from ..virtual_time import virtual_time

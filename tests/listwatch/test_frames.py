@@ -11,16 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import DecodeError, KubeObject, TransportError, TypeMeta, WatchEvent, meta_namespace_key_func
-from aioinformer.api import NO_EVENT
-from aioinformer.codec import codec_for, decode_bookmark
 from aioinformer.listwatch.events import LONGEST_BATCH, EventStream
 from aioinformer.listwatch.frames import Frames
 from aioinformer.listwatch.lines import LONGEST_OBJECT
-from aioinformer.reflector.intake import Intake
+from aioinformer.objects.codec import codec_for, decode_bookmark
+from aioinformer.objects.meta import NO_EVENT
+from aioinformer.reflector.event_decoder import Intake
 
-from ..protobuf import samples
-from ..protobuf.samples import entry, envelope, field, message, pod
-from ..protobuf.test_envelope import STATUS, STATUS_JSON
+from ..objects.protobuf import samples
+from ..objects.protobuf.samples import (
+    entry,
+    envelope,
+    field,
+    message,
+    pod,
+)
+from ..objects.protobuf.test_envelope import STATUS, STATUS_JSON
 from .streams import EVENT, Chunks
 
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])

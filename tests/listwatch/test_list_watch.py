@@ -23,9 +23,9 @@ from aioinformer import (
 )
 from aioinformer.protocols import ListsInChunks
 
+from ..client.transports import Server
 from ..virtual_time import virtual_time
 from .streams import POD_LIST, Chunks
-from .transports import Server
 
 ADDED = WatchEvent("ADDED", {"metadata": {"name": "a"}})
 

@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 
 from aioinformer import Client, KubeObject, ListOptions, ListWatch, WatchEvent
-from aioinformer.api import NO_EVENT, PARTIAL_KIND
 from aioinformer.listwatch.body import PIECE, ListBodySplitter
 from aioinformer.listwatch.partial import PartialStream, partial_list, partial_object, reading_partial
+from aioinformer.objects.meta import NO_EVENT, PARTIAL_KIND
 
 from .streams import EVENT, POD_LIST, begin, json_of, serving
 

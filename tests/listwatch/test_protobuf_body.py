@@ -10,13 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import ApiError, DecodeError, KubeObject, ListResult, TransportError, TypeMeta
-from aioinformer.codec import codec_for
 from aioinformer.listwatch.lines import LONGEST_OBJECT
 from aioinformer.listwatch.protobuf_body import HEAD, ProtobufListSplitter
+from aioinformer.objects.codec import codec_for
 
-from ..protobuf import samples
-from ..protobuf.samples import entry, envelope, field, message, pod
-from ..protobuf.test_envelope import STATUS
+from ..objects.protobuf import samples
+from ..objects.protobuf.samples import (
+    entry,
+    envelope,
+    field,
+    message,
+    pod,
+)
+from ..objects.protobuf.test_envelope import STATUS
 
 PODS = st.builds(
     pod,

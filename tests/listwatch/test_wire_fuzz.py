@@ -21,8 +21,8 @@ from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer.fifo.queue import FIFO, Hold
 from aioinformer.reflector import backoff
 
+from ..client.wire import wired
 from .replay import LAST, LATER, LINES, LIST, STREAM, WATCH, Replay, applied, is_event, versions_in
-from .wire import wired
 
 PATIENCE = 30.0
 EXAMPLES = settings().max_examples // 4

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from aioinformer import AlreadyStartedError, KubeObject
+from aioinformer._core.tasks import finish
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, triggers
-from aioinformer.tasks import finish
 from aioinformer.testing import ResourceType, Simulation
 
 from .worlds import Reconciler, Stubborn, create, elector, ending_with, managed, simulated

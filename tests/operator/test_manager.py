@@ -30,9 +30,9 @@ from aioinformer import (
     SharedIndexInformer,
     StoppedError,
 )
+from aioinformer._core.tasks import finish
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, Watch
-from aioinformer.tasks import finish
 from aioinformer.testing import APIServer, Simulation
 
 from ..steps import until

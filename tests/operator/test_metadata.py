@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from aioinformer import Client, ConfigError, KubeObject, OwnerReference
-from aioinformer.keys import is_deleting, type_of
+from aioinformer.objects.keys import is_deleting, type_of
 from aioinformer.operator import (
     AnnotationsChanged,
     Change,

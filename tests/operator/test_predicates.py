@@ -9,8 +9,8 @@ import pytest
 from kubernetes_asyncio.client.models import V1Pod
 
 from aioinformer import Client, ConfigError, KubeObject, SelectorError
-from aioinformer.codec import codec_for
-from aioinformer.keys import labels_of
+from aioinformer.objects.codec import codec_for
+from aioinformer.objects.keys import labels_of
 from aioinformer.operator import (
     AnnotationsChanged,
     Change,

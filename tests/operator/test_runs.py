@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from aioinformer._core.tasks import finish
 from aioinformer.operator.runs import CANCEL_GRACE, Run, Runs
-from aioinformer.tasks import finish
 
 from ..virtual_time import VirtualTimeLoop, virtual_time
 

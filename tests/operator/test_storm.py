@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 
 from aioinformer import AioInformerError, KubeObject, contains_finalizer
+from aioinformer._core.tasks import finish
 from aioinformer.operator import Controller, Manager, Reconciler, Request, Result
-from aioinformer.tasks import finish
 from aioinformer.testing import Simulation, simulate
 from aioinformer.testing.errors import StatusError
 

@@ -14,8 +14,8 @@ from aioinformer import (
     TooManyRequestsError,
     VersionTimeout,
     WorkQueue,
-    slow_calls,
 )
+from aioinformer._core import slow_calls
 from aioinformer.errors import TerminalError
 from aioinformer.operator import LOW_PRIORITY, Change, Controller, Manager, Request, Result, When
 from aioinformer.operator import workers as workers_module

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Self
 
 from aioinformer import ApiError, ListOptions, ListResult, TransportError, WatchEvent
-from aioinformer.api import INITIAL_EVENTS_END
+from aioinformer.objects.meta import INITIAL_EVENTS_END
 
 from .informer_script import Asked, Event, Failure, Object, Step
 

@@ -16,8 +16,8 @@ from aioinformer import (
     StoppedError,
     TransportError,
 )
+from aioinformer._core.tasks import finish
 from aioinformer.store import IndexFunc
-from aioinformer.tasks import finish
 
 from ..samples import SMALL
 from .informer_script import (

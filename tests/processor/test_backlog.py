@@ -22,7 +22,7 @@ from aioinformer import (
     ResourceEventHandler,
     UpdateNotification,
 )
-from aioinformer.keys import deletion_handling_meta_namespace_key_func as key_of
+from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func as key_of
 from aioinformer.processor.backlog import make_pending, merged
 
 from ..samples import pod

@@ -23,10 +23,10 @@ from aioinformer import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     UpdateNotification,
-    slow_calls,
 )
+from aioinformer._core import slow_calls
+from aioinformer._core.tasks import finish
 from aioinformer.processor import calls as calls_module
-from aioinformer.tasks import finish
 
 from ..samples import pod
 from ..steps import cancel_after, running, turns, until
@@ -66,7 +66,7 @@ def calling(function: Callable[[Any], object]) -> ResourceEventHandlerFuncs[Any]
 
 
 class TestOrder:
-    async def test_c56_one_call_after_the_other_in_order(self) -> None:
+    async def test_one_call_after_the_other_in_order_c56(self) -> None:
         """C56, async and plain."""
         recorder = Recorder()
         listener = ProcessorListener(recorder)
@@ -82,7 +82,7 @@ class TestOrder:
             await until(lambda: listener.depth == 0)
         assert recorder.calls == ["add a", "update a", "delete ns/a", "delete ns/b"]
 
-    async def test_c56_calls_never_overlap(self) -> None:
+    async def test_calls_never_overlap_c56(self) -> None:
         inside: list[str] = []
 
         async def on_add(obj: Any) -> None:
@@ -99,7 +99,7 @@ class TestOrder:
 
 
 @given(st.lists(st.sampled_from(["add", "many", "turn", "let-go"]), max_size=20), st.booleans())
-async def test_c56_whenever_they_come_none_is_lost_or_twice(moves: list[str], is_async: bool) -> None:
+async def test_whenever_they_come_none_is_lost_or_twice_c56(moves: list[str], is_async: bool) -> None:
     seen: list[int] = []
     gate = asyncio.Semaphore(0)
 
@@ -129,7 +129,7 @@ async def test_c56_whenever_they_come_none_is_lost_or_twice(moves: list[str], is
 
 
 class TestBuffer:
-    async def test_c55_a_slow_handler_delays_nobody(self) -> None:
+    async def test_a_slow_handler_delays_nobody_c55(self) -> None:
         recorder = Recorder("add a")
         listener = ProcessorListener(recorder)
         async with running(listener.run()):
@@ -154,7 +154,7 @@ class TestBuffer:
 
     async def test_a_plain_handler_lets_others_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Design 2: the loop is shared."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
         listener = ProcessorListener(calling(lambda obj: None))
         listener.add_all(added("a") * 50)
         rounds = 0
@@ -287,7 +287,7 @@ class TestFailures:
         ids=repr,
     )
     @pytest.mark.parametrize("is_async", [False, True])
-    async def test_c42_a_handler_that_raises_is_logged_counted_and_goes_on_at_once(
+    async def test_a_handler_that_raises_is_logged_counted_and_goes_on_at_once_c42(
         self, error: BaseException, is_async: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
         """C42, where we differ: the notification counts as delivered, and there is no pause. Its own CancelledError
@@ -342,7 +342,7 @@ class TestFailures:
 
 
 class TestSynced:
-    async def test_c41_synced_once_the_last_initial_add_has_returned(self) -> None:
+    async def test_synced_once_the_last_initial_add_has_returned_c41(self) -> None:
         recorder = Recorder("add b")
         upstream = [False]
         listener = ProcessorListener(recorder, upstream_synced=lambda: upstream[0])
@@ -360,7 +360,7 @@ class TestSynced:
             upstream[0] = False
             assert not listener.has_synced()
 
-    async def test_c41_with_nothing_to_add_it_is_synced_with_its_upstream(self) -> None:
+    async def test_with_nothing_to_add_it_is_synced_with_its_upstream_c41(self) -> None:
         listener = ProcessorListener(Recorder())
         assert listener.has_synced()
         await listener.wait_initial_delivered()
@@ -420,7 +420,7 @@ class TestStopping:
 
     @pytest.mark.parametrize("count", range(1, 10))
     @pytest.mark.parametrize("many", [2, 1000])
-    async def test_c57_cancelled_at_any_moment_it_leaves_nothing(self, many: int, count: int) -> None:
+    async def test_cancelled_at_any_moment_it_leaves_nothing_c57(self, many: int, count: int) -> None:
         begun = ended = 0
 
         async def on_add(obj: Any) -> None:
@@ -441,7 +441,7 @@ class TestStopping:
         assert listener.depth == 0  # nobody will ever handle it
         assert listener.state.handling is None
 
-    async def test_c57_it_waits_for_a_handler_that_is_cleaning_up(self) -> None:
+    async def test_it_waits_for_a_handler_that_is_cleaning_up_c57(self) -> None:
         begun, cleaned = asyncio.Event(), asyncio.Event()
 
         async def on_add(obj: Any) -> None:
@@ -496,7 +496,7 @@ class TestResync:
         ):
             ProcessorListener(Recorder(), **{option: value})
 
-    def test_c48_a_period_of_zero_is_never_due(self) -> None:
+    def test_a_period_of_zero_is_never_due_c48(self) -> None:
         listener = ProcessorListener(Recorder())
         listener.determine_next_resync(0.0)
         assert not listener.should_resync(1e12)

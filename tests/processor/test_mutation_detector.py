@@ -16,8 +16,8 @@ from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
 
 from aioinformer import CacheMutatedError, CacheMutationDetector, ConfigError, KubeObject
-from aioinformer.codec import codec_for
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
+from aioinformer.objects.codec import codec_for
 
 from ..samples import LoosePod, Meta, Pod, pod, pod_dict
 from ..steps import cancel_after, turns
@@ -193,7 +193,7 @@ async def test_it_looks_each_interval_until_it_finds_something() -> None:
 
 
 async def test_many_objects_let_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aioinformer.turns.TURN", -1.0)
+    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
     detector = CacheMutationDetector()
     for _ in range(50):
         detector.add_object(pod_dict())

@@ -17,10 +17,10 @@ from aioinformer import (
     ResourceEventHandlerFuncs,
     StoppedError,
     UpdateNotification,
-    slow_calls,
 )
+from aioinformer._core import slow_calls
+from aioinformer._core.tasks import finish
 from aioinformer.processor import calls as calls_module
-from aioinformer.tasks import finish
 
 from ..samples import pod
 from ..steps import cancel_after, running, turns, until
@@ -49,7 +49,7 @@ def delivered(processor: Processor) -> bool:
 
 
 class TestDistributing:
-    async def test_c54_what_came_before_the_start_is_delivered(self) -> None:
+    async def test_what_came_before_the_start_is_delivered_c54(self) -> None:
         """C54 TestListenerResyncPeriodsDelayed."""
         processor = Processor()
         first: list[str] = []
@@ -62,7 +62,7 @@ class TestDistributing:
             await until(lambda: delivered(processor))
         assert (first, second) == (["a", "b"], ["b"])
 
-    async def test_c55_a_handler_that_stands_still_stops_no_other(self) -> None:
+    async def test_a_handler_that_stands_still_stops_no_other_c55(self) -> None:
         processor = Processor()
         seen: list[str] = []
         stuck = listening(lambda name: asyncio.Event().wait())
@@ -74,7 +74,7 @@ class TestDistributing:
             await until(lambda: len(seen) == 3)
             assert stuck.depth == 3
 
-    async def test_c42_a_handler_that_raises_stops_no_other(self) -> None:
+    async def test_a_handler_that_raises_stops_no_other_c42(self) -> None:
         processor = Processor()
         seen: list[str] = []
         processor.add_listener(listening(lambda name: 1 / 0))
@@ -85,7 +85,7 @@ class TestDistributing:
             await until(lambda: delivered(processor))
         assert seen == ["a", "b", "c"]
 
-    async def test_c51_the_same_handler_twice_is_two_listeners(self) -> None:
+    async def test_the_same_handler_twice_is_two_listeners_c51(self) -> None:
         """C51 TestSharedInformerMultipleRegistration."""
         processor = Processor()
         seen: list[str] = []
@@ -117,7 +117,7 @@ class TestDistributing:
         assert seen == ["a"]
         assert processor.listeners == []
 
-    async def test_c52_removing_a_foreign_or_removed_listener(self) -> None:
+    async def test_removing_a_foreign_or_removed_listener_c52(self) -> None:
         """C52 TestSharedInformerRemoveForeignHandler, TestRemovingRemovedSharedInformer."""
         processor, listener, foreign = Processor(), listening(print), listening(print)
         processor.add_listener(listener)
@@ -156,7 +156,7 @@ class TestDistributing:
 
 class TestStopping:
     @pytest.mark.parametrize("count", range(8))
-    async def test_c57_cancelled_at_any_moment_every_listener_has_ended(self, count: int) -> None:
+    async def test_cancelled_at_any_moment_every_listener_has_ended_c57(self, count: int) -> None:
         """C57 TestShutdown."""
         processor = Processor()
         begun: list[str] = []
@@ -175,7 +175,7 @@ class TestStopping:
         await cancel_after(count, processor.run())
         assert begun == ended
 
-    async def test_c57_what_waits_is_dropped(self) -> None:
+    async def test_what_waits_is_dropped_c57(self) -> None:
         processor = Processor()
         listener = listening(lambda name: asyncio.Event().wait())
         processor.add_listener(listener)
@@ -383,7 +383,7 @@ class TestCancelledByOthers:
         pass
 
     @pytest.mark.parametrize("answer", ["swallow", "time_out", "pass_on", "return_at_once"])
-    async def test_c42_the_call_has_failed_and_the_next_ones_come(
+    async def test_the_call_has_failed_and_the_next_ones_come_c42(
         self, answer: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         seen: list[str] = []
@@ -412,7 +412,7 @@ class TestCancelledByOthers:
         assert caplog.messages == ["mine failed on add of ns/b at 1"]
 
     @pytest.mark.parametrize("is_plain", [True, False])
-    async def test_c42_no_call_but_that_one_fails(self, is_plain: bool) -> None:
+    async def test_no_call_but_that_one_fails_c42(self, is_plain: bool) -> None:
         seen: list[str] = []
 
         async def later(name: str) -> None:
@@ -521,7 +521,7 @@ class TestResync:
         assert listener.depth == 0
         assert not processor.should_resync()
 
-    async def test_c48_c49_only_those_that_are_due(self, clock: list[float]) -> None:
+    async def test_only_those_that_are_due_c48_c49(self, clock: list[float]) -> None:
         """C48, C49 TestListenerResyncPeriods."""
         processor = Processor()
         never, often, seldom = (listening(print, period) for period in (0.0, 2.0, 3.0))
@@ -541,7 +541,7 @@ class TestResync:
         processor.distribute(news(), False)
         assert never.depth == 1
 
-    async def test_c49_a_period_comes_out_as_a_multiple_of_the_looks(self, clock: list[float]) -> None:
+    async def test_a_period_comes_out_as_a_multiple_of_the_looks_c49(self, clock: list[float]) -> None:
         processor = Processor()
         processor.add_listener(listening(print, 2.5))
         processor.count_resyncs_from(clock[0])

@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple, Self
 
-from aioinformer.api import ADDED, DELETED, MODIFIED, ListOptions, ListResult, WatchEvent
+from aioinformer.objects.meta import (
+    ADDED,
+    DELETED,
+    MODIFIED,
+    ListOptions,
+    ListResult,
+    WatchEvent,
+)
 
 from .scripted import bookmark, closing_bookmark, error_event, expired, pod
 

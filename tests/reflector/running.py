@@ -6,8 +6,8 @@ import asyncio
 from random import Random
 from typing import Any
 
-from aioinformer.keys import deletion_handling_meta_namespace_key_func
-from aioinformer.objects import KubeObject
+from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
+from aioinformer.objects.kube_object import KubeObject
 from aioinformer.reflector import Phase, Reflector, ReflectorOptions
 from aioinformer.store import Store
 

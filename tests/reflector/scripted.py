@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
-from aioinformer.api import (
+from aioinformer.errors import ApiError
+from aioinformer.objects.meta import (
     ADDED,
     BOOKMARK,
     DELETED,
@@ -19,7 +20,6 @@ from aioinformer.api import (
     ListResult,
     WatchEvent,
 )
-from aioinformer.errors import ApiError
 
 FOREVER = None
 """A step of a stream, or an answer, that never comes."""

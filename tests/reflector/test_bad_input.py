@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer.api import NO_EVENT, WatchEvent
 from aioinformer.deltas import DeletedFinalStateUnknown, Delta, DeltaType
 from aioinformer.fifo import DeltaFIFO
-from aioinformer.keys import deletion_handling_meta_namespace_key_func
-from aioinformer.objects import KubeObject
+from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
+from aioinformer.objects.kube_object import KubeObject
+from aioinformer.objects.meta import NO_EVENT, WatchEvent
 from aioinformer.reflector import Reflector
 from aioinformer.store import Store
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from aioinformer import KubeObject, ListResult, RealFIFO, Reflector, ResourceVersionUpdater, Store, WatchEvent
-from aioinformer.api import ADDED, BOOKMARK, INITIAL_EVENTS_END
+from aioinformer.objects.meta import ADDED, BOOKMARK, INITIAL_EVENTS_END
 
 from ..virtual_time import virtual_time
 from .running import content, plain_store, reflector, run_for
@@ -123,7 +123,7 @@ class Updated(Recorder):
 
 
 @virtual_time
-async def test_c66_a_store_is_told_how_far_the_watch_has_come() -> None:
+async def test_a_store_is_told_how_far_the_watch_has_come_c66() -> None:
     """TestReflectorResourceVersionUpdate."""
     store = Updated()
     assert isinstance(store, ResourceVersionUpdater)

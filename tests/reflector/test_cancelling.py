@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from aioinformer.api import ListOptions, ListResult
 from aioinformer.errors import ApiError, TransportError
 from aioinformer.fifo import DeltaFIFO
 from aioinformer.listwatch import ListWatch
+from aioinformer.objects.meta import ListOptions, ListResult
 from aioinformer.reflector import Phase, Reflector
 
 from ..virtual_time import cancel_after, run, settled, virtual_time
@@ -98,7 +98,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("how", ["list", "page", "watch", "stream"])
     @virtual_time
-    async def test_c81_being_cancelled_is_no_error(self, how: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_being_cancelled_is_no_error_c81(self, how: str, caplog: pytest.LogCaptureFixture) -> None:
         """C81, TestRunUntil: in the middle of whatever it asks for; nobody is told of one, and nothing is logged."""
         lists: dict[str, list[ListAnswer]] = {
             "page": [page(version=1, token="t")],

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from aioinformer.api import NO_EVENT, WatchEvent
+from aioinformer._core.coop import TURN
 from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
-from aioinformer.keys import ExplicitKey, meta_namespace_key_func
-from aioinformer.objects import KubeObject
+from aioinformer.objects.keys import ExplicitKey, meta_namespace_key_func
+from aioinformer.objects.kube_object import KubeObject
+from aioinformer.objects.meta import NO_EVENT, WatchEvent
 from aioinformer.reflector.initial import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -21,7 +22,6 @@ from aioinformer.reflector.initial import (
     is_closing,
     lacks_watch_list,
 )
-from aioinformer.turns import TURN
 
 from ..virtual_time import virtual_time
 from .scripted import added, bookmark, closing_bookmark, deleted, error_event, modified

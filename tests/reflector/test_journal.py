@@ -1,9 +1,9 @@
-"""reflector/journal.py: what a reflector has met with."""
+"""reflector/stats.py: what a reflector has met with."""
 
 from __future__ import annotations
 
 from aioinformer import ApiError
-from aioinformer.reflector.journal import Journal
+from aioinformer.reflector.stats import Journal
 
 
 async def test_reasons_that_only_this_server_has_are_one_kind_of_error() -> None:

@@ -10,9 +10,9 @@ from weakref import ref
 
 import pytest
 
-from aioinformer.api import ADDED, ListResult, WatchEvent
 from aioinformer.errors import RejectedObjectError, TransportError
 from aioinformer.fifo import DeltaFIFO, RealFIFO
+from aioinformer.objects.meta import ADDED, ListResult, WatchEvent
 from aioinformer.reflector import Reflector, listing
 
 from ..virtual_time import virtual_time

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from aioinformer.api import ListOptions, ListResult
 from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
+from aioinformer.objects.meta import ListOptions, ListResult
 from aioinformer.reflector.listing import PAGE_SIZE, Listed, ListVersions, Pager, Pieces
 
 from ..virtual_time import cancel_after, run, virtual_time

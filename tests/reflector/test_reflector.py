@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from aioinformer.api import ListOptions, ListResult, WatchEvent
 from aioinformer.deltas import DeletedFinalStateUnknown, DeltaType
 from aioinformer.errors import AlreadyStartedError, ApiError, IdleTimeoutError, TransportError
 from aioinformer.fifo import DeltaFIFO
 from aioinformer.listwatch import ListWatch
-from aioinformer.objects import KubeObject
+from aioinformer.objects.kube_object import KubeObject
+from aioinformer.objects.meta import ListOptions, ListResult, WatchEvent
 from aioinformer.reflector import Phase, Reflector
 from aioinformer.store import Store
 
@@ -82,7 +82,7 @@ class TestListing:
         assert server.calls[3][2] == server.calls[2][2]
 
     @virtual_time
-    async def test_c63_pages_that_expire_are_listed_in_full_at_the_version_of_the_first(self) -> None:
+    async def test_pages_that_expire_are_listed_in_full_at_the_version_of_the_first_c63(self) -> None:
         """C63, TestReflectorFullListIfExpired: "0", "10", "", "10"; the version is not given up."""
         server = Scripted(
             [page(pod("a", 1), version=10), page(pod("a", 1), version=12, token="more"), expired(),
@@ -325,7 +325,7 @@ class TestTargets:
     @virtual_time
     async def test_the_live_list_of_a_list_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What happens to it while it is taken in the watch says."""
-        monkeypatch.setattr("aioinformer.turns.TURN", -1.0)  # a pause at each step
+        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
         objects = [pod("a", 1), pod("b", 2), pod("c", 3), pod("d", 4)]
 
         async def listed(options: ListOptions) -> ListResult:
@@ -379,7 +379,7 @@ class TestTargets:
         await asyncio.wait({task})
 
     @virtual_time
-    async def test_c77_nor_is_that_ridden_out(self) -> None:
+    async def test_nor_is_that_ridden_out_c77(self) -> None:
         """It is no internal error (apierrors ``knownReasons``)."""
         server = Scripted([page(version=10), page(version=20)], [[error_event(500, "StorageReadError")]])
         await run_for(reflector(server, max_internal_error_retry_duration=60.0), 5)
@@ -387,7 +387,7 @@ class TestTargets:
 
     @pytest.mark.parametrize("watch_list", [False, True])
     @virtual_time
-    async def test_c77_what_could_not_be_read_and_was_deleted_anyway_is_replaced_away(
+    async def test_what_could_not_be_read_and_was_deleted_anyway_is_replaced_away_c77(
         self, watch_list: bool
     ) -> None:
         """C77, TestReflectorReplacesStoreOnUnsafeDelete: the watch says no more than that it cannot read it."""
@@ -490,7 +490,7 @@ class TestResync:
         assert store.resyncs == 2
 
     @virtual_time
-    async def test_c83_one_that_fails_ends_the_round_without_an_error_of_its_own(self) -> None:
+    async def test_one_that_fails_ends_the_round_without_an_error_of_its_own_c83(self) -> None:
         """C83, TestReflectorResync: it returns after exactly two."""
 
         class Failing(Recorder):

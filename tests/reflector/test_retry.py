@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
-from aioinformer.api import ListOptions
+from aioinformer.client.health import ServerHealth
 from aioinformer.errors import ApiError, IdleTimeoutError, TransportError
-from aioinformer.listwatch.health import ServerHealth
+from aioinformer.objects.meta import ListOptions
 from aioinformer.reflector import Phase
 from aioinformer.reflector.retry import Retry
 
-from ..listwatch.transports import REFUSED, Server
+from ..client.transports import REFUSED, Server
 from ..steps import running
 from ..virtual_time import virtual_time
 from .running import Errors, reflector, run_for

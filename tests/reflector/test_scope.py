@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from aioinformer import ConfigError, KubeObject, ListWatch, Reflector, SharedIndexInformer, WatchEvent
-from aioinformer.codec import Codec
-from aioinformer.keys import meta_namespace_key_func
+from aioinformer.objects.codec import Codec
+from aioinformer.objects.keys import meta_namespace_key_func
 from aioinformer.reflector.scope import (
     OneNamespaceCodec,
     codec_of_collection,

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from aioinformer.api import ListOptions, ListResult, WatchEvent
 from aioinformer.errors import ConfigError
 from aioinformer.fifo import DeltaFIFO
 from aioinformer.informer import SharedIndexInformer
 from aioinformer.listwatch import ListWatch
-from aioinformer.objects import KubeObject
+from aioinformer.objects.kube_object import KubeObject
+from aioinformer.objects.meta import ListOptions, ListResult, WatchEvent
 from aioinformer.reflector import Reflector
 from aioinformer.store import Indexer, Store
 from aioinformer.tracing import Tracer

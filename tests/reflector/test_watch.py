@@ -7,8 +7,8 @@ import asyncio
 import aiohttp
 import pytest
 
-from aioinformer.api import ListOptions
 from aioinformer.errors import ApiError, DamagedError, IdleTimeoutError, TransportError
+from aioinformer.objects.meta import ListOptions
 from aioinformer.reflector.watch import (
     Allowance,
     InternalErrorRetries,

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from aioinformer.api import NO_EVENT, NOT_OLDER_THAN, ListOptions, WatchEvent
 from aioinformer.errors import ApiError, DamagedError, DecodeError, TransportError
+from aioinformer.objects.meta import (
+    NO_EVENT,
+    NOT_OLDER_THAN,
+    ListOptions,
+    WatchEvent,
+)
 
 from ..virtual_time import virtual_time
 from .running import Errors, content, plain_store, reflector, run_for
@@ -59,7 +64,7 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_c67_a_bookmark_that_says_false_closes_nothing(self) -> None:
+    async def test_a_bookmark_that_says_false_closes_nothing_c67(self) -> None:
         store = Recorder()
         server = self.server([added("a", 1), bookmark(5, "false"), 5.0, closing_bookmark(9), FOREVER])
         subject = reflector(server, store)
@@ -72,7 +77,7 @@ class TestWatchList:
         await asyncio.wait({task})
 
     @virtual_time
-    async def test_c68_what_changes_before_the_closing_bookmark_is_part_of_the_initial_state(self) -> None:
+    async def test_what_changes_before_the_closing_bookmark_is_part_of_the_initial_state_c68(self) -> None:
         store = plain_store()
         server = self.server(
             [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("never", 5), closing_bookmark(9),
@@ -183,7 +188,7 @@ class TestWatchList:
         assert server.delays() == pytest.approx([7, 1.6])
 
     @virtual_time
-    async def test_w4_without_the_closing_bookmark_it_lists_and_remembers(self) -> None:
+    async def test_without_the_closing_bookmark_it_lists_and_remembers_w4(self) -> None:
         """W4: upstream waits for ever. W20: upstream asks again each time."""
         server = self.server(
             [added("a", 1), bookmark(3), 4.0, bookmark(4), 4.0, bookmark(5), 4.0, bookmark(6), FOREVER],

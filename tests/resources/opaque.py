@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from typing import Self
 
-from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query
+from aioinformer.client.transport import (
+    JSON,
+    READ_TIMEOUT,
+    ByteStream,
+    Change,
+    Query,
+)
 
 from ..transports import Forwarding
 

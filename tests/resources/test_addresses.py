@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aioinformer import ConfigError, KubeObject
-from aioinformer.listwatch.resource import Collection
+from aioinformer.listwatch.collection import Collection
 from aioinformer.resources.addresses import Addresses
 
 PODS = Addresses(Collection("v1", "pods"), True)

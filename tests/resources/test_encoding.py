@@ -11,7 +11,7 @@ from kubernetes.aio.client import V1ConfigMap as AioConfigMap
 from kubernetes_asyncio.client import V1ConfigMap, V1ObjectMeta
 
 from aioinformer import ConfigError, DecodeError, DeletedFinalStateUnknown, KubeObject, TypeMeta
-from aioinformer.objects import encode
+from aioinformer.objects.kube_object import encode
 from aioinformer.resources.encoding import body_of, fields_of, require_whole
 
 from ..samples import pod

@@ -19,9 +19,9 @@ from aioinformer import (
     Resource,
     TransportError,
 )
-from aioinformer.listwatch.transport import Change
+from aioinformer.client.transport import Change
 
-from ..listwatch.transports import Server
+from ..client.transports import Server
 from ..virtual_time import virtual_time
 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"

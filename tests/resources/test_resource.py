@@ -21,8 +21,8 @@ from aioinformer import (
     TransportError,
 )
 
+from ..client.transports import Server
 from ..informer.test_factory import Body, FakeTransport
-from ..listwatch.transports import Server
 from ..virtual_time import virtual_time
 
 Maps = Resource[KubeObject]

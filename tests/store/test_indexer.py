@@ -77,7 +77,7 @@ def test_the_object_that_is_asked_for_needs_no_name() -> None:
     assert indexer.index(NAMESPACE_INDEX, example) == [pod("a")]
 
 
-def test_c37_stale_values_go_and_empty_buckets_with_them(indexer: Indexer[Any]) -> None:
+def test_stale_values_go_and_empty_buckets_with_them_c37(indexer: Indexer[Any]) -> None:
     """C37 TestThreadSafeStoreIndexingFunctionsWithMultipleValues."""
     indexer.add(painted("a", "red", "blue"))
     indexer.add(painted("b", "blue"))
@@ -120,7 +120,7 @@ def test_an_object_with_many_values_is_listed_anew_without_comparing_each_with_e
     assert sorted(map(int, indexer.list_index_func_values("colour"))) == list(range(250, 750))
 
 
-def test_c39_indexers_added_late_index_what_is_there(indexer: Indexer[Any]) -> None:
+def test_indexers_added_late_index_what_is_there_c39(indexer: Indexer[Any]) -> None:
     """C39 TestIndexer."""
     indexer.add(painted("a", "red"))
     indexer.add_indexers({NAMESPACE_INDEX: meta_namespace_index_func, "name": lambda obj: [obj.name]})
@@ -137,7 +137,7 @@ async def test_indexers_have_names(indexer: Indexer[Any], wrong: Any) -> None:
         await indexer.add_indexers_in_turns(wrong)
 
 
-def test_c39_a_taken_name_fails_the_whole_call(indexer: Indexer[Any]) -> None:
+def test_a_taken_name_fails_the_whole_call_c39(indexer: Indexer[Any]) -> None:
     with pytest.raises(IndexerConflictError, match="indexer conflict: colour"):
         indexer.add_indexers({"new": colours, "colour": lambda obj: []})
     assert indexer.indexers == {"colour": colours}
@@ -178,7 +178,7 @@ def test_indexers_are_a_copy(indexer: Indexer[Any]) -> None:
     assert indexer.indexers == {"colour": colours}
 
 
-def test_c36_reading_an_unknown_index(indexer: Indexer[Any]) -> None:
+def test_reading_an_unknown_index_c36(indexer: Indexer[Any]) -> None:
     indexer.add(painted("a", "red"))
     for read in (
         lambda: indexer.index("x", painted("a")),
@@ -311,7 +311,7 @@ operations = st.lists(
 
 
 @given(operations)
-def test_c37_after_any_sequence_the_indexes_equal_a_recomputation(
+def test_after_any_sequence_the_indexes_equal_a_recomputation_c37(
     sequence: list[tuple[str, Any, Any]],
 ) -> None:
     indexer: Indexer[Any] = Indexer(meta_namespace_key_func, {"colour": colours})

@@ -25,7 +25,7 @@ def store(request: pytest.FixtureRequest) -> Store[Any]:
 
 
 @pytest.mark.parametrize("make", [*MAKERS.values()], ids=[*MAKERS])
-def test_c38_each_write_sets_it_even_if_lower(store: Store[Any], make: Callable[[str], Any]) -> None:
+def test_each_write_sets_it_even_if_lower_c38(store: Store[Any], make: Callable[[str], Any]) -> None:
     """C38 TestThreadSafeStoreRV, TestStoreResourceVersion."""
     assert store.last_store_sync_resource_version == ""
     for write, version in ((store.add, "7"), (store.update, "9"), (store.update, "8"), (store.delete, "11")):
@@ -35,7 +35,7 @@ def test_c38_each_write_sets_it_even_if_lower(store: Store[Any], make: Callable[
     assert store.last_store_sync_resource_version == "12", "also of what was not stored"
 
 
-def test_c38_a_list_and_a_bookmark_set_it(store: Store[KubeObject]) -> None:
+def test_a_list_and_a_bookmark_set_it_c38(store: Store[KubeObject]) -> None:
     store.replace([pod(version="30")], "20")
     assert store.last_store_sync_resource_version == "20"
     store.bookmark("25")
@@ -46,7 +46,7 @@ def test_c38_a_list_and_a_bookmark_set_it(store: Store[KubeObject]) -> None:
     assert store.last_store_sync_resource_version == "", "nobody knows"
 
 
-def test_c38_what_has_no_version_leaves_it(store: Store[Any]) -> None:
+def test_what_has_no_version_leaves_it_c38(store: Store[Any]) -> None:
     """C38 TestStoreResourceVersionWithNonMetaTransform."""
     by_id: Store[Any] = type(store)(lambda obj: obj.get("id", "a"))
     by_id.add(pod_dict(version="5"))
@@ -58,7 +58,7 @@ def test_c38_what_has_no_version_leaves_it(store: Store[Any]) -> None:
     assert by_id.last_store_sync_resource_version == "5"
 
 
-def test_c38_reading_and_resyncing_leave_it(store: Store[KubeObject]) -> None:
+def test_reading_and_resyncing_leave_it_c38(store: Store[KubeObject]) -> None:
     store.add(pod(version="5"))
     store.list()
     store.get(pod(version="9"))

@@ -274,7 +274,7 @@ class TestTheEnd:
         server.assert_closed()
 
     @virtual_time
-    async def test_w22_expiry_on_opening_is_the_end_too(self) -> None:
+    async def test_expiry_on_opening_is_the_end_too_w22(self) -> None:
         """Upstream tries the same version again each second, for ever."""
         server = watching([added("a", 11)], expired())
         subject = watcher(server)

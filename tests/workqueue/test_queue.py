@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from aioinformer import ConfigError, QueueShutDownError, WorkQueue, WorkQueueError
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from aioinformer.workqueue import QueueMetrics
 
 from ..steps import running, turns
@@ -39,7 +39,7 @@ async def test_added_often_it_comes_once_in_its_place() -> None:
     assert await taken(queue) == ["a", "b", "c"]
 
 
-async def test_c84_added_while_it_is_worked_on_it_comes_again_after_that() -> None:
+async def test_added_while_it_is_worked_on_it_comes_again_after_that_c84() -> None:
     """TestReinsert, TestCollapseWhileProcessing."""
     queue = queue_of("a")
     assert await queue.get() == "a"
@@ -196,7 +196,7 @@ async def test_shut_down_wakes_all_who_wait() -> None:
     assert {type(result) for result in results} == {QueueShutDownError}
 
 
-async def test_c85_w25_a_drain_waits_for_what_is_queued_too() -> None:
+async def test_a_drain_waits_for_what_is_queued_too_c85_w25() -> None:
     """Upstream's returns at once with two items queued and none being worked on."""
     queue = queue_of("a", "b")
     draining = asyncio.create_task(queue.shut_down_with_drain())
@@ -210,7 +210,7 @@ async def test_c85_w25_a_drain_waits_for_what_is_queued_too() -> None:
     await draining
 
 
-async def test_c85_a_drain_waits_for_what_was_added_again() -> None:
+async def test_a_drain_waits_for_what_was_added_again_c85() -> None:
     """TestQueueDrainageUsingShutDownWithDrainWithDirtyItem."""
     queue = queue_of("a")
     await queue.get()
@@ -225,7 +225,7 @@ async def test_c85_a_drain_waits_for_what_was_added_again() -> None:
         await draining
 
 
-async def test_c85_shut_down_ends_a_drain() -> None:
+async def test_shut_down_ends_a_drain_c85() -> None:
     """TestForceQueueShutdownUsingShutDown."""
     queue = queue_of("a", "b")
     await queue.get()
@@ -241,7 +241,7 @@ async def test_an_empty_queue_is_drained_at_once() -> None:
 
 
 @virtual_time
-async def test_c86_of_two_delays_the_earlier_counts() -> None:
+async def test_of_two_delays_the_earlier_counts_c86() -> None:
     """TestDeduping, TestAddTwoFireEarly."""
     queue = queue_of()
     loop = asyncio.get_running_loop()
@@ -258,7 +258,7 @@ async def test_c86_of_two_delays_the_earlier_counts() -> None:
 
 
 @virtual_time
-async def test_c86_adding_it_meanwhile_leaves_the_delay_alone() -> None:
+async def test_adding_it_meanwhile_leaves_the_delay_alone_c86() -> None:
     queue = queue_of()
     queue.add_after("a", 20)
     queue.add("a")
@@ -269,7 +269,7 @@ async def test_c86_adding_it_meanwhile_leaves_the_delay_alone() -> None:
 
 
 @virtual_time
-async def test_w25_a_delay_can_be_taken_back() -> None:
+async def test_a_delay_can_be_taken_back_w25() -> None:
     queue = queue_of()
     queue.add_after("a", 20)
     queue.add_after("b", 30)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aioinformer.protobuf import MAGIC, PROTOBUF_ERRORS, read_envelope
-from aioinformer.protobuf.messages import message
-from aioinformer.protobuf.schema import message_of, schema
+from aioinformer.objects.protobuf import MAGIC, PROTOBUF_ERRORS, read_envelope
+from aioinformer.objects.protobuf.messages import message
+from aioinformer.objects.protobuf.schema import message_of, schema
 from aioinformer.testing.errors import bad_request, unsupported_media_type
 
 if TYPE_CHECKING:

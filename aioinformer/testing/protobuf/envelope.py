@@ -5,8 +5,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from aioinformer.protobuf import MAGIC
-from aioinformer.protobuf.wire import PIECE, written
+from aioinformer.objects.protobuf import MAGIC
+from aioinformer.objects.protobuf.wire import PIECE, written
 from aioinformer.testing.protobuf.marshal import marshaller
 from aioinformer.testing.protobuf.values import piece, tag
 

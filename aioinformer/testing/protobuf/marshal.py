@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aioinformer.protobuf.schema import FieldSchema, schema
-from aioinformer.protobuf.wire import PIECE, VARINT, written
+from aioinformer.objects.protobuf.schema import FieldSchema, schema
+from aioinformer.objects.protobuf.wire import PIECE, VARINT, written
 from aioinformer.testing.errors import MarshalError
 from aioinformer.testing.protobuf.values import NUMBERS, PIECES, Write, piece, tag
 

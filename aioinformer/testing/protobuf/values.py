@@ -1,5 +1,5 @@
 """How values are written of which JSON has one: numbers, and what is in pieces. The other way round than
-``aioinformer.protobuf.values``."""
+``aioinformer.objects.kube_object.protobuf.values``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from aioinformer.protobuf.wire import PIECE, VARINT, written
+from aioinformer.objects.protobuf.wire import PIECE, VARINT, written
 
 Write = Callable[[Any], bytes]
 """Writes what JSON has; raises TypeError, ValueError or AttributeError for what cannot be."""

@@ -19,7 +19,7 @@ EPOCH = 1_750_000_000.0
 """The wall clock at the beginning of a simulation."""
 
 _LONG = 0.003
-"""Seconds, longer than a turn of `aioinformer.turns`: so work is interrupted here and there."""
+"""Seconds, longer than a turn of `aioinformer._core.coop`: so work is interrupted here and there."""
 
 
 @contextmanager

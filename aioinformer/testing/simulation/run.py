@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aioinformer.checks import require_count
+from aioinformer._core.checks import require_count
 from aioinformer.errors import ConfigError
 from aioinformer.handlers import callable_name, require_arguments
 from aioinformer.testing.simulation.errors import LeakError, SimulationError

@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from aioinformer.checks import require_list
+from aioinformer._core.checks import require_list
 from aioinformer.errors import ConfigError
 from aioinformer.testing.simulation.troubles import TROUBLES
 

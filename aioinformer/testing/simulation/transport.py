@@ -6,10 +6,15 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
+from aioinformer.client.client import Client
+from aioinformer.client.error_mapping import api_error, ours
+from aioinformer.client.transport import (
+    JSON,
+    READ_TIMEOUT,
+    Change,
+    Query,
+)
 from aioinformer.errors import ClientClosedError, IdleTimeoutError, TransportError
-from aioinformer.failures import api_error, ours
-from aioinformer.listwatch.client import Client
-from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, Change, Query
 from aioinformer.testing.simulation.exchange import Asked
 
 if TYPE_CHECKING:
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SimulatedTransport:
-    """Requests over a simulated network; see `aioinformer.listwatch.transport.Transport`.
+    """Requests over a simulated network; see `aioinformer.client.transport.Transport`.
 
     Args:
         network: The network.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioinformer import Client, LeaderElector, LeadershipLostError, NotFoundError, Resource
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 
 from ..clusters import Cluster
 

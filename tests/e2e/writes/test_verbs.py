@@ -24,7 +24,7 @@ from aioinformer import (
     is_status_condition_true,
     set_status_condition,
 )
-from aioinformer.listwatch.resource import Collection
+from aioinformer.listwatch.collection import Collection
 from aioinformer.resources.addresses import lives_in_no_namespace
 
 from ..clusters import Cluster, pod

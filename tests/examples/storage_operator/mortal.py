@@ -8,8 +8,15 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from aioinformer import Client, TransportError
-from aioinformer.listwatch.transport import JSON, READ_TIMEOUT, ByteStream, Change, Query, Transport
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
+from aioinformer.client.transport import (
+    JSON,
+    READ_TIMEOUT,
+    ByteStream,
+    Change,
+    Query,
+    Transport,
+)
 
 from ...transports import Forwarding
 

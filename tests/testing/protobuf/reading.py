@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aioinformer.protobuf import pieces, read_envelope, read_event
-from aioinformer.protobuf.messages import message
-from aioinformer.protobuf.schema import message_of
+from aioinformer.objects.protobuf import pieces, read_envelope, read_event
+from aioinformer.objects.protobuf.messages import message
+from aioinformer.objects.protobuf.schema import message_of
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 AS_PARTIAL = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

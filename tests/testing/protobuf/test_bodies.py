@@ -10,7 +10,7 @@ from aioinformer.testing import APIServer, StatusError
 from aioinformer.testing.encodings import PROTOBUF
 from aioinformer.testing.protobuf import read_object
 
-from ...protobuf.samples import entry, field
+from ...objects.protobuf.samples import entry, field
 from ..client import APIClient
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"

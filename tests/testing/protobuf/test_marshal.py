@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from aioinformer.protobuf.messages import message
-from aioinformer.protobuf.schema import message_of, schema
+from aioinformer.objects.protobuf.messages import message
+from aioinformer.objects.protobuf.schema import message_of, schema
 from aioinformer.testing.encodings import PROTOBUF
 from aioinformer.testing.errors import MarshalError
 from aioinformer.testing.protobuf import frame, marshaller
 
-from ...protobuf.samples import entry, field
-from ...protobuf.samples import message as written
+from ...objects.protobuf.samples import entry, field
+from ...objects.protobuf.samples import message as written
 
 
 def test_kubernetes_own_examples_are_written_byte_by_byte(kubernetes_testdata: Path) -> None:

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation
 from aioinformer.testing.simulation.run import Outcome, run_once
 

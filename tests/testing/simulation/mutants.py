@@ -186,13 +186,13 @@ MUTANTS = [
     ),
     Mutant(
         "a bookmark is an update",
-        "reflector/intake.py",
+        "reflector/event_decoder.py",
         "            delta_type = DELTA_TYPES.get(kind)",
         "            delta_type = DELTA_TYPES.get(kind, DeltaType.UPDATED if kind == BOOKMARK else None)",
     ),
     Mutant(
         "bookmarks move no version",
-        "reflector/intake.py",
+        "reflector/event_decoder.py",
         "            if not from_any:\n                newest, newest_raw = obj, event.object",
         "            if not from_any and kind != BOOKMARK:\n                newest, newest_raw = obj, event.object",
         "",

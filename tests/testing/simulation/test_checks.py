@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import tasks
+from aioinformer._core import tasks
 from aioinformer.fifo.delta_fifo import DeltaState
 from aioinformer.fifo.real_fifo import RealState
 from aioinformer.informer import SharedIndexInformer

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from aioinformer import ApiError, ClientClosedError, IdleTimeoutError, ListOptions, ListWatch, TransportError
-from aioinformer.listwatch.transport import ByteStream
+from aioinformer.client.transport import ByteStream
 from aioinformer.testing import Simulation, simulate
 
 MAPS = "/api/v1/configmaps"

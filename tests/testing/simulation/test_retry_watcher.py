@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from aioinformer import ListWatch, RetryWatcher
-from aioinformer.api import ERROR
-from aioinformer.tasks import finish
+from aioinformer._core.tasks import finish
+from aioinformer.objects.meta import ERROR
 from aioinformer.testing import TROUBLES, Simulation, simulate
 
 FINAL = (401, 403, 410)

@@ -1,4 +1,4 @@
-// Command protobuf-schema prints what aioinformer/protobuf/schema.json says: of every built-in kind, what the fields
+// Command protobuf-schema prints what aioinformer/objects/protobuf/schema.json says: of every built-in kind, what the fields
 // of its protobuf form are called in JSON. The Go types have both, in their tags.
 package main
 

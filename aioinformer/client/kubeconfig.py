@@ -1,0 +1,235 @@
+"""A kubeconfig as a Source: which server its context names, and who we are to it."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import math
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from .._core.tasks import with_grace
+from ..errors import ConfigError
+from .credentials import (
+    FROM_URL,
+    TOKEN_FILE_PERIOD,
+    Access,
+    TokenFile,
+    Wall,
+    check_url,
+    is_local,
+    last_token,
+    renewal_time,
+    timestamp,
+    with_utf8_credentials,
+)
+from .error_mapping import without_credentials
+from .exec_plugin import run_exec_plugin
+from .kept_files import KeptFiles
+from .libraries import Library, in_thread, to_thread
+from .oidc import OidcTokens
+from .sections import Section, Sections, mapping, read_files
+from .tls import Pem
+
+logger = logging.getLogger(__name__)
+
+REFRESH_GRACE = 5.0
+"""Seconds that a refresh may go on for whose request was cancelled: the old refresh-token may be of no use by then."""
+
+
+@dataclass(slots=True, eq=False)
+class KubeConfig:
+    """A context of a kubeconfig, the same one for good: where that leads elsewhere later is an error.
+
+    What was read of a file that is gone later, or was a pipe, is kept.
+    Of several credentials those are shown that client-go would show.
+
+    Args:
+        context: None for what is the current one when this is first loaded.
+        path: None for ``$KUBECONFIG``, which may name several files, else ``~/.kube/config``.
+    """
+
+    context: str | None = None
+    path: str | os.PathLike[str] | None = None
+    is_renewable: bool = field(default=True, init=False)
+    _paths: list[str] = field(default_factory=list, init=False)
+    _server: str = field(default="", init=False, repr=False)
+    _last: Access | None = field(default=None, init=False, repr=False)
+    _kept: KeptFiles = field(default_factory=KeptFiles, init=False, repr=False)
+    _oidc: OidcTokens = field(default_factory=OidcTokens, init=False, repr=False)
+
+    async def load(self, library: Library, wall: Wall) -> Access:
+        try:
+            self._paths = self._paths or kubeconfig_paths(self.path)
+        except OSError as error:
+            raise ConfigError(f"kubeconfig: a relative path is relative to nothing: {error}") from error
+        yaml = library.module("config.kube_config").yaml
+        what = f"kubeconfig {os.pathsep.join(self._paths)}"
+        try:
+            files = await to_thread(read_files, yaml, self._paths, self.context, self._kept)
+            what += f", context {self.context}" if self.context else ", current context"
+            access = await self._load(library, Sections(files, self.context), wall)
+        except ConfigError as error:
+            raise ConfigError(f"{what}: {error}") from error
+        except Exception as error:  # a malformed file ends in whatever its reader stumbled over
+            raise ConfigError(f"{what}: {error or type(error).__name__}") from error
+        access.name = what
+        return access
+
+    async def _load(self, library: Library, sections: Sections, wall: Wall) -> Access:
+        cluster = sections.cluster
+        check_url(cluster.get("server"))
+        url = urlsplit(cluster.get("server"))._replace(query="", fragment="")
+        server = url.geturl().rstrip("/")
+        if self._server and server != self._server:
+            raise ConfigError(
+                f"the server is {without_credentials(server)} now, which nothing is sent to by a client that began "
+                f"with {without_credentials(self._server)}: make another one"
+            )
+        access = Access(library.configuration(), namespace=sections.namespace, tls=sections.tls)
+        access.configuration.host = with_utf8_credentials(server)
+        access.configuration.tls_server_name = cluster.get("tls-server-name") or None
+        access.configuration.proxy = with_utf8_credentials(cluster.get("proxy-url")) or None
+        # As client-go: what anybody may read on the way is nobody's credential. But on this machine there is no way,
+        # unless it leads by a proxy.
+        is_near = is_local(url.hostname or "") and not access.configuration.proxy
+        if url.scheme == "https" or is_near:
+            await self._identify(sections, access, library, wall)
+            if self._last is not None and self._last.is_somebodys and not access.is_somebodys:
+                # Who is nobody is told 403, and only a 401 has this read again.
+                raise ConfigError("there are no credentials any more")
+            if url.username is not None:
+                access.configuration.api_key.clear()  # what the URL says is sent, as by Go; aiohttp refuses both
+                access.origin = FROM_URL
+        else:
+            access.origin = "no credentials were sent, as the server's URL is not https"
+            if sections.user.fields and not self._server:
+                logger.warning(
+                    "%s: the user's credentials are not sent, as this is not https",
+                    without_credentials(server),
+                )
+        if access.token_file is None:
+            access.renew_at = min(access.renew_at, renewal_time(access.expires, wall()))
+        self.context, self._server, self._last = sections.name, server, access
+        return access
+
+    async def _identify(self, sections: Sections, access: Access, library: Library, wall: Wall) -> None:
+        """Have the user's credentials. What a plugin gave for the last ones is kept while it will do (``exec.go``)."""
+        user, last = sections.user, self._last
+        provider, plugin = user.mapping("auth-provider"), user.mapping("exec")
+        if provider and (name := provider.get("name")) not in ("oidc", "gcp"):
+            raise ConfigError(
+                f"auth-provider {name!r} is none that Kubernetes still knows: use an exec plugin"
+            )
+        _impersonate(user, access)
+        certificate, key = user.pem("client-certificate"), user.pem("client-key")
+        if bool(certificate) != bool(key):
+            other = "client-key" if certificate else "client-certificate"
+            raise ConfigError(f"{certificate or key} is given, but no {other}")
+        access.tls = replace(access.tls, certificate=certificate, key=key)
+        origins = [str(certificate)] if certificate else []
+        authorization, origin = await _own_authorization(user, access, wall)
+        expires = math.inf
+        if authorization:
+            origins.append(origin)  # nobody else is asked
+        elif provider.get("name") == "gcp":
+            loader = _loader(library.module("config.kube_config"), user)
+            authorization = await in_thread(loader.load_gcp_token)
+            origins.append("auth-provider gcp")
+        elif provider:
+            yaml = library.module("config.kube_config").yaml
+            renewing = self._oidc.renew({**mapping(provider, "config")}, user, sections.user_name, yaml, wall)
+            authorization = f"Bearer {await with_grace(REFRESH_GRACE, renewing)}"
+            origins.append("auth-provider oidc")
+        elif plugin and not certificate:
+            cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}
+            asked = plugin, os.path.dirname(user.file), cluster
+            given = last.plugin if last is not None and wall() < last.renew_at else None
+            if given is None or given[0] != asked:
+                given = asked, await run_exec_plugin(*asked)
+            access.plugin = given
+            credential = given[1]
+            expires = timestamp(credential.expires)
+            origins.append(f"exec plugin {plugin.get('command')}")
+            if credential.token:
+                authorization = f"Bearer {credential.token}"
+            if credential.certificate:
+                shown = Pem("clientCertificateData", data=credential.certificate.encode())
+                access.tls = replace(
+                    access.tls, certificate=shown, key=Pem("clientKeyData", data=credential.key.encode())
+                )
+                await to_thread(access.tls.check_certificate)  # or it would be kept until it expires
+        if authorization:
+            access.set_authorization(authorization)
+        access.origin = _origin(sections, origins)
+        if expires < math.inf:
+            access.expires = expires
+        if any(pem and pem.path for pem in (certificate, key)):
+            # Whoever renews it says so to nobody, and TLS' refusal of the old one has many faces.
+            access.token_file, access.renew_at = None, wall() + TOKEN_FILE_PERIOD
+
+
+def kubeconfig_paths(path: str | os.PathLike[str] | None = None) -> list[str]:
+    """Where a kubeconfig may be, wherever the process goes later.
+
+    Args:
+        path: The only file; None for those that the environment names.
+    """
+    named = (os.environ.get("KUBECONFIG") or "~/.kube/config").split(os.pathsep)
+    return [
+        os.path.abspath(os.path.expanduser(each)) for each in ([os.fspath(path)] if path else named) if each
+    ]
+
+
+async def _own_authorization(user: Section, access: Access, wall: Wall) -> tuple[str, str]:
+    """The Authorization that the section says itself, or by a file, and which field says so; ``""`` for none."""
+    token, file = user.get("token"), user.path("tokenFile")
+    name, password = user.get("username"), user.get("password")
+    if name or password:
+        if token or file:
+            raise ConfigError("the user has both a token and a password, of which one alone can be sent")
+        return f"Basic {base64.b64encode(f'{name}:{password}'.encode()).decode()}", "username and password"
+    origin = "the token"
+    if file:
+        access.token_file, access.renew_at = TokenFile(file, user.kept), wall() + TOKEN_FILE_PERIOD
+        try:
+            token = await to_thread(last_token, access.token_file)
+            origin = f"tokenFile {user.kept.described(file)}"
+        except ConfigError:
+            if not token:
+                raise
+    return token and f"Bearer {token}", origin
+
+
+def _origin(sections: Sections, origins: list[str]) -> str:
+    """Where the credentials came from, for people who look at a 401."""
+    file = f"kubeconfig {sections.user.kept.described(sections.user.file)}"
+    if not sections.user_name:
+        return f"no credentials were sent: context {sections.name!r} in {file} names no user"
+    user = f"user {sections.user_name!r} in {file}"
+    if not origins:
+        return f"no credentials were sent: {user} has none"
+    return f"the credentials came from {' and '.join(origins)} of {user}"
+
+
+def _impersonate(user: Section, access: Access) -> None:
+    """Act as whom the section names."""
+    if user.fields.get("as-groups") or user.fields.get("as-user-extra"):
+        raise ConfigError("as-groups and as-user-extra of the user are not supported")
+    if user.get("as-uid") and not user.get("as"):
+        raise ConfigError("the user has as-uid, and no as whose it is")
+    for name, header in (("as", "Impersonate-User"), ("as-uid", "Impersonate-Uid")):
+        if user.get(name):
+            access.headers[header] = user.get(name)
+
+
+def _loader(module: Any, user: Section) -> Any:
+    """The library's own, for this user."""
+    config = {
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {}}],
+        "users": [{"name": "u", "user": user.fields}],
+    }
+    return module.KubeConfigLoader(config_dict=config, active_context="c")

@@ -1,0 +1,132 @@
+"""OIDC: an id-token out of a refresh-token (kubectl's ``auth-provider: oidc``).
+
+The libraries would send client secret and refresh token over TLS that they do not verify.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
+
+from ..errors import ConfigError
+from .credentials import Wall, expiry_of_jwt
+from .error_mapping import cause_of
+from .libraries import to_thread
+from .sections import Section
+from .tls import TLS
+from .write_back import write_back
+
+if TYPE_CHECKING:
+    import aiohttp
+
+logger = logging.getLogger(__name__)
+
+_MARGIN = 60.0
+_TIMEOUT = 30.0
+
+
+@dataclass(slots=True, eq=False)
+class OidcTokens:
+    """The tokens of a kubeconfig's OIDC user, also where they cannot be written into that file."""
+
+    _used: str = field(default="", init=False)
+    _unwritten: dict[str, str] = field(default_factory=dict, init=False, repr=False)
+
+    async def renew(
+        self, config: dict[str, Any], user: Section, user_name: str, yaml: Any, wall: Wall
+    ) -> str:
+        """Return a good id-token. A new one is written into the kubeconfig: a refresh-token may work only once.
+
+        Args:
+            config: The ``auth-provider.config`` section, which is changed, too.
+            user: The user's section.
+            user_name: Its name.
+            yaml: The library's.
+            wall: The wall clock.
+
+        Raises:
+            ConfigError: There is no good id-token, and none can be had.
+        """
+        used = str(config.get("refresh-token") or "")
+        is_known = bool(self._unwritten) and used == self._used
+        if is_known:
+            config.update(self._unwritten)
+        new = await _refreshed(config, user, wall)
+        if new is not None:
+            config.update(new)
+            try:
+                await to_thread(write_back, yaml, user.file, user_name, used, new)
+                self._unwritten = {}
+            except (ConfigError, OSError) as error:
+                if not is_known:
+                    logger.warning(
+                        "kubeconfig %s: the new OIDC tokens of user %r cannot be written into it: %s. "
+                        "This client goes on with them; others may have to log in again",
+                        user.file,
+                        user_name,
+                        error,
+                    )
+                self._used, self._unwritten = used, {**(self._unwritten if is_known else {}), **new}
+        return str(config["id-token"])
+
+
+async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> dict[str, str] | None:
+    """New values for the provider's config, or None while its id-token is good."""
+    token = str(config.get("id-token") or "")
+    if token and expiry_of_jwt(token) > wall() + _MARGIN:
+        return None
+    if not config.get("refresh-token") or not config.get("idp-issuer-url"):
+        raise ConfigError("the OIDC id-token has expired and there is no refresh-token: log in again")
+    import aiohttp  # the library has imported it by now
+
+    from .proxies import proxy_for
+    from .resolver import Resolver
+    from .sockets import Sockets
+
+    issuer = str(config["idp-issuer-url"]).rstrip("/")
+    context = await to_thread(_trust, config, user)
+    sockets = Sockets()
+    connector = aiohttp.TCPConnector(ssl=context, resolver=Resolver(), socket_factory=sockets)
+    timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
+    try:
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=timeout, proxy=proxy_for(issuer)
+        ) as session:
+            async with session.get(
+                f"{issuer}/.well-known/openid-configuration", raise_for_status=True
+            ) as answer:
+                endpoint = (await answer.json(content_type=None))["token_endpoint"]
+            said = await _ask(session, endpoint, config)
+        new = {"id-token": str(said["id_token"])}
+    except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"OIDC: {issuer} gave no new id-token: {error or type(error).__name__}"
+        ) from cause_of(error)
+    finally:
+        await sockets.close()
+    if said.get("refresh_token"):
+        new["refresh-token"] = str(said["refresh_token"])
+    return new
+
+
+async def _ask(session: aiohttp.ClientSession, endpoint: str, config: Mapping[str, Any]) -> Any:
+    """Exchange the refresh-token; who we are goes into the header, or into the form where that is refused."""
+    client, secret = str(config.get("client-id") or ""), str(config.get("client-secret") or "")
+    form = {"grant_type": "refresh_token", "refresh_token": str(config["refresh-token"])}
+    # RFC 6749, section 2.3.1
+    basic = base64.b64encode(f"{quote_plus(client)}:{quote_plus(secret)}".encode()).decode()
+    async with session.post(endpoint, data=form, headers={"Authorization": f"Basic {basic}"}) as answer:
+        if answer.ok:
+            return await answer.json(content_type=None)
+    form |= {"client_id": client, "client_secret": secret}
+    async with session.post(endpoint, data=form, raise_for_status=True) as answer:
+        return await answer.json(content_type=None)
+
+
+def _trust(config: Mapping[str, Any], user: Section) -> ssl.SSLContext:
+    return TLS(replace(user, fields=dict(config)).pem("idp-certificate-authority")).context()

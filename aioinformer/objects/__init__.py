@@ -1,0 +1,3 @@
+"""What an object is: ``KubeObject``, metadata, keys, labels, fields, codecs, packing, protobuf, finalizers and
+status conditions.
+"""

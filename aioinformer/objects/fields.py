@@ -1,0 +1,358 @@
+"""Fields of objects by their path: ``field("spec.nodeName")`` reads that of any kind of object, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from .._core.checks import require_text
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import ConfigError
+from .decoders import DECODE_ERRORS, class_of
+from .kube_object import KubeObject, on_path, read_labels
+
+_STEP = re.compile(
+    r"""\.?(?P<name>[A-Za-z_$][A-Za-z0-9_$-]*)"""
+    r"""|\['(?P<quoted>[^']+)'\]"""
+    r"""|\["(?P<double>[^"]+)"\]"""
+    r"""|\[(?P<all>\*)\]"""
+    r"""|\[(?P<number>[0-9]{1,6})\]"""
+)
+
+_Step = str | int
+"""A field's name, an element's number, or _ALL."""
+
+_ALL = -1
+"""A step to every element of a list."""
+
+_SEVERAL = (list, tuple, set, frozenset)
+"""What a list of JSON may be in a Struct."""
+
+_SNAKE_CASE = re.compile(r"(?P<parent>metadata|spec|status)\.(?P<name>[a-z0-9]+(_[a-z0-9]+)+)(?=[.[]|$)")
+
+_AT_HAND: dict[str, Callable[[KubeObject], str]] = {
+    "metadata.name": lambda obj: obj.name,
+    "metadata.namespace": lambda obj: obj.namespace,
+    "metadata.uid": lambda obj: obj.uid,
+    "metadata.resourceVersion": lambda obj: obj.resource_version,
+}
+
+
+@lru_cache(maxsize=1024)
+def field(path: str) -> Field:
+    """The field of a path.
+
+    The path is that of the JSON: ``"spec.nodeName"``, ``"metadata.labels['app.kubernetes.io/name']"``,
+    ``"spec.containers[*].image"`` for one of each element, ``"spec.containers[0].image"`` for that of the first.
+
+    Raises:
+        ConfigError: It is no path; or it is that of a model, ``"spec.node_name"``, where JSON has ``spec.nodeName``.
+    """
+    return Field(path)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether values are equal, and none is true where the other is 1; within dicts and lists Python takes these for
+    equal, and to look for them would take many times as long as all else. What is nested too deeply to be compared is
+    equal to itself alone.
+    """
+    try:
+        return one == other and isinstance(one, bool) is isinstance(other, bool)
+    except RecursionError:
+        return one is other
+
+
+class Field:
+    """Reads one field of objects, of whatever kind. Get one by ``field``.
+
+    Of a KubeObject nothing but the path is decoded. What is not there is None, or, with a ``[*]``, left out.
+
+    Args:
+        path: As for ``field``.
+        in_place: Whether what a ``[*]`` finds stays where it was: a list in a list for each further ``[*]``, None where
+            nothing is. To compare objects by.
+
+    Attributes:
+        path: As given.
+    """
+
+    __slots__ = ("_along", "_decode", "_many", "_read", "_steps", "_wanted", "path")
+
+    def __init__(self, path: str, *, in_place: bool = False) -> None:
+        require_text("the path of a field", path)
+        self.path = path
+        self._steps = _parse(path)
+        self._many = _ALL in self._steps
+        self._along = _at if not self._many else _in_place if in_place else _every
+        self._decode = _decoder(self._steps)
+        self._wanted = on_path(*(step for step in self._steps if isinstance(step, str)))
+        self._read = self._reader()
+
+    def __call__(self, obj: Any) -> Any:
+        """The field's value, the caller's own if the object is a KubeObject; with a ``[*]`` a list of values.
+
+        Args:
+            obj: A KubeObject, dict, Struct or model, or a tombstone, of which the last state is read; None has no
+                fields.
+
+        Raises:
+            DecodeError: The object cannot be read.
+            ConfigError: It is none, such as a WatchEvent or a Change.
+        """
+        if isinstance(obj, DeletedFinalStateUnknown):
+            obj = obj.obj
+        if isinstance(obj, KubeObject):
+            return self._read(obj)
+        if not _may_have(type(obj), self._steps[0]):  # type: ignore[arg-type]  # classes are hashable
+            raise ConfigError(
+                f"{self!r} reads an object, such as event.object of a WatchEvent or change.new of a Change, "
+                f"not a {type(obj).__name__}"
+            )
+        return self._along(obj, self._steps, _member)
+
+    def values(self, obj: Any) -> list[str]:
+        """What an index lists an object under: the values as in JSON, without its quotes.
+
+        Raises:
+            DecodeError: The object cannot be read.
+            TypeError: It has an object or a list there.
+        """
+        found = self(obj)
+        if found is None:
+            return []
+        if isinstance(found, str):
+            return [found]
+        return [self._text(value) for value in (found if self._many else [found])]
+
+    def equals(self, *wanted: Any) -> Callable[[Any], bool]:
+        """A predicate, for listers and filters: whether the field, or with a ``[*]`` any of them, is one of these."""
+
+        def is_wanted(value: Any) -> bool:
+            return value in wanted and any(is_same(value, each) for each in wanted)
+
+        if self._many:
+            return lambda obj: any(map(is_wanted, self(obj)))
+        return lambda obj: is_wanted(self(obj))
+
+    def require_known(self, object_type: Any) -> None:
+        """Find out that objects of a type forget the field, which nobody would ever see set.
+
+        Args:
+            object_type: A Struct may; all other types have everything.
+
+        Raises:
+            ConfigError: It names no such field, where it could.
+        """
+        kind = class_of(object_type)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and not issubclass(kind, KubeObject):
+            lack = _lack(inspect.type_info(object_type), self._steps)
+            if lack:
+                raise ConfigError(f"{self.path!r} is no field of a {kind.__name__}: {lack}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Field, (self.path,)) if self._along is not _in_place else (_in_place_field, (self.path,))
+
+    def __repr__(self) -> str:
+        return f"field({self.path!r})"
+
+    def _reader(self) -> Callable[[KubeObject], Any]:
+        """How a KubeObject is read."""
+        steps, along = self._steps, self._along
+        if (at_hand := _AT_HAND.get(self.path)) is not None:
+            return lambda obj: at_hand(obj) or None
+        if steps[:2] == ("metadata", "labels") and (inside := steps[2:]):
+            return lambda obj: along(read_labels(obj), inside, _member)
+        if steps[0] in ("apiVersion", "kind"):  # which the bytes may leave to the collection
+            return lambda obj: along(obj, steps, _member)
+        if steps[0] == "spec" and (decode := _decoder(steps[1:])) is not None:
+            return lambda obj: self._of_spec(obj, decode)
+        return self._decoded
+
+    def _of_spec(self, obj: KubeObject, decode: Callable[[bytes | msgspec.Raw], Any]) -> Any:
+        """As below, with nothing before the spec, and nothing after it, to skip over."""
+        try:
+            found = decode(obj._spec) if obj._spec else None
+        except DECODE_ERRORS:
+            found = None
+        return self._decoded(obj) if found is None else self._along(found, self._steps[1:], _value)
+
+    def _decoded(self, obj: KubeObject) -> Any:
+        if (fields := obj._fields(self._wanted)) is not None:
+            return self._along(fields, self._steps, _member)
+        try:
+            found = None if self._decode is None else self._decode(obj.raw)
+        except DECODE_ERRORS:
+            found = None
+        if found is None:  # it is of another shape, or no JSON, which is for the whole field to say
+            return self._along(obj, self._steps, _member)
+        return self._along(found, self._steps, _value)
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        plain = None
+        with suppress(TypeError):  # it is of a class that JSON knows nothing of
+            plain = msgspec.to_builtins(value)  # an Enum's value, a datetime as in JSON
+        if isinstance(plain, str):
+            return plain
+        if isinstance(plain, (bool, int, float)):
+            return msgspec.json.encode(plain).decode()
+        raise TypeError(f"{self.path} is {value!r:.80}, which is no value to list an object under")
+
+
+def _in_place_field(path: str) -> Field:
+    """How pickle makes one again."""
+    return Field(path, in_place=True)
+
+
+def _parse(path: str) -> tuple[_Step, ...]:
+    steps: list[_Step] = []
+    position = 0
+    while found := _STEP.match(path, position):
+        if found["all"]:
+            steps.append(_ALL)
+        elif found["number"]:
+            steps.append(int(found["number"]))
+        else:
+            steps.append(found["name"] or found["quoted"] or found["double"])
+        position = found.end()
+    if position < len(path) or not steps or not isinstance(steps[0], str):
+        raise ConfigError(
+            f"{path!r} is no path of a field, such as spec.nodeName, metadata.labels['app'] or "
+            "spec.containers[*].image"
+        )
+    if found := _SNAKE_CASE.match(path):
+        raise ConfigError(
+            f"{path!r}: a path has the names of the JSON, such as spec.nodeName and status.podIP; a custom resource's "
+            f"that has an underscore there is written as {found['parent']}['{found['name']}']"
+        )
+    return tuple(steps)
+
+
+def _decoder(steps: tuple[_Step, ...]) -> Callable[[bytes | msgspec.Raw], Any] | None:
+    """Decodes this path and skips over all else; None for names that msgspec could not look for."""
+    shape: Any = Any
+    for step in reversed(steps):
+        if isinstance(step, str):
+            wanted = msgspec.field(name=step, default=None)
+            try:
+                shape = msgspec.defstruct("Path", [("value", shape | None, wanted)], gc=False)
+            except (TypeError, ValueError):
+                return None
+        else:
+            shape = list[shape]
+    return msgspec.json.Decoder(shape).decode
+
+
+_Member = Callable[[Any, str], Any]
+
+
+def _at(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
+    """What is at the end of the steps, which do not part."""
+    for step in steps:
+        if found is None:
+            return None
+        found = member(found, step) if isinstance(step, str) else _element(found, step)
+    return found
+
+
+def _every(found: Any, steps: tuple[_Step, ...], member: _Member) -> list[Any]:
+    """Everything that is at the end of the steps."""
+    return list(_each(found, steps, 0, member))
+
+
+def _in_place(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
+    """What is at the end of the steps, in lists that are as those on the way."""
+    if _ALL not in steps:
+        return _at(found, steps, member)
+    parting = steps.index(_ALL)
+    elements = _at(found, steps[:parting], member)
+    if not isinstance(elements, _SEVERAL):
+        return None
+    return [_in_place(element, steps[parting + 1 :], member) for element in elements]
+
+
+def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Iterator[Any]:
+    """Everything that is at the end of the steps from this one on, which may part."""
+    for position in range(at, len(steps)):
+        step = steps[position]
+        if step == _ALL:
+            for element in found if isinstance(found, _SEVERAL) else ():
+                yield from _each(element, steps, position + 1, member)
+            return
+        found = member(found, step) if isinstance(step, str) else _element(found, step)
+        if found is None:
+            return
+    if found is not None:  # an element may be null
+        yield found
+
+
+def _element(found: Any, number: int) -> Any:
+    return found[number] if isinstance(found, (list, tuple)) and number < len(found) else None
+
+
+def _value(found: Any, name: str) -> Any:
+    """The field that was decoded."""
+    return found.value
+
+
+def _member(found: Any, name: str) -> Any:
+    """A field by its name in JSON, of whatever has fields."""
+    kind = type(found)
+    if kind is dict:
+        return found.get(name)
+    attributes = _attributes(kind)  # type: ignore[arg-type]  # classes are hashable
+    if attributes is None:
+        return found.get(name)
+    attribute = attributes.get(name)
+    value = None if attribute is None else getattr(found, attribute, None)
+    return None if value is msgspec.UNSET else value
+
+
+@lru_cache(maxsize=1024)
+def _may_have(kind: Any, step: _Step) -> bool:
+    """Whether it may be the type of an object, or of what has such a field; None is as good as an object that has
+    nothing."""
+    attributes = _attributes(kind)
+    return kind is type(None) or attributes is None or "metadata" in attributes or step in attributes
+
+
+def _lack(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:
+    """What is missing in a type on the way that the steps go; "" where nothing is, or where it may have anything."""
+    if not steps:
+        return ""
+    if isinstance(kind, inspect.UnionType):
+        lacks = [_lack(each, steps) for each in kind.types if not isinstance(each, inspect.NoneType)]
+        return "" if "" in lacks else lacks[0]
+    step, rest = steps[0], steps[1:]
+    if isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(step, int):
+        return _lack(kind.item_type, rest)
+    if not isinstance(kind, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
+        return ""
+    known = {each.encode_name: each.type for each in kind.fields}
+    if step in known:
+        return _lack(known[str(step)], rest)
+    return f"{kind.cls.__name__} has no {step}, but {', '.join(known) or 'nothing'}"
+
+
+@lru_cache(maxsize=1024)
+def _attributes(kind: type[Any]) -> Mapping[str, str] | None:
+    """The attributes of a Struct, dataclass or model by their names in JSON; none of what has no fields, None of
+    mappings."""
+    if issubclass(kind, Mapping):
+        return None
+    if issubclass(kind, msgspec.Struct):
+        return {each.encode_name: each.name for each in msgspec.structs.fields(kind)}
+    if dataclasses.is_dataclass(kind):
+        return {each.name: each.name for each in dataclasses.fields(kind)}
+    if hasattr(kind, "attribute_map"):
+        return {json: name for name, json in kind.attribute_map.items()}
+    fields = getattr(kind, "model_fields", {})
+    return {each.serialization_alias or each.alias or name: name for name, each in fields.items()}

@@ -1,0 +1,95 @@
+"""Finalizers, on every kind of object (controller-runtime ``controllerutil``). Nothing is changed in place."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from .._core.checks import require_qualified_name
+from ..errors import ConfigError
+from .kube_object import KubeObject
+
+T = TypeVar("T")
+
+
+def contains_finalizer(obj: Any, name: str) -> bool:
+    """Whether an object has a finalizer."""
+    return name in finalizers_of(obj)
+
+
+def add_finalizer(obj: T, name: str) -> tuple[T, bool]:
+    """``(obj, changed)``: the object with a finalizer, as a new object if it had to be added.
+
+    Raises:
+        ConfigError: The object's type has no finalizers, or the name is none that a finalizer may have.
+    """
+    finalizers = finalizers_of(obj)
+    if name in finalizers:
+        return obj, False
+    require_qualified_name("the finalizer", name)
+    return _with_finalizers(obj, [*finalizers, name]), True
+
+
+def remove_finalizer(obj: T, name: str) -> tuple[T, bool]:
+    """``(obj, changed)``: the object without a finalizer, as a new object if it had to be removed.
+
+    Raises:
+        ConfigError: The object's type has no finalizers.
+    """
+    finalizers = finalizers_of(obj)
+    if name not in finalizers:
+        return obj, False
+    return _with_finalizers(obj, [each for each in finalizers if each != name]), True
+
+
+def finalizers_of(obj: Any) -> list[str]:
+    """The finalizers in an object's metadata; a list of the caller's own.
+
+    Raises:
+        ConfigError: The object's type has no finalizers.
+    """
+    if isinstance(obj, KubeObject):
+        return obj.metadata.finalizers
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else getattr(obj, "metadata", None)
+    if isinstance(metadata, Mapping):
+        return list(metadata.get("finalizers") or [])
+    if metadata is None:
+        raise ConfigError(f"{type(obj).__name__} has no finalizers: it has no metadata")
+    if not hasattr(metadata, "finalizers"):
+        raise ConfigError(
+            f"{type(obj).__name__}.metadata has no finalizers: give it `finalizers: list[str] = []`"
+        )
+    return list(metadata.finalizers or [])
+
+
+def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
+    if isinstance(obj, KubeObject):
+        return type(obj).from_dict(_edited(obj.to_dict(), finalizers))
+    if isinstance(obj, Mapping):
+        return _edited(obj, finalizers)
+    if isinstance(obj.metadata, Mapping):
+        return _replaced(obj, "metadata", _edited({"metadata": obj.metadata}, finalizers)["metadata"])
+    old = obj.metadata.finalizers
+    new = (
+        finalizers if old is None or old is msgspec.UNSET else type(old)(finalizers)
+    )  # a frozen Struct has a tuple
+    return _replaced(obj, "metadata", _replaced(obj.metadata, "finalizers", new))
+
+
+def _replaced(obj: Any, field: str, value: Any) -> Any:
+    """A shallow copy with one attribute replaced."""
+    if isinstance(obj, msgspec.Struct):
+        return msgspec.structs.replace(obj, **{field: value})
+    changed = copy.copy(obj)
+    setattr(changed, field, value)
+    return changed
+
+
+def _edited(obj: Mapping[str, Any], finalizers: list[str]) -> dict[str, Any]:
+    metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key != "finalizers"}
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    return {**obj, "metadata": metadata}

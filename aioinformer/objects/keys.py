@@ -1,0 +1,281 @@
+"""Keys, and the few facts that every kind of object has (client-go ``tools/cache/store.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, TypeGuard
+
+import msgspec
+
+from .._core.checks import require_callable
+from ..deltas import DeletedFinalStateUnknown
+from ..errors import DecodeError, KeyFuncError, shortened
+from .kube_object import KubeObject, read_labels
+from .meta import PARTIAL_KIND
+
+KeyFunc = Callable[[Any], str]
+
+
+class ExplicitKey(str):
+    """A key given where an object is expected."""
+
+    __slots__ = ()
+
+
+def meta_namespace_key_func(obj: Any) -> str:
+    """``"namespace/name"``, or ``"name"`` for a cluster-scoped object (``MetaNamespaceKeyFunc``).
+
+    Args:
+        obj: A KubeObject, dict, Struct or model, or an ExplicitKey, which is its own key.
+
+    Raises:
+        KeyFuncError: The object has no metadata, or no name in it; a DeletedFinalStateUnknown has none.
+    """
+    if isinstance(obj, KubeObject):
+        key = obj.key
+        if not key or key[-1] == "/":
+            raise KeyFuncError(obj, ValueError("metadata.name is empty"))
+        return key
+    if isinstance(obj, ExplicitKey):
+        return str(obj)
+    if isinstance(obj, DeletedFinalStateUnknown):
+        raise KeyFuncError(obj, ValueError("a tombstone has no metadata: deletion_handling_… knows its key"))
+    metadata = read_field(obj, "metadata", "metadata")
+    name, namespace = read_field(metadata, "name", "name"), read_field(metadata, "namespace", "namespace")
+    if not isinstance(name, str) or not name:
+        raise KeyFuncError(obj, ValueError("it has no metadata.name"))
+    return f"{namespace}/{name}" if namespace else name
+
+
+def deletion_handling_meta_namespace_key_func(obj: Any) -> str:
+    """As ``meta_namespace_key_func``, and the key of a DeletedFinalStateUnknown.
+
+    Raises:
+        KeyFuncError: The object has no metadata, or no name in it.
+    """
+    kind = type(obj)  # the usual cases first, without a second call
+    if kind is KubeObject and (key := obj.key) and key[-1] != "/":
+        return key  # type: ignore[no-any-return]
+    if (read := _names_reader(kind)) is not None:  # type: ignore[arg-type]  # classes are hashable
+        name, namespace = read(obj)
+        if type(name) is str and name:
+            return f"{namespace}/{name}" if namespace else name
+    return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key_func(obj)
+
+
+def split_meta_namespace_key(key: str) -> tuple[str, str]:
+    """``(namespace, name)`` of a key; the namespace is ``""`` for a cluster-scoped object.
+
+    Raises:
+        KeyFuncError: The key has more than one slash.
+    """
+    namespace, _, name = key.rpartition("/")
+    if "/" in namespace:
+        raise KeyFuncError(key, ValueError(f"unexpected key format: {key!r}"))
+    return namespace, name
+
+
+def keyed_by(key_func: KeyFunc) -> KeyFunc:
+    """A user's key function made safe: it also knows tombstones and explicit keys, gives strings, and raises nothing
+    but KeyFuncError (from what the user's function raised).
+
+    Raises:
+        ConfigError: It is no function.
+    """
+    require_callable("key_func", key_func)
+    if key_func in (meta_namespace_key_func, deletion_handling_meta_namespace_key_func):
+        return deletion_handling_meta_namespace_key_func
+
+    def key_of(obj: Any) -> str:
+        if isinstance(obj, (DeletedFinalStateUnknown, ExplicitKey)):
+            return deletion_handling_meta_namespace_key_func(obj)
+        try:
+            key = key_func(obj)
+        except KeyFuncError:
+            raise
+        except Exception as error:
+            raise KeyFuncError(obj, error) from error
+        if not isinstance(key, str):
+            raise KeyFuncError(obj, TypeError(f"the key function returned {key!r}, not a string"))
+        return key
+
+    return key_of
+
+
+def resource_version_of(obj: Any) -> str:
+    """metadata.resourceVersion of an object or of a tombstone's last state; ``""`` where there is none."""
+    kind = type(obj)
+    if kind is KubeObject:
+        return obj._version or obj.resource_version  # type: ignore[no-any-return]
+    if (read := _version_reader(kind)) is not None:  # type: ignore[arg-type]
+        return str(read(obj) or "")
+    if isinstance(obj, KubeObject):
+        return obj.resource_version
+    return str(metadata_field(obj, "resource_version", "resourceVersion") or "")
+
+
+def same_version(old: Any, new: Any) -> bool:
+    """Whether two states of an object have the same resourceVersion, or are the same one. Of Structs without such a
+    field: whether they are equal. States whose comparison raises are different: nested too deeply, or as their own
+    ``__eq__`` will have it. It raises nothing itself, so that one object keeps no other from being told of."""
+    if old is new:
+        return True
+    if type(old) is KubeObject and type(new) is KubeObject and (version := new._version):
+        return (old._version or old.resource_version) == version
+    kind = type(new)
+    try:
+        if kind is type(old) and (read := _version_reader(kind)) is not None:  # type: ignore[arg-type]
+            if version := read(new):
+                return bool(read(old) == version)
+            return read is _no_version and bool(old == new)
+        version = resource_version_of(old)
+        return bool(version == resource_version_of(new) != "")
+    except Exception:
+        return False
+
+
+def key_and_version(obj: Any) -> tuple[str, str]:
+    """What logs call an object or tombstone, whatever it is."""
+    try:
+        key = deletion_handling_meta_namespace_key_func(obj)
+    except KeyFuncError:
+        key = shortened(obj, 80)
+    return key, resource_version_of(obj) or "no version"
+
+
+def namespace_of(obj: Any) -> str:
+    """metadata.namespace of an object or of a tombstone's last state; ``""`` where there is none."""
+    return (
+        obj.namespace
+        if isinstance(obj, KubeObject)
+        else str(metadata_field(obj, "namespace", "namespace") or "")
+    )
+
+
+def uid_of(obj: Any) -> str:
+    """metadata.uid of an object or of a tombstone's last state; ``""`` where there is none."""
+    return obj.uid if isinstance(obj, KubeObject) else str(metadata_field(obj, "uid", "uid") or "")
+
+
+def type_of(obj: Any) -> tuple[str, str]:
+    """``(apiVersion, kind)`` of an object; ``""`` for what it does not say, as metadata alone says neither."""
+    if isinstance(obj, KubeObject):
+        found = obj.api_version, obj.kind
+    else:
+        api_version, kind = read_field(obj, "api_version", "apiVersion"), read_field(obj, "kind", "kind")
+        found = str(api_version or ""), str(kind or "")
+    return ("", "") if found[1] == PARTIAL_KIND else found
+
+
+def kind_hint(obj: Any) -> str:
+    """What a message about an object without a kind may end with: of metadata alone, why, and what to do."""
+    if read_field(obj, "kind", "kind") != PARTIAL_KIND:
+        return ""
+    return (
+        ": read with metadata_only=True, it does not say its kind; "
+        'give {**obj, "apiVersion": "apps/v1", "kind": "Deployment"}, or what it is'
+    )
+
+
+def is_deleting(obj: Any) -> bool:
+    """Whether an object is marked for deletion."""
+    return metadata_field(obj, "deletion_timestamp", "deletionTimestamp") is not None
+
+
+def labels_of(obj: Any) -> Mapping[str, str]:
+    """metadata.labels of an object or of a tombstone's last state; none where they are no labels."""
+    if isinstance(obj, KubeObject):
+        try:
+            labels = read_labels(obj)
+        except DecodeError:
+            return {}
+    else:
+        labels = metadata_field(obj, "labels", "labels")
+    return labels if isinstance(labels, Mapping) else {}
+
+
+def metadata_field(obj: Any, attribute: str, field: str) -> Any:
+    """One field of the metadata of an object, or of a tombstone's last state; None or empty where there is none.
+
+    Args:
+        obj: The object.
+        attribute: What the field is called in Python: ``"deletion_timestamp"``.
+        field: What it is called on the wire: ``"deletionTimestamp"``.
+    """
+    if isinstance(obj, DeletedFinalStateUnknown):
+        obj = obj.obj
+    if type(obj) is KubeObject:  # a quick answer; what follows knows one, too
+        return getattr(obj.metadata, attribute)
+    return read_field(read_field(obj, "metadata", "metadata"), attribute, field)
+
+
+def read_field(value: Any, attribute: str, field: str) -> Any:
+    """One field of a mapping, or of a Struct or model by either of its names; None where there is none."""
+    if _is_mapping(value):
+        return value.get(field)
+    if isinstance(value, msgspec.Struct):
+        attribute = _attributes(type(value)).get(field, attribute)
+    return getattr(value, attribute, None) or getattr(value, field, None)
+
+
+def lacks_version(kind: type[Any]) -> bool:
+    """Whether objects of a class cannot say their version: Structs whose metadata, a Struct, has no such field."""
+    return _version_reader(kind) is _no_version  # type: ignore[arg-type]  # classes are hashable
+
+
+def lacks_uid(kind: type[Any]) -> bool:
+    """As ``lacks_version``, of their uid."""
+    names = _metadata_attributes(kind)
+    return bool(names) and "uid" not in names
+
+
+@lru_cache(maxsize=256)
+def _names_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, Any]] | None:
+    """Reads a Struct's metadata.name and namespace in one step, where its type says that they are there."""
+    names = _metadata_attributes(kind)
+    if not names.keys() >= {"name", "namespace"}:
+        return None
+    return attrgetter(f"metadata.{names['name']}", f"metadata.{names['namespace']}")
+
+
+@lru_cache(maxsize=256)
+def _version_reader(kind: type[Any]) -> Callable[[Any], Any] | None:
+    """Reads a Struct's metadata.resourceVersion in one step."""
+    names = _metadata_attributes(kind)
+    found = names.get("resourceVersion") or names.get("resource_version")
+    if found is None:
+        return _no_version if names else None
+    return attrgetter(f"metadata.{found}")
+
+
+def _no_version(obj: Any) -> str:
+    """The version of a Struct that has no field for it."""
+    return ""
+
+
+def _metadata_attributes(kind: type[Any]) -> Mapping[str, str]:
+    """The attributes of the Struct that ``metadata`` must be; none where it may be something else."""
+    if not issubclass(kind, msgspec.Struct):
+        return {}
+    for field in msgspec.structs.fields(kind):
+        if (
+            field.name == "metadata"
+            and isinstance(field.type, type)
+            and issubclass(field.type, msgspec.Struct)
+        ):
+            return _attributes(field.type)
+    return {}
+
+
+@lru_cache(maxsize=256)
+def _attributes(kind: type[msgspec.Struct]) -> Mapping[str, str]:
+    """A Struct's attributes, by what they are called in JSON, and by their own names."""
+    fields = msgspec.structs.fields(kind)
+    return {field.name: field.name for field in fields} | {field.encode_name: field.name for field in fields}
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a value is a mapping; quick for dicts and Structs, as asking an abstract class is not."""
+    return isinstance(value, dict) or (not isinstance(value, msgspec.Struct) and isinstance(value, Mapping))

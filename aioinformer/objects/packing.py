@@ -1,0 +1,136 @@
+"""The bytes of a KubeObject, packed by one zstd dictionary: a head that is read alone, and the rest compressed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .kube_object import (
+    AS_JSON,
+    Form,
+    KubeObject,
+    Wanted,
+)
+
+if TYPE_CHECKING:
+    import zstandard
+
+_UID = 16
+_HEAD = _UID + 8
+"""Bytes before what is compressed: the uid, and the resourceVersion. Zeroes where there is none, or none of the usual
+form, which is kept as text."""
+
+
+class ZstdPacking:
+    """Packs and unpacks by one dictionary, which lives for as long as an object that needs it.
+
+    Packing is for one thread, unpacking for any.
+    """
+
+    def __init__(self, zstd: Any, dictionary: zstandard.ZstdCompressionDict, level: int) -> None:
+        form = zstd.FORMAT_ZSTD1_MAGICLESS
+        params = zstd.ZstdCompressionParameters.from_level(
+            level,
+            source_size=8 * 1024,
+            dict_size=len(dictionary.as_bytes()),
+            format=form,
+            write_checksum=False,
+            write_dict_id=False,
+        )
+        dictionary.precompute_compress(compression_params=params)
+        self._compress = zstd.ZstdCompressor(dict_data=dictionary, compression_params=params).compress
+        self.unpacking = _PerThread(
+            lambda: zstd.ZstdDecompressor(dict_data=dictionary, format=form).decompress
+        )
+        self._forms: dict[Form, ZstdForm] = {}
+
+    def has(self, obj: KubeObject) -> bool:
+        """Whether an object is packed by this dictionary."""
+        return isinstance(obj._form, ZstdForm) and obj._form.packing is self
+
+    def pack(self, obj: KubeObject) -> KubeObject:
+        """The object, packed."""
+        plain = unpacked(obj)
+        form = plain._form
+        uid, version = obj.uid, obj.resource_version
+        uid_bytes, version_bytes = _uid_bytes(uid), _version_bytes(version)
+        kept = b"".join(
+            (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(plain._kept))
+        )
+        return msgspec.structs.replace(  # a class of one's own may have more fields
+            obj,
+            _kept=kept,
+            _uid="" if uid_bytes else uid,
+            _version="" if version_bytes else version,
+            _labels=None,
+            _spec=None,
+            _form=self._forms.get(form) or self._forms.setdefault(form, ZstdForm(self, form)),
+        )
+
+
+class ZstdForm:
+    """Bytes of another form, packed.
+
+    Args:
+        packing: By what.
+        inner: The other form.
+    """
+
+    def __init__(self, packing: ZstdPacking, inner: Form) -> None:
+        self.packing = packing
+        self.inner = inner
+
+    def plain(self, obj: KubeObject) -> KubeObject:
+        """An object of this form in the other one."""
+        kept = self.packing.unpacking.call(obj._kept[_HEAD:])
+        return msgspec.structs.replace(
+            obj, _kept=kept, _uid=obj.uid, _version=obj.resource_version, _form=self.inner
+        )
+
+    def raw_of(self, obj: KubeObject) -> bytes:
+        return self.plain(obj).raw
+
+    def fields_of(self, obj: KubeObject, wanted: Wanted = ()) -> dict[str, Any] | None:
+        return None if self.inner is AS_JSON else self.plain(obj)._fields(wanted)
+
+    def uid_of(self, obj: KubeObject) -> str:
+        uid = obj._kept[:_UID]
+        return _uid_text(uid) if any(uid) else ""
+
+    def version_of(self, obj: KubeObject) -> str:
+        return str(int.from_bytes(obj._kept[_UID:_HEAD], "big") or "")
+
+
+def unpacked(obj: KubeObject) -> KubeObject:
+    """An object as it came."""
+    return obj._form.plain(obj) if isinstance(obj._form, ZstdForm) else obj
+
+
+class _PerThread(threading.local):
+    """A decompressor for each thread: one cannot be used by two at a time, and objects are read anywhere."""
+
+    def __init__(self, make: Callable[[], Callable[[bytes], bytes]]) -> None:
+        self.call = make()
+
+
+def _uid_bytes(uid: str) -> bytes:
+    """A uid of the usual form as bytes; none of any other form."""
+    try:
+        found = bytes.fromhex(uid.replace("-", ""))
+    except ValueError:
+        return b""
+    return found if len(found) == _UID and _uid_text(found) == uid and any(found) else b""
+
+
+def _uid_text(uid: bytes) -> str:
+    text = uid.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _version_bytes(version: str) -> bytes:
+    """A resourceVersion of the usual form as bytes; none of any other form."""
+    usual = version.isascii() and version.isdecimal() and len(version) < 20 and version[0] != "0"
+    return int(version).to_bytes(_HEAD - _UID, "big") if usual else b""

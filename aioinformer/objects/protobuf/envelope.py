@@ -1,0 +1,136 @@
+"""What is around an object: four bytes that say "Kubernetes", and a message that says its kind (``runtime.Unknown``);
+and around that, in a watch, an event (``metav1.WatchEvent``)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..meta import TypeMeta
+from .messages import message
+from .wire import PIECE, PROTOBUF_ERRORS, WireError, long_number, pieces
+
+MAGIC = b"k8s\x00"
+"""How every envelope begins."""
+
+_TYPE_META, _RAW, _CONTENT_ENCODING = (number << 3 | PIECE for number in (1, 2, 3))
+_API_VERSION, _KIND = (number << 3 | PIECE for number in (1, 2))
+_VERSION, _CONTINUE = (number << 3 | PIECE for number in (2, 3))
+_EVENT_TYPE, _EVENT_OBJECT = (number << 3 | PIECE for number in (1, 2))
+_EXTENSION_RAW = 1 << 3 | PIECE
+
+
+class Envelope(NamedTuple):
+    """Where an object stands.
+
+    Args:
+        type_meta: What it is.
+        begin: Where it begins.
+        end: Where it ends.
+    """
+
+    type_meta: TypeMeta
+    begin: int
+    end: int
+
+
+def head_of(type_meta: TypeMeta) -> bytes:
+    """How the envelope of a kind's objects begins, up to the length of the object."""
+    fields = b"".join(
+        b"%c%c%b" % (tag, len(text), text.encode())
+        for tag, text in zip((_API_VERSION, _KIND), type_meta, strict=True)
+    )
+    return b"%b%c%c%b%c" % (MAGIC, _TYPE_META, len(fields), fields, _RAW)
+
+
+def read_envelope(data: bytes, at: int, end: int) -> Envelope:
+    """The envelope between two places.
+
+    Raises:
+        WireError, IndexError, ValueError: It is none.
+    """
+    if not data.startswith(MAGIC, at):
+        raise WireError(f"it does not begin as Kubernetes' protobuf does, but {data[at : at + 20]!r}")
+    found: dict[int, tuple[int, int]] = {}
+    for tag, begin, stop in pieces(data, at + len(MAGIC), end):
+        found[tag] = begin, stop
+    begin, stop = found.get(_CONTENT_ENCODING, (0, 0))
+    if begin < stop:
+        raise WireError(f"it is encoded as {data[begin:stop]!r}, which nobody asked for")
+    type_meta = _type_meta(data, *found.get(_TYPE_META, (end, end)))
+    return Envelope(type_meta, *found.get(_RAW, (end, end)))
+
+
+def read_head(data: bytes) -> Envelope:
+    """The envelope that has begun to arrive, of what may end behind the data.
+
+    Raises:
+        WireError, IndexError, ValueError: It is none, or not enough of it.
+    """
+    if not data.startswith(MAGIC):
+        raise WireError(f"it does not begin as Kubernetes' protobuf does, but {data[:20]!r}")
+    type_meta, end = TypeMeta("", ""), len(MAGIC)
+    while True:
+        tag, at = long_number(data, end)
+        size, begin = long_number(data, at)
+        end = begin + size
+        if tag == _RAW:
+            return Envelope(type_meta, begin, end)
+        if tag & 7 != PIECE or end > len(data):
+            raise WireError("it does not begin with what it is")
+        if tag == _TYPE_META:
+            type_meta = _type_meta(data, begin, end)
+
+
+def read_list_meta(data: bytes, at: int, end: int) -> tuple[str, str]:
+    """The resourceVersion and the continue token of a list (``metav1.ListMeta``).
+
+    Raises:
+        WireError, IndexError, ValueError: It is none.
+    """
+    texts = {tag: data[begin:stop].decode() for tag, begin, stop in pieces(data, at, end)}
+    return texts.get(_VERSION, ""), texts.get(_CONTINUE, "")
+
+
+def read_event(data: bytes, at: int, end: int) -> tuple[str, int, int]:
+    """The type of the event between two places, and where the envelope in it begins and ends.
+
+    Raises:
+        WireError, IndexError, ValueError: It is none.
+    """
+    found = {tag: (begin, stop) for tag, begin, stop in pieces(data, at, end)}
+    begin, stop = found.get(_EVENT_TYPE, (end, end))
+    type_ = data[begin:stop].decode()
+    begin = stop = end
+    for tag, *place in pieces(data, *found.get(_EVENT_OBJECT, (end, end))):
+        if tag == _EXTENSION_RAW:
+            begin, stop = place
+    return type_, begin, stop
+
+
+def read_status(data: bytes, envelope: Envelope) -> dict[str, Any]:
+    """The Status that an envelope has, as JSON has it.
+
+    Raises:
+        WireError, IndexError, ValueError: It is none.
+    """
+    type_meta, begin, end = envelope
+    if type_meta.kind != "Status":
+        raise WireError(f"a {type_meta.kind} is no Status")
+    return {
+        "kind": "Status",
+        "apiVersion": type_meta.api_version,
+        **message("meta/v1.Status").read(data, begin, end),
+    }
+
+
+def status_of(body: bytes) -> dict[str, Any] | None:
+    """The Status that a body in protobuf is; None for any other body."""
+    try:
+        return read_status(body, read_envelope(body, 0, len(body)))
+    except PROTOBUF_ERRORS:
+        return None
+
+
+def _type_meta(data: bytes, at: int, end: int) -> TypeMeta:
+    names = {tag: data[begin:stop].decode() for tag, begin, stop in pieces(data, at, end)}
+    return TypeMeta(names.get(_API_VERSION, ""), names.get(_KIND, ""))

@@ -1,0 +1,197 @@
+"""Messages as dicts of what JSON would say, field by field, by the schema."""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import Any
+
+from ..kube_object import Wanted
+from .schema import FieldSchema, kind_inside, schema
+from .values import NUMBERS, PIECES, Read
+from .wire import PIECE, VARINT, WireError, long_number, piece, skip
+
+logger = logging.getLogger(__name__)
+
+Fields = dict[str, Any]
+
+_TEXT, _ONE, _LIST, _MAP, _EMBEDDED, _NUMBER, _NUMBERS = range(7)
+"""What becomes of a field, in the order in which it is asked: what is frequent comes first."""
+
+_Field = tuple[int, str, bool, Any, Any]
+"""One of the above; the name in JSON; whether it is left out where it is empty; what reads its value, or those in it;
+what JSON has for a value that is not there, or the Message that knows. (NamedTuples take longer to be taken apart.)"""
+
+_KEY, _VALUE = 1 << 3 | PIECE, 2 << 3 | PIECE
+
+_ALL = 1 << 32
+"""More than the tag of any field."""
+
+
+@lru_cache(maxsize=2048)
+def message(name: str, wanted: Wanted = ()) -> Message:
+    """What reads the messages of a name; see ``Message``."""
+    return Message(name, wanted)
+
+
+class Message:
+    """Reads the messages of one name. Get one by ``message``.
+
+    Args:
+        name: As in the schema.
+        wanted: Nothing else is read.
+    """
+
+    __slots__ = ("_fields", "_last", "_name", "_zero_messages", "_zeros")
+
+    def __init__(self, name: str, wanted: Wanted = ()) -> None:
+        self._name = name
+        self._fields: dict[int, _Field] = {}
+        self._zeros: Fields = {}
+        self._zero_messages: dict[str, Message] = {}
+        names = dict(wanted)
+        for field in schema().fields(name):
+            if not field.name:
+                self._add_embedded(field, wanted)
+            elif not wanted or field.name in names:
+                self._add(field, names.get(field.name, ()))
+        self._last = max(self._fields, default=0) if wanted else _ALL
+
+    def read(self, data: bytes, at: int, end: int, found: Fields | None = None) -> Fields:
+        """The fields of the message between two places, put to those that were found if it is embedded.
+
+        Raises:
+            WireError, IndexError: It is no message.
+            ValueError: A text is not UTF-8, a time in no calendar, or JSON within is none.
+        """
+        fields, last = self._fields, self._last
+        if found is None:
+            found = self._zeros.copy()
+        while at < end:
+            # Numbers of two bytes are frequent, and longer ones rare.
+            tag = data[at]
+            at += 1
+            if tag > 0x7F:
+                tag = tag & 0x7F | data[at] << 7
+                at += 1
+                if tag > 0x3FFF:
+                    tag, at = long_number(data, at - 2)
+            if tag > last:  # API servers write fields in the order of their numbers
+                at = end
+                break
+            if tag & 5:  # neither a number nor a piece, as all that is known is
+                at = skip(tag & 7, data, at, end)
+                if last == _ALL:
+                    _tell_of_unknown(self._name, tag >> 3)
+                continue
+            size = data[at]
+            at += 1
+            if size > 0x7F:
+                size = size & 0x7F | data[at] << 7
+                at += 1
+                if size > 0x3FFF:
+                    size, at = long_number(data, at - 2)
+            if tag not in fields:
+                if tag & PIECE:
+                    at += size
+                if last == _ALL:
+                    _tell_of_unknown(self._name, tag >> 3)
+                continue
+            how, name, drops_empty, read, zero = fields[tag]
+            if how >= _NUMBER:
+                if how == _NUMBERS:
+                    found[name] = [*(found.get(name) or ()), read(size)]
+                elif size or not drops_empty:
+                    found[name] = read(size)
+                continue
+            begin = at
+            at += size
+            if at > end:
+                break
+            if how == _TEXT:
+                if size or not drops_empty:
+                    found[name] = data[begin:at].decode()
+            elif how == _ONE:
+                if size or not drops_empty:
+                    found[name] = read(data, begin, at)
+            elif how == _LIST:
+                if (listed := found.get(name)) is not None:
+                    listed.append(read(data, begin, at))
+                else:
+                    found[name] = [read(data, begin, at)]
+            elif how == _EMBEDDED:
+                read(data, begin, at, found)
+            else:
+                if (entries := found.get(name)) is None:
+                    entries = found[name] = {}
+                _enter(entries, data, begin, at, read, zero)
+        if at != end:
+            raise WireError(f"a field of {self._name} ends behind it")
+        for name, zero in self._zero_messages.items():
+            if name not in found:
+                found[name] = zero.zero()
+        return found
+
+    def zero(self) -> Fields:
+        """What JSON shows of a message that is not there."""
+        return self.read(b"", 0, 0)
+
+    def _add_embedded(self, field: FieldSchema, wanted: Wanted) -> None:
+        """Fields that JSON has among those of this message."""
+        embedded = message(field.type, wanted)
+        if embedded._fields:
+            self._fields[field.number << 3 | PIECE] = (_EMBEDDED, "", False, embedded.read, embedded)
+            self._zeros |= embedded._zeros
+            self._zero_messages |= embedded._zero_messages
+
+    def _add(self, field: FieldSchema, wanted: Wanted) -> None:
+        read: Any
+        if field.of in NUMBERS:
+            (read, zero), tag = NUMBERS[field.of], field.number << 3 | VARINT
+            how = _NUMBERS if field.is_list else _NUMBER
+        else:
+            (read, zero), tag = _reader(field.of, () if field.is_map else wanted), field.number << 3 | PIECE
+            how = (
+                _LIST if field.is_list else _MAP if field.is_map else _TEXT if field.of == "string" else _ONE
+            )
+        self._fields[tag] = (how, field.name, field.shown == "set", read, zero)
+        if field.shown == "null" or (field.shown == "always" and (field.is_list or field.is_map)):
+            self._zeros[field.name] = None
+        elif field.shown == "always" and isinstance(zero, Message):
+            self._zero_messages[field.name] = zero
+        elif field.shown == "always":
+            self._zeros[field.name] = zero
+
+
+def _reader(type_: str, wanted: Wanted) -> tuple[Read, Any]:
+    """What reads the pieces of a type; what JSON has where there is none, or the message that knows."""
+    if type_ in PIECES:
+        return PIECES[type_]
+    within = message(type_, wanted)
+    type_meta = kind_inside(type_)
+    if type_meta is None:
+        return within.read, within
+    return lambda data, at, end: {**type_meta, **within.read(data, at, end)}, within
+
+
+def _enter(entries: Fields, data: bytes, at: int, end: int, read: Read, zero: Any) -> None:
+    """Put an entry into a map: a message of its own, of which the key is field 1, and the value field 2."""
+    key, value = "", zero.zero() if isinstance(zero, Message) else zero
+    while at < end:
+        tag = data[at]
+        begin, at = piece(data, at + 1, end)
+        if tag == _KEY:
+            key = data[begin:at].decode()
+        elif tag == _VALUE:
+            value = read(data, begin, at)
+    entries[key] = value
+
+
+@lru_cache(maxsize=1024)
+def _tell_of_unknown(name: str, number: int) -> None:
+    """Say, once, that others know what is not known here."""
+    logger.warning(
+        "there are fields that Kubernetes %s had not, such as number %d of %s: objects read as protobuf are without "
+        "them, read as JSON they have them",
+        schema().version, number, name,
+    )  # fmt: skip

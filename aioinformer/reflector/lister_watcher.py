@@ -1,0 +1,37 @@
+"""What a reflector lists from: anybody's ListerWatcher."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+from .._core.checks import require_methods
+from .._core.tasks import settle
+from ..objects.meta import ListOptions, ListResult, require_list_result
+from ..protocols import ListsInChunks, batched
+
+LIKE = 'ListWatch.for_resource(client, "v1", "pods")'
+
+
+def source_of(list_watch: object) -> ListsInChunks:
+    """A ListerWatcher as one that lists in pieces, of which there is one for each page where it knows no more.
+
+    Raises:
+        ConfigError: It is no ListerWatcher.
+    """
+    lists = "list_chunks" if batched(list_watch, "list_chunks", "list") else "list"
+    require_methods("list_watch", list_watch, (lists, "watch"), LIKE)
+    return cast(ListsInChunks, list_watch if lists == "list_chunks" else _ListsPages(list_watch))
+
+
+class _ListsPages:
+    """A ListerWatcher whose ``list`` is used; all else is its own."""
+
+    def __init__(self, list_watch: Any) -> None:
+        self._list_watch = list_watch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._list_watch, name)
+
+    async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
+        yield require_list_result(await settle(self._list_watch.list(options)))

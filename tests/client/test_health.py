@@ -1,0 +1,496 @@
+"""Whether a server can be reached, asked once for all who wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from itertools import pairwise
+from random import Random
+from statistics import median
+from typing import Any
+
+import pytest
+
+from aioinformer import (
+    ApiError,
+    Client,
+    ClientClosedError,
+    DamagedError,
+    IdleTimeoutError,
+    ListOptions,
+    ListWatch,
+    TransportError,
+)
+from aioinformer._core.tasks import finish
+from aioinformer.client.health import PATH, ServerHealth
+
+from ..steps import turns
+from ..virtual_time import run, virtual_time
+from .transports import REFUSED, SERVER, Server
+
+UNAUTHORIZED = ApiError(401, "Unauthorized")
+
+
+def waiting(health: ServerHealth, count: int, error: Exception = REFUSED) -> list[asyncio.Task[bool]]:
+    return [asyncio.create_task(health.until_reachable(error)) for _ in range(count)]
+
+
+@virtual_time
+async def test_a_server_that_answers_is_asked_once_for_all() -> None:
+    """Not at once: somebody has just asked."""
+    server = Server()
+    began = asyncio.get_running_loop().time()
+    assert await asyncio.gather(*waiting(ServerHealth(server), 5)) == [False] * 5
+    assert [path for path, _ in server.asked] == [PATH]
+    assert 0.8 <= server.asked[0][1] - began <= 1.0
+
+
+@virtual_time
+async def test_while_it_is_away_one_asks_at_growing_pauses() -> None:
+    """Of six seconds for a minute, then of a tenth of the time that it has lasted, and of half a minute at most."""
+    server = Server([REFUSED] * 60)
+    tasks = waiting(ServerHealth(server, Random(1)), 5)
+    began = asyncio.get_running_loop().time()
+    assert await asyncio.gather(*tasks) == [True] * 5
+    times = [0.0, *(time - began for _, time in server.asked)]
+    assert len(times) == 62
+    for number, (earlier, later) in enumerate(pairwise(times)):
+        longest = [1.0, 2.0, 4.0][number] if number < 3 else min(max(6.0, earlier / 10), 30.0)
+        assert 0.8 * longest - 1e-6 <= later - earlier <= longest + 1e-6
+    assert sum(time < 60 for time in times[1:]) <= 14
+    assert sum(time < 600 for time in times[1:]) <= 45
+
+
+@virtual_time
+async def test_all_go_on_when_it_is_back() -> None:
+    server, loop = Server(), asyncio.get_running_loop()
+    server.goes_away()
+    tasks = waiting(ServerHealth(server), 5)
+    await asyncio.sleep(60)
+    assert not any(task.done() for task in tasks)
+    assert len(server.asked) < 15
+    server.comes_back()
+    back = loop.time()
+    await asyncio.gather(*tasks)
+    assert loop.time() - back <= 6.0
+
+
+@pytest.mark.parametrize("outage", [10, 20, 40, 60])
+def test_half_of_them_are_back_within_four_seconds(outage: float) -> None:
+    """After outages of up to a minute, of which docs/tuning.md has the figures."""
+
+    async def away_for(seconds: float, seed: int) -> float:
+        server, loop = Server(), asyncio.get_running_loop()
+        server.goes_away()
+        (task,) = waiting(ServerHealth(server, Random(seed)), 1)
+        await asyncio.sleep(seconds)
+        server.comes_back()
+        back = loop.time()
+        await task
+        return loop.time() - back
+
+    assert median(run(away_for(outage + seed / 50, seed)) for seed in range(200)) < 4.0
+
+
+@virtual_time
+async def test_a_server_that_never_answers_is_asked_again_after_five_seconds() -> None:
+    server = Server([None, None, None])
+    await asyncio.gather(*waiting(ServerHealth(server), 2))
+    pauses = [later - earlier for earlier, later in pairwise(server.times())]
+    assert all(5.0 <= pause <= 6.0 for pause in pauses)
+    assert len(pauses) == 3
+    assert not server.asking
+
+
+@virtual_time
+async def test_who_asks_for_all_may_be_cancelled() -> None:
+    """Asking and pausing; the next one goes on where it was, and nothing stays behind."""
+    server = Server(then=None)
+    tasks = waiting(ServerHealth(server), 3)
+    await asyncio.sleep(2)
+    assert server.asking == 1
+    await finish(tasks[0])
+    await turns(5)
+    assert server.asking == 0
+    await asyncio.sleep(6)
+    assert server.asking == 1
+    server.goes_away()
+    await asyncio.sleep(60)
+    before = len(server.asked)
+    await finish(tasks[1])
+    await turns(5)
+    assert len(server.asked) == before
+    server.comes_back()
+    await tasks[2]
+    assert not server.asking
+
+
+@virtual_time
+async def test_nothing_is_asked_when_nobody_waits() -> None:
+    server = Server(then=REFUSED)
+    await finish(*waiting(ServerHealth(server), 3))
+    await asyncio.sleep(10)
+    before = len(server.asked)
+    await asyncio.sleep(600)
+    assert len(server.asked) == before
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405, 410, 429])
+@virtual_time
+async def test_any_word_of_the_server_is_a_sign_of_life(status: int) -> None:
+    server = Server(then=ApiError(status))
+    await ServerHealth(server).until_reachable(REFUSED)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@virtual_time
+async def test_a_server_that_is_not_ready_is_waited_for(status: int) -> None:
+    server = Server([ApiError(status)] * 3)
+    await ServerHealth(server).until_reachable(REFUSED)
+    assert len(server.asked) == 4
+
+
+@virtual_time
+async def test_one_that_begins_to_answer_is_asked_more_often_again() -> None:
+    server = Server([*[REFUSED] * 6, *[ApiError(500)] * 3])
+    await ServerHealth(server, Random(1)).until_reachable(REFUSED)
+    pauses = [later - earlier for earlier, later in pairwise(server.times())]
+    assert all(pause > 4 for pause in pauses[3:6])
+    assert all(pause <= longest for pause, longest in zip(pauses[6:], [1, 2, 4], strict=True))
+
+
+class TestOneThatIsNotReadyForLong:
+    """Its /readyz may say so for minutes while it serves all else, as one does that is about to end."""
+
+    @virtual_time
+    async def test_one_after_the_other_tries_for_itself(self) -> None:
+        server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
+        began = loop.time()
+        tasks = waiting(ServerHealth(server, Random(1)), 4)
+        ends: list[float] = []
+        for task in tasks:
+            assert await task
+            ends.append(loop.time() - began)
+        assert 10 <= ends[0] <= 20
+        assert all(4 <= later - earlier <= 7 for earlier, later in pairwise(ends))
+        assert not server.asking
+
+    @virtual_time
+    async def test_an_answer_to_the_one_that_tries_ends_the_waiting(self) -> None:
+        server, loop = Server(then=ApiError(500)), asyncio.get_running_loop()
+        client = Client(server)
+        began = loop.time()
+        tasks = waiting(client.health, 100)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        assert sum(task.done() for task in tasks) == 1
+        server.comes_back()
+        await client.get("/api/v1/pods")
+        await asyncio.gather(*tasks)
+        assert loop.time() - began <= 20
+
+    @virtual_time
+    async def test_it_has_ten_seconds_each_time_that_it_begins_to_answer(self) -> None:
+        server = Server(answer for _ in range(20) for answer in (*[REFUSED] * 3, ApiError(500)))
+        await asyncio.gather(*waiting(ServerHealth(server), 3))
+        assert len(server.asked) == 81
+
+    @pytest.mark.parametrize("status", [502, 503, 504])
+    @virtual_time
+    async def test_a_gateway_is_believed_that_does_not_reach_it(self, status: int) -> None:
+        (task,) = waiting(ServerHealth(Server(then=ApiError(status))), 1)
+        await asyncio.sleep(600)
+        assert not task.done()
+        await finish(task)
+
+
+@pytest.mark.parametrize("error", [ClientClosedError("the client is closed"), ZeroDivisionError("a bug")])
+@virtual_time
+async def test_what_waiting_cannot_mend_ends_it(error: Exception) -> None:
+    """Whoever waits meets with it next."""
+    server = Server(then=error)
+    await asyncio.gather(*waiting(ServerHealth(server), 3))
+    assert len(server.asked) == 1
+
+
+@virtual_time
+async def test_any_answer_to_anybody_ends_the_waiting() -> None:
+    server = Server([REFUSED] * 6, then=b"{}")
+    client = Client(server)
+    task = asyncio.create_task(client.health.until_reachable(REFUSED))
+    await asyncio.sleep(5)
+    assert not task.done()
+    server.comes_back()
+    asked, now = len(server.asked), asyncio.get_running_loop().time()
+    await client.get("/api/v1/pods")
+    await task
+    assert asyncio.get_running_loop().time() == now
+    assert len(server.asked) == asked + 1
+
+
+@pytest.mark.parametrize("error", [REFUSED, ApiError(500)])
+@virtual_time
+async def test_an_answer_of_failure_to_anybody_does_not(error: Exception) -> None:
+    server = Server(then=error)
+    client = Client(server)
+    task = asyncio.create_task(client.health.until_reachable(REFUSED))
+    await asyncio.sleep(4)
+    with pytest.raises(type(error)):
+        await client.stream("/api/v1/pods")
+    await turns(5)
+    assert not task.done()
+    await finish(task)
+
+
+def test_what_may_be_the_servers_trouble() -> None:
+    health = ServerHealth(Server())
+    yes = [
+        REFUSED,
+        IdleTimeoutError("silent"),
+        ApiError(502),
+        ApiError(503, "ServiceUnavailable"),
+        ApiError(504),
+        UNAUTHORIZED,
+    ]
+    no = [
+        DamagedError("a bit was turned"),
+        ApiError(500, "InternalError"),
+        ApiError(429),
+        ApiError(410),
+        ApiError(403),
+        ApiError(504, "Timeout", details={"causes": [{"reason": "ResourceVersionTooLarge"}]}),
+        OSError("of a user's function"),
+    ]
+    assert [health.concerns(error) for error in yes] == [True] * len(yes)
+    assert [health.concerns(error) for error in no] == [False] * len(no)
+
+
+@virtual_time
+async def test_an_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    health = ServerHealth(Server([TransportError(f"{SERVER}: refused")] * 5), Random(1))
+    for _ in range(2):
+        await asyncio.gather(*waiting(health, 5))
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("WARNING", "https://server cannot be reached: refused"),
+        ("INFO", "https://server: reachable again after 22.4 s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "[+]ping ok\n[-]etcd failed: reason withheld\n[+]log ok\n[-]shutdown failed: reason withheld\n"
+            "readyz check failed\n",
+            "[-]etcd failed: reason withheld; [-]shutdown failed: reason withheld",
+        ),
+        ("context deadline exceeded", "500 InternalError: context deadline exceeded"),
+    ],
+    ids=["by its checks", "in other words"],
+)
+@virtual_time
+async def test_one_that_answers_that_it_is_not_ready_is_told_of_as_such(
+    caplog: pytest.LogCaptureFixture, message: str, told: str
+) -> None:
+    health = ServerHealth(Server([ApiError(500, "InternalError", message)]))
+    await asyncio.gather(*waiting(health, 5))
+    assert caplog.messages == [f"https://server is not ready: {told}"]
+
+
+@virtual_time
+async def test_of_missed_answers_the_first_is_news_until_one_comes() -> None:
+    client = Client(Server())
+    health = client.health
+    assert [health.missed(REFUSED) for _ in range(3)] == [True, False, False]
+    assert health.missed(IdleTimeoutError("silent"))
+    assert health.missed(ApiError(500))
+    assert health.missed(ApiError(500))
+    await client.get("/api")
+    assert health.missed(REFUSED)
+
+
+class TestCredentialsThatAreNotTaken:
+    """401: nobody's requests are answered until there are others."""
+
+    @virtual_time
+    async def test_one_asks_for_all_until_they_are(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO)
+        server = Server([UNAUTHORIZED] * 3)
+        health = ServerHealth(server, Random(1))
+        assert await asyncio.gather(*waiting(health, 5, UNAUTHORIZED)) == [True] * 5
+        assert len(server.asked) == 4
+        said = [(each.levelname, each.getMessage()) for each in caplog.records]
+        assert [level for level, _ in said] == ["WARNING", "INFO"]
+        assert said[0][1].startswith("https://server does not take the credentials: 401 Unauthorized")
+        assert said[1][1].startswith("https://server: takes the credentials again after ")
+
+    @virtual_time
+    async def test_an_answer_to_anybody_ends_the_waiting_but_no_other_refusal(self) -> None:
+        server = Server(then=UNAUTHORIZED)
+        client = Client(server)
+        (task,) = waiting(client.health, 1, UNAUTHORIZED)
+        with pytest.raises(ApiError):
+            await client.get("/api")
+        await turns(5)
+        assert not task.done()
+        server.comes_back()
+        await client.get("/api")
+        assert not await task
+
+    @virtual_time
+    async def test_the_first_is_news_until_they_are(self) -> None:
+        """That another is refused by the same answer is no news."""
+        server = Server(then=UNAUTHORIZED)
+        client = Client(server)
+        told: list[bool] = []
+        for _ in range(3):
+            with pytest.raises(ApiError):
+                await client.get("/api")
+            told.append(client.health.missed(UNAUTHORIZED))
+        assert told == [True, False, False]
+        server.comes_back()
+        await client.get("/api")
+        assert client.health.missed(UNAUTHORIZED)
+
+    @virtual_time
+    async def test_it_is_no_outage(self) -> None:
+        """Who waits for the server goes on, who waits for its credentials to be taken does not."""
+        server = Server(then=UNAUTHORIZED)
+        health = ServerHealth(server)
+        (refused,) = waiting(health, 1, UNAUTHORIZED)
+        (away,) = waiting(health, 1)
+        assert not await away
+        assert not refused.done()
+        await finish(refused)
+
+
+class TestAskingAgain:
+    """After a cut all streams are opened again at once: the first request tells what becomes of the others."""
+
+    @virtual_time
+    async def test_of_a_server_that_is_away_one_request_tells_all(self) -> None:
+        server = Server(then=REFUSED)
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        outcomes = await asyncio.gather(
+            *(client.stream(f"/{number}") for number in range(5)), return_exceptions=True
+        )
+        assert [(type(each), str(each)) for each in outcomes] == [(TransportError, "refused")] * 5
+        assert len(server.asked) == 1
+
+    @virtual_time
+    async def test_each_says_what_it_asked_for_itself(self) -> None:
+        server = Server(then=TransportError("refused"))
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        watches = [ListWatch.for_resource(client, "v1", plural).watch for plural in ("pods", "nodes")]
+        outcomes = await asyncio.gather(*(watch(ListOptions()) for watch in watches), return_exceptions=True)
+        assert [str(each) for each in outcomes] == ["watch pods: refused", "watch nodes: refused"]
+        assert len(server.asked) == 1
+
+    @virtual_time
+    async def test_of_one_that_answers_all_ask(self) -> None:
+        server = Server()
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        began = asyncio.get_running_loop().time()
+        await asyncio.gather(*(client.stream(f"/{number}") for number in range(5)))
+        assert [path for path, _ in server.asked] == ["/0", "/1", "/2", "/3", "/4"]
+        assert asyncio.get_running_loop().time() == began
+
+    @pytest.mark.parametrize("error", [ApiError(410, "Gone"), ApiError(500), ValueError("a bug")])
+    @virtual_time
+    async def test_what_is_the_first_ones_alone_is_not_shared(self, error: Exception) -> None:
+        server = Server([error])
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        outcomes = await asyncio.gather(
+            *(client.stream(f"/{number}") for number in range(5)), return_exceptions=True
+        )
+        assert outcomes[0] is error
+        assert not any(isinstance(each, BaseException) for each in outcomes[1:])
+
+    @virtual_time
+    async def test_nobody_waits_for_long(self) -> None:
+        server = Server([None])
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        first = asyncio.create_task(client.stream("/0"))
+        await turns(3)
+        began = asyncio.get_running_loop().time()
+        await client.stream("/1")
+        assert asyncio.get_running_loop().time() - began == pytest.approx(1.0)
+        await finish(first)
+
+    @virtual_time
+    async def test_the_first_one_may_be_cancelled(self) -> None:
+        server = Server([None])
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        tasks = [asyncio.create_task(client.stream(f"/{number}")) for number in range(5)]
+        await turns(3)
+        await finish(tasks[0])
+        await asyncio.gather(*tasks[1:])
+        assert len(server.asked) == 5
+
+    @virtual_time
+    async def test_so_may_those_who_wait(self) -> None:
+        server = Server([None])
+        client = Client(server)
+        client.health.missed(TransportError("cut"))
+        tasks = [asyncio.create_task(client.stream(f"/{number}")) for number in range(3)]
+        await turns(3)
+        await finish(tasks[1])
+        server.goes_away()
+        await finish(tasks[0])
+        with pytest.raises(TransportError):
+            await tasks[2]
+        assert [path for path, _ in server.asked] == ["/0", "/2"]
+
+    @virtual_time
+    async def test_where_nothing_was_missed_nobody_waits(self) -> None:
+        server = Server([None])
+        client = Client(server)
+        client.health.missed(DamagedError("a bit was turned"))
+        first = asyncio.create_task(client.stream("/0"))
+        await turns(3)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await client.stream("/1")
+        assert loop.time() == began
+        await finish(first)
+
+
+@virtual_time
+async def test_who_was_forbidden_goes_on_when_another_is_accepted() -> None:
+    health = ServerHealth(Server())
+    tasks = [asyncio.create_task(health.until_accepted()) for _ in range(3)]
+    await turns(3)
+    await finish(tasks[0])
+    health.accepted()
+    await asyncio.gather(*tasks[1:])
+    health.accepted()
+
+
+def test_a_trouble_of_another_event_loop_is_over() -> None:
+    """An ApiClient that was wrapped may be used in one loop after the other."""
+    health = ServerHealth(Server([REFUSED] * 3))
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await asyncio.gather(*waiting(health, 2))
+
+    asyncio.run(give_up())
+    run(health.until_reachable(REFUSED))
+
+
+async def test_those_who_read_through_one_client_share_it() -> None:
+    client = Client(Server())
+    pods, secrets = (ListWatch.for_resource(client, "v1", plural) for plural in ("pods", "secrets"))
+    assert pods.health is secrets.health is client.health
+
+    async def nothing(options: object) -> Any: ...
+
+    assert ListWatch(nothing, nothing).health is None

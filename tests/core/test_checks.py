@@ -1,0 +1,111 @@
+"""Values that cannot work are found out where they were given."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from aioinformer import ConfigError, ListOptions
+from aioinformer._core.checks import (
+    require_callable,
+    require_count,
+    require_flag,
+    require_list,
+    require_seconds,
+    require_text,
+    require_timeout,
+)
+from aioinformer.objects.versions import NONE, number_of, require_version
+
+HUGE = pytest.param(10**400, id="10**400")
+"""A whole number that is no float."""
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1, 2.5, 10**9])
+def test_seconds(value: float) -> None:
+    require_seconds("patience", value)
+
+
+@pytest.mark.parametrize("value", [-1, -0.001, math.nan, math.inf, -math.inf, HUGE, True, "5", None])
+def test_what_are_no_seconds(value: Any) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^patience must be a number of seconds, 0 or more, not "
+    ) as caught:
+        require_seconds("patience", value)
+    assert repr(value) in str(caught.value)
+
+
+def test_a_timeout_may_be_none() -> None:
+    require_timeout(None)
+    require_timeout(0)
+    require_timeout(-0.1)
+    with pytest.raises(
+        ConfigError, match=r"^timeout must be a number of seconds, or None for no end, not nan"
+    ):
+        require_timeout(math.nan)
+
+
+@pytest.mark.parametrize("value", [-1, 1.0, False, "5", None])
+def test_what_is_no_count(value: Any) -> None:
+    require_count("page_size", 0)
+    require_count("page_size", 500)
+    with pytest.raises(ConfigError, match=r"^page_size must be a whole number, 0 or more, not "):
+        require_count("page_size", value)
+
+
+@pytest.mark.parametrize("value", ["false", "true", 0, 1, None])
+def test_what_is_no_flag(value: Any) -> None:
+    require_flag("insecure", True)
+    require_flag("insecure", False)
+    with pytest.raises(ConfigError, match=r"^insecure must be true or false, not "):
+        require_flag("insecure", value)
+
+
+def test_several_things_are_a_list() -> None:
+    assert require_list("owns", (5, 6)) == [5, 6]
+    with pytest.raises(ConfigError, match=r"owns must be a list, also of one alone: \[5\]"):
+        require_list("owns", 5)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"owns must be a list, not 'pods'"):
+        require_list("owns", "pods")
+
+
+def test_what_is_no_text_and_no_function() -> None:
+    require_text("name", "")
+    require_callable("handler", print)
+    with pytest.raises(ConfigError, match="name must be a string, not 5"):
+        require_text("name", 5)
+    with pytest.raises(ConfigError, match="handler must be a function, not None"):
+        require_callable("handler", None)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("limit", -1),
+        ("limit", True),
+        ("limit", "500"),
+        ("timeout_seconds", -1),
+        ("timeout_seconds", 1.5),
+        ("resource_version", 7),
+        ("resource_version", None),
+        ("continue_token", None),
+        ("label_selector", {"app": "web"}),
+        ("field_selector", None),
+        ("resource_version_match", "Sometime"),
+    ],
+)
+def test_list_options_that_no_request_can_carry(option: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=option) as caught:
+        ListOptions(**{option: value})
+    assert repr(value) in str(caught.value)
+
+
+def test_versions_are_whole_numbers_of_any_length() -> None:
+    long, longer = "9" * 5000, "1" * 5001  # int() takes 4300 digits
+    versions = ["", "0", "9", "10", "99", "100", "18446744073709551616", long, longer]
+    mixed = [longer, "100", "", "9", "18446744073709551616", "10", long, "0", "99"]
+    assert sorted(mixed, key=number_of) == versions
+    assert number_of("x1") == number_of("\u0663") == number_of("") == NONE < number_of("0")
+    assert require_version("it", long) == number_of(long)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+
+from aioinformer import ConfigError, ListOptions
+from aioinformer.listwatch.collection import Collection, asked, query_of
+
+
+@pytest.mark.parametrize(
+    ("resource", "path", "name"),
+    [
+        (Collection("v1", "pods"), "/api/v1/pods", "pods"),
+        (Collection("v1", "pods", "default"), "/api/v1/namespaces/default/pods", "pods in default"),
+        (Collection("apps/v1", "deployments"), "/apis/apps/v1/deployments", "deployments.apps"),
+        (
+            Collection("example.com/v1alpha1", "caves", "a-1"),
+            "/apis/example.com/v1alpha1/namespaces/a-1/caves",
+            "caves.example.com in a-1",
+        ),
+    ],
+)
+def test_paths_and_names(resource: Collection, path: str, name: str) -> None:
+    assert resource.path == path
+    assert str(resource) == name
+
+
+@pytest.mark.parametrize(
+    "api_version",
+    [
+        *("", "/v1", "apps/", "apps/v1/x", "Apps/v1", "v1?x", "../v1", "apps/1", "apps/v1-"),
+        *("apps", "configmaps", "v1alpha", "vv1", "example.com"),
+    ],
+)
+def test_an_odd_version_is_refused(api_version: str) -> None:
+    with pytest.raises(ConfigError, match=r"api_version must be 'v1'.*, like 'apps/v1', not ") as caught:
+        Collection(api_version, "pods")
+    assert str(caught.value).endswith(f"not {api_version!r}")
+
+
+def test_the_core_group_has_no_name() -> None:
+    with pytest.raises(ConfigError, match="the core group's api_version is 'v1', not 'core/v1'"):
+        Collection("core/v1", "pods")
+
+
+@pytest.mark.parametrize("api_version", ["v1", "v2", "v1beta1", "apps/v1", "example.com/foo10", "x.io/a-b"])
+def test_versions(api_version: str) -> None:
+    assert Collection(api_version, "pods").path.endswith(f"/{api_version}/pods")
+
+
+@pytest.mark.parametrize(("first", "second"), [("configmaps", "v1"), ("deployments", "apps/v1")])
+def test_what_is_given_in_the_other_order(first: str, second: str) -> None:
+    with pytest.raises(ConfigError, match=f"not '{first}'; the api_version '{second}' comes first"):
+        Collection(first, second)
+
+
+@pytest.mark.parametrize("plural", ["", "Pods", "pods/status", "pods?", "po ds", "-pods", "..", "pods\n"])
+def test_an_odd_plural_is_refused(plural: str) -> None:
+    with pytest.raises(ConfigError, match=r"plural"):
+        Collection("v1", plural)
+
+
+@pytest.mark.parametrize("namespace", ["a/b", "..", "A", "a b", "", "-"])
+def test_an_odd_namespace_is_refused(namespace: str) -> None:
+    with pytest.raises(ConfigError, match=r"namespace"):
+        Collection("v1", "pods", namespace)
+
+
+def test_empty_options_send_nothing() -> None:
+    assert query_of(ListOptions()) == []
+    assert query_of(ListOptions(), watch=True) == [("watch", "true")]
+
+
+def test_every_option_is_sent_by_its_name() -> None:
+    options = ListOptions(
+        resource_version="5",
+        resource_version_match=r"NotOlderThan",
+        limit=500,
+        continue_token="abc",
+        label_selector="a=b",
+        field_selector="x=y",
+        allow_watch_bookmarks=True,
+        send_initial_events=False,
+        timeout_seconds=300,
+    )
+    assert dict(query_of(options, watch=True)) == {
+        "watch": "true",
+        "resourceVersion": "5",
+        "resourceVersionMatch": "NotOlderThan",
+        "limit": "500",
+        "continue": "abc",
+        "labelSelector": "a=b",
+        "fieldSelector": "x=y",
+        "allowWatchBookmarks": "true",
+        "sendInitialEvents": "false",
+        "timeoutSeconds": "300",
+    }
+    assert dict(query_of(ListOptions(send_initial_events=True)))["sendInitialEvents"] == "true"
+
+
+def test_selectors_of_the_resource_yield_to_those_of_the_options() -> None:
+    resource = Collection("v1", "pods", label_selector="app=web", field_selector="spec.nodeName=a")
+    own = resource.with_selectors(ListOptions(label_selector="app=db", limit=5))
+    assert (own.label_selector, own.field_selector, own.limit) == ("app=db", "spec.nodeName=a", 5)
+
+
+@pytest.mark.parametrize(
+    ("resource", "lists", "expected"),
+    [
+        (Collection("v1", "pods"), True, "application/json"),
+        (
+            Collection("v1", "pods", protobuf=True),
+            True,
+            "application/vnd.kubernetes.protobuf,application/json",
+        ),
+        (
+            Collection("v1", "pods", protobuf=True),
+            False,
+            "application/vnd.kubernetes.protobuf,application/json",
+        ),
+        (Collection("example.com/v1", "caves", protobuf=True), True, "application/json"),
+        (
+            Collection("v1", "pods", metadata_only=True),
+            True,
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+        ),
+        (
+            Collection("example.com/v1", "caves", metadata_only=True, protobuf=True),
+            False,
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+        ),
+    ],
+)
+def test_what_is_accepted(resource: Collection, lists: bool, expected: str) -> None:
+    assert resource.accept(lists=lists) == expected
+
+
+def test_what_was_asked() -> None:
+    assert asked("list", "pods", ListOptions()) == "list pods"
+    assert asked("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"
+    assert asked("list", "pods", ListOptions(continue_token="x")) == "list pods, a further page"
