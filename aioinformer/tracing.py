@@ -19,7 +19,7 @@ import msgspec
 
 from ._core.checks import is_finite, require_count
 from ._core.failure_log import FailureLog
-from ._core.tasks import settle
+from ._core.tasks import maybe_await
 from .controller import Config
 from .deltas import Delta, DeltaType
 from .errors import ConfigError
@@ -220,7 +220,7 @@ class _TracedSource:
         return getattr(self._list_watch, name)
 
     async def watch(self, options: ListOptions) -> WatchStream:
-        return _TracedStream(await settle(self._list_watch.watch(options)), self)
+        return _TracedStream(await maybe_await(self._list_watch.watch(options)), self)
 
 
 class _TracedStream:

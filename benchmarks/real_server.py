@@ -20,7 +20,7 @@ from .pods import NAMESPACES, SENT, pod
 
 AT_ONCE = 8
 """Requests under way at the same time."""
-TURN = 7919
+SLICE = 7919
 """Each change is of the object so many numbers after the last one's: of every object once in a round."""
 
 _ANYBODY = {
@@ -132,7 +132,7 @@ class RealServer:
                         late = time.monotonic_ns() - due
                     last = time.monotonic_ns()
                     first = first or last
-                    path = self._paths[(self._cursor + number) * TURN % len(self._paths)]
+                    path = self._paths[(self._cursor + number) * SLICE % len(self._paths)]
                     await self._patch(session, path, last)
 
             async with asyncio.TaskGroup() as group:

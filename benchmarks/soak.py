@@ -242,14 +242,14 @@ async def soak(
             await finish(guests)
         server.stdin.write(b"quiet\n")
         result.troubles = (await server.stdout.readline()).decode().strip()
-        result.wrong += await settle(client, subjects)
+        result.wrong += await maybe_await(client, subjects)
         result.wrong += [
             f"{subject.informer.name}: {each}" for subject in subjects for each in subject.handler.wrong
         ]
     return result
 
 
-async def settle(client: Client, subjects: Sequence[Subject]) -> list[str]:
+async def maybe_await(client: Client, subjects: Sequence[Subject]) -> list[str]:
     """Wait until caches and handlers' copies equal the server; what still differs in the end."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + SETTLE

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-TURN = 0.0005
+SLICE = 0.0005
 """Seconds for which work may hold the event loop before others run; what is under way at once shares them."""
 
-SHARES = 10
+MAX_SHARES = 10
 """Shares that there are at most: a pause costs time, too."""
 
 
@@ -21,16 +21,16 @@ class _Loop(threading.local):
     """The event loop of this thread."""
 
     def __init__(self) -> None:
-        self.pausing: set[Turn] = set()
+        self.pausing: set[Budget] = set()
 
 
 _loop = _Loop()
 
 
-class Turn:
+class Budget:
     """One stretch of work on the event loop.
 
-    While one runs, all others that are under way are in their pauses: so their number says how many share TURN.
+    While one runs, all others that are under way are in their pauses: so their number says how many share SLICE.
 
     Args:
         over: Whether it is over at once.
@@ -45,7 +45,7 @@ class Turn:
         self.end = 0.0 if over else perf_counter() + _share(len(_loop.pausing) + 1)
         """When it is over, by ``perf_counter``."""
 
-    def is_over(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether it is time to let others run."""
         return perf_counter() >= self.end
 
@@ -61,18 +61,18 @@ class Turn:
 
 
 def _share(at_work: int) -> float:
-    return TURN / min(at_work, SHARES)
+    return SLICE / min(at_work, MAX_SHARES)
 
 
-async def in_turns(steps: Iterator[None]) -> None:
+async def yielding(steps: Iterator[None]) -> None:
     """Run work that yields wherever it may be interrupted."""
-    turn = Turn()
+    budget = Budget()
     for _ in steps:
-        if turn.is_over():
-            await turn.pause()
+        if budget.is_spent():
+            await budget.pause()
 
 
-def as_it_is(things: Iterable[T]) -> Iterable[T]:
+def snapshot(things: Iterable[T]) -> Iterable[T]:
     """What is to be gone through in turns, as it is now: where its owner takes one out meanwhile, the next one would
     be skipped. What gives one after the other, such as a generator, is left to do so.
     """

@@ -191,7 +191,7 @@ def run_as(task: asyncio.Task[Any], context: Context, function: Callable[..., T]
             asyncio.tasks._enter_task(loop, caller)
 
 
-async def settle(result: object) -> object:
+async def maybe_await(result: object) -> object:
     """What a plain-or-async callable returned, or what comes of awaiting that if it was async."""
     return await result if inspect.isawaitable(result) else result
 
@@ -251,7 +251,7 @@ class Running(InOneLoop, ABC):
         if self._has_begun or (self._task is not None and self._task is not asyncio.current_task()):
             raise AlreadyStartedError(f"{self!r} was started before")
 
-    def note_begin(self) -> None:
+    def record_begin(self) -> None:
         """``run()`` begins, which does so once.
 
         Raises:
@@ -294,10 +294,10 @@ class Running(InOneLoop, ABC):
         self.require_own_loop()
         self._task = asyncio.create_task(self.run(), name=repr(self))
         self._task.add_done_callback(_log_failure)
-        self._task.add_done_callback(self._note_end)  # also where it is cancelled before it has begun
+        self._task.add_done_callback(self._record_end)  # also where it is cancelled before it has begun
         return self._task
 
-    def _note_end(self, task: object = None) -> None:
+    def _record_end(self, task: object = None) -> None:
         """It has ended; may be told so twice."""
 
     async def __aenter__(self) -> Self:

@@ -31,7 +31,7 @@ WARM_UP = 1.0
 PATIENCE = 30.0
 """Seconds after the last change in which all are to have arrived."""
 
-SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
+MAX_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 
 class Benchmark(NamedTuple):
@@ -266,7 +266,7 @@ def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> R
     whole = fmean(latencies.totals) / 1e9
     percentiles = {
         "received": _percentiles(latencies.received),
-        **latencies.stages.percentiles(*SHARES.values()),
+        **latencies.stages.percentiles(*MAX_SHARES.values()),
         "endToEnd": _percentiles(latencies.totals),
     }
     means = {"received": fmean(latencies.received) / 1e9, **latencies.stages.means()}
@@ -281,7 +281,7 @@ def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> R
         changes=changes,
         changes_per_second=changes / latencies.seconds,
         latency_seconds={
-            stage: dict(zip(SHARES, percentiles[stage], strict=True))
+            stage: dict(zip(MAX_SHARES, percentiles[stage], strict=True))
             for stage in ("received", *STAGES, "endToEnd")
         },
         shares={stage: mean / whole for stage, mean in means.items()},
@@ -289,4 +289,4 @@ def _report(benchmark: Benchmark, latencies: _Latencies, interrupted: bool) -> R
 
 
 def _percentiles(nanoseconds: list[int]) -> tuple[float, ...]:
-    return ranked(sorted(nanoseconds), tuple(SHARES.values()))
+    return ranked(sorted(nanoseconds), tuple(MAX_SHARES.values()))

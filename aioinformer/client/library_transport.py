@@ -17,7 +17,6 @@ from weakref import WeakSet
 from .._core.tasks import finish, within
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..handlers import require_plain
-from ..listwatch.lines import LONGEST_OBJECT
 from .credentials import (
     TOKEN_FILE_PERIOD,
     Access,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_ANSWER = LONGEST_OBJECT
+LONGEST_ANSWER = 256 * 1024 * 1024
 """Bytes of an answer that is read as a whole."""
 
 _RENEW_AGAIN = 10.0

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._core.checks import require_methods, require_timeout
-from .._core.coop import Turn
+from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.tasks import (
     Running,
     first_of,
     heed_cancellation,
     is_own_cancellation,
-    settle,
+    maybe_await,
     within,
 )
 from ..deltas import Delta
@@ -119,14 +119,14 @@ class Controller(Running):
         Raises:
             AlreadyStartedError: It was started before.
         """
-        self.note_begin()
+        self.record_begin()
         try:
             await first_of(self._reflector.run(), self.process_loop())
         finally:
             self._config.queue.close()
-            self._note_end()
+            self._record_end()
 
-    def _note_end(self, task: object = None) -> None:
+    def _record_end(self, task: object = None) -> None:
         self._ended.set()
 
     async def process_loop(self) -> None:
@@ -135,7 +135,7 @@ class Controller(Running):
         in_batches = batched(queue, "pop_batch", "pop")
         keeps_order = getattr(queue, "keeps_order", False)
         depth_of: Callable[[], int] = getattr(queue, "__len__", lambda: 1)  # who cannot say may have more
-        turn = Turn()
+        budget = Budget()
         try:
             while True:
                 if in_batches:
@@ -149,8 +149,8 @@ class Controller(Running):
                     if self._requeued >= (1 if keeps_order else depth):  # and so there is nothing else
                         await asyncio.sleep(self._retry_delay)
                         self._requeued = 0
-                    elif turn.is_over():
-                        await turn.pause()
+                    elif budget.is_spent():
+                        await budget.pause()
         except FIFOClosedError:
             return
 
@@ -254,11 +254,11 @@ class Controller(Running):
             try:
                 result = process(deltas, is_in_initial_list)
             except (Exception, asyncio.CancelledError) as error:  # nobody cancels us where nothing is awaited
-                self._note_failure(deltas, error)
+                self._record_failure(deltas, error)
                 return None
             if result is None:
                 if self._retry_delay:
-                    self._note_success()
+                    self._record_success()
                 return None
             return self._finish(result, deltas)
 
@@ -266,28 +266,28 @@ class Controller(Running):
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:
-            await settle(result)
+            await maybe_await(result)
         except (Exception, asyncio.CancelledError) as error:
             if is_own_cancellation(error):
                 raise
-            self._note_failure(deltas, error)
+            self._record_failure(deltas, error)
         else:
-            self._note_success()
+            self._record_success()
         finally:
             heed_cancellation()
 
-    def _note_success(self) -> None:
+    def _record_success(self) -> None:
         self._requeued = 0
         self._retry_delay = 0.0
 
-    def _note_failure(self, deltas: list[Delta], error: BaseException) -> None:
+    def _record_failure(self, deltas: list[Delta], error: BaseException) -> None:
         """Log and count what processing raised; a RequeueError without a cause is no failure."""
         requeue = isinstance(error, RequeueError)
         cause = error.cause if isinstance(error, RequeueError) else error
         if cause is not None:
             if isinstance(cause, RejectedObjectError):
                 self._failed += len(cause.all())
-                self._reflector.note_unprocessed(cause)
+                self._reflector.record_unprocessed(cause)
             else:
                 self._failed += 1
                 key, version = key_and_version(deltas[-1].object)

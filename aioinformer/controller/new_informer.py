@@ -6,9 +6,9 @@ import asyncio
 import logging
 from typing import TypeVar, Unpack
 
-from .._core.coop import Turn
+from .._core.coop import Budget
 from .._core.failure_log import FailureLog
-from .._core.tasks import heed_cancellation, is_cancelled, settle
+from .._core.tasks import heed_cancellation, is_cancelled, maybe_await
 from ..deltas import Delta
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..notifications import Notification
@@ -59,7 +59,7 @@ def new_informer(
 
     async def deliver(notification: Notification) -> None:
         try:
-            await settle(notification.deliver(handler))
+            await maybe_await(notification.deliver(handler))
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled():
                 raise
@@ -68,12 +68,12 @@ def new_informer(
         heed_cancellation()  # the handler may have swallowed it
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
-        turn = Turn()
+        budget = Budget()
         for notification in apply_in_steps(store, deltas, is_in_initial_list):
             if notification is not None:
                 await deliver(notification)
-            if turn.is_over():
-                await turn.pause()
+            if budget.is_spent():
+                await budget.pause()
 
     chosen = make_queue(queue, deletion_handling_meta_namespace_key_func, store)
     config = Config(chosen, list_watch, process, object_type, resync_period, reflector_options=options)

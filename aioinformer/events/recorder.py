@@ -245,7 +245,7 @@ class EventRecorder(Running):
             AlreadyStartedError: It was started before.
             ClientClosedError: The client was closed.
         """
-        self.note_begin()
+        self.record_begin()
         try:
             await self._send_all()
         finally:
@@ -344,7 +344,7 @@ class EventRecorder(Running):
             if not _may_pass(error):
                 self._refused += 1
                 self._drop(series)
-                self._note_refusal(error)
+                self._record_refusal(error)
             elif series.tries >= MOST_TRIES:
                 self._given_up += 1
                 self._drop(series)
@@ -391,7 +391,7 @@ class EventRecorder(Running):
         self._cache.queue.pop(series, None)
         self._cache.forget(series)
 
-    def _note_refusal(self, error: AioInformerError) -> None:
+    def _record_refusal(self, error: AioInformerError) -> None:
         """Tell of each kind of refusal once: who may not write events may not write any."""
         status = error.status if isinstance(error, ApiError) else 0
         news = status not in self._told

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from .._core.coop import Turn, as_it_is, in_turns
+from .._core.coop import Budget, snapshot, yielding
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta, DeltaType
 from ..errors import (
     FIFOClosedError,
@@ -182,9 +182,9 @@ class FIFO:
             RejectedObjectError: As ``apply``: what could be taken was.
             QueueHeldError: Called from inside this queue's own process function.
         """
-        objects = as_it_is(objects)
+        objects = snapshot(objects)
         async with Hold(self, to_add=True):
-            await in_turns(self._state.replace(objects, resource_version))
+            await yielding(self._state.replace(objects, resource_version))
 
     async def resync(self) -> None:
         """Record a Sync of every known object that has nothing queued.
@@ -193,7 +193,7 @@ class FIFO:
             QueueHeldError: Called from inside this queue's own process function.
         """
         async with Hold(self, to_add=True):
-            await in_turns(self._state.resync())
+            await yielding(self._state.resync())
 
     async def pop(self, process: Process) -> list[Delta]:
         """Wait for the oldest item and work it off.
@@ -317,7 +317,7 @@ class FIFO:
         """Wake all, if there is anything for them, and let go."""
         depth = len(self._state.queue)
         self._high_water = max(self._high_water, depth)
-        self._note_synced()
+        self._record_synced()
         if depth or self._held_up or self._closed:
             self._changed.notify_all()
         self._changed.release()
@@ -350,16 +350,16 @@ class FIFO:
         """
         state = self._state
         take = state.take if process_batch is None else state.take_batch
-        turn = Turn(over=process_batch is not None)
+        budget = Budget(over=process_batch is not None)
         items = self._taken
         self._processing = asyncio.current_task()
         now = perf_counter()
         try:
             while len(state.queue) and len(items) < most:
-                if items and now >= turn.end:
+                if items and now >= budget.end:
                     if not self._held_up or len(state.queue) < self._room:
                         break
-                    await self._pause(turn)
+                    await self._pause(budget)
                     now = perf_counter()
                 item = take()
                 items.append(item)
@@ -391,11 +391,11 @@ class FIFO:
                     self._let_out(item, finished=finished)
                     started, now = now, perf_counter()
                     if now - started > SLOW_POP:
-                        self._note_slow(item, now - started)
+                        self._record_slow(item, now - started)
                     if interrupted is not None:
                         raise interrupted
         finally:
-            self._note_worked_off()
+            self._record_worked_off()
         return items
 
     def _let_out(self, item: Item, *, finished: bool) -> None:
@@ -405,7 +405,7 @@ class FIFO:
         elif item.is_in_initial_list:
             self._state.done(item)
 
-    def _note_worked_off(self) -> None:
+    def _record_worked_off(self) -> None:
         self._worked_off += sum(item.count for item in self._taken)
         self._processing = None
         self._taken = []
@@ -416,12 +416,12 @@ class FIFO:
         self._changed.notify_all()
         self._changed.release()
 
-    async def _pause(self, turn: Turn) -> None:
+    async def _pause(self, budget: Budget) -> None:
         """Let others run, and those add that there is room for."""
         interrupted: asyncio.CancelledError | None = None
         self._let_go()
         try:
-            await turn.pause()
+            await budget.pause()
         finally:
             interrupted = await self._hold_again()
         if interrupted is not None:
@@ -439,11 +439,11 @@ class FIFO:
                 self._is_let_go = False
                 return interrupted
 
-    def _note_synced(self) -> None:
+    def _record_synced(self) -> None:
         if not self._synced.is_set() and self._state.has_synced():
             self._synced.set()
 
-    def _note_slow(self, item: Item, seconds: float) -> None:
+    def _record_slow(self, item: Item, seconds: float) -> None:
         waiting, deltas = len(self._state.queue), item.deltas
         if deltas[0].type in (REPLACED_ALL, SYNC_ALL):
             return  # worked off in turns, for as long as there are objects

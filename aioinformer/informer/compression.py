@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from .._core.checks import require_count
-from .._core.coop import Turn
+from .._core.coop import Budget
 from .._core.tasks import first_of
 from ..client.libraries import to_thread
 from ..errors import ConfigError
@@ -182,15 +182,15 @@ class Compressor:
         places = sorted(self._random.sample(range(count), min(count, self._options.samples)), reverse=True)
         some: list[KubeObject] = []
         before = 0
-        turn = Turn()
+        budget = Budget()
         for keys in cache.list_keys_by_parts():
             while places and places[-1] < before + len(keys):
                 obj = cache.get_by_key(keys[places.pop() - before])
                 if isinstance(obj, KubeObject):
                     some.append(obj)
             before += len(keys)
-            if turn.is_over():
-                await turn.pause()
+            if budget.is_spent():
+                await budget.pause()
         return some
 
     def _sample(self, samples: list[KubeObject], obj: KubeObject) -> None:
@@ -212,15 +212,15 @@ class Compressor:
         Returns:
             Whether they are.
         """
-        turn = Turn()
+        budget = Budget()
         before = self._packing
         if len(objects) >= _FEWEST:
             longest = _MOST_TRAINED * self._options.dictionary_size // len(objects)
             raws: list[bytes] = []
             for obj in objects:
                 raws.append(unpacked(obj)._kept[:longest])
-                if turn.is_over():
-                    await turn.pause()
+                if budget.is_spent():
+                    await budget.pause()
             others = objects[::_FEWEST]
             del raws[::_FEWEST]
             # Nothing but the training is done in the thread: what one allocates for long, its arena keeps for longer.
@@ -228,16 +228,16 @@ class Compressor:
             was, will_be = sum(len(obj._kept) for obj in others), 0
             for obj in others:
                 will_be += len(packing.pack(obj)._kept)
-                if turn.is_over():
-                    await turn.pause()
+                if budget.is_spent():
+                    await budget.pause()
             if will_be < _WORTH_IT * was:
                 self._packing = packing
         for key in chain.from_iterable(cache.list_keys_by_parts()):
             obj = cache.get_by_key(key)
             if obj is not None:
                 cache.exchange(key, obj, self.pack(obj))
-            if turn.is_over():
-                await turn.pause()
+            if budget.is_spent():
+                await budget.pause()
         return self._packing is not before
 
     def _train(self, raws: list[bytes]) -> zstandard.ZstdCompressionDict:

@@ -7,7 +7,7 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
-from .._core.coop import Turn
+from .._core.coop import Budget
 from ..controller import apply_deltas, apply_in_steps
 from ..deltas import REPLACED_ALL, SYNC_ALL, Delta
 from ..notifications import DeleteNotification, Notification
@@ -60,7 +60,7 @@ class Distributor:
         if deltas[0].type in (REPLACED_ALL, SYNC_ALL):
             listeners: list[ProcessorListener[Any]] = []
             return self._process_slices(self._noting_replacement(steps, listeners), listeners)
-        if self._process_slice(steps, Turn().end):
+        if self._process_slice(steps, Budget().end):
             return None
         return self._process_slices(steps)
 
@@ -83,13 +83,13 @@ class Distributor:
 
         A batch of deltas is at most a thousand, so only a whole list waits for room between its slices.
         """
-        turn = Turn()
+        budget = Budget()
         is_done = False
         while not is_done:
-            await turn.pause()
+            await budget.pause()
             if listeners is not None:
                 await self._processor.wait_for_room()
-            is_done = self._process_slice(steps, turn.end, listeners)
+            is_done = self._process_slice(steps, budget.end, listeners)
 
     def _process_slice(
         self,

@@ -333,7 +333,7 @@ class SharedInformerFactory(InOneLoop):
                 each.require_outside_handlers()
         self._informers = {asked: each for asked, each in self._informers.items() if each is not informer}
         if (task := self._tasks.get(informer)) is not None:
-            task.remove_done_callback(self._note_end)  # what it fails of from here on is for who removes it
+            task.remove_done_callback(self._record_end)  # what it fails of from here on is for who removes it
             try:
                 await finish(task)
             finally:  # cancelled meanwhile, too, or nobody would hear of it
@@ -428,7 +428,7 @@ class SharedInformerFactory(InOneLoop):
 
     def _begin(self, informer: SharedIndexInformer[Any]) -> asyncio.Task[None]:
         task = informer.begin()
-        task.add_done_callback(self._note_end)
+        task.add_done_callback(self._record_end)
         return task
 
     def _not_alive(self) -> Iterator[str]:
@@ -445,6 +445,6 @@ class SharedInformerFactory(InOneLoop):
         for informer in self.informers:
             yield from readiness_problems(informer.state, self.stalled_after)
 
-    def _note_end(self, task: asyncio.Task[None]) -> None:
+    def _record_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() is not None:
             self._ended.set()

@@ -28,7 +28,7 @@ from ..objects.versions import number_of
 from ..processor import BACKLOG_LIMIT, Backlog, CacheMutationDetector, Processor, ProcessorListener
 from ..protocols import KnownObjects, ListerWatcher, Queue, Transformer
 from ..reflector import ReflectorOptions
-from ..reflector.lister_watcher import source_of
+from ..reflector.lister_watcher import lister_watcher_of
 from ..reflector.options import WatchErrorHandler, check_options, require_watch_error_handler
 from ..reflector.scope import lacks_namespace, namespace_read
 from ..store import NAMESPACE_INDEX, Indexer, Indexers, Lister, Store, meta_namespace_index_func
@@ -99,7 +99,7 @@ class SharedIndexInformer(Running, Generic[T]):
             if isinstance(list_watch, Mapping)
             else {namespace_read(list_watch, object_type): list_watch}
         )
-        self.list_watches = {namespace: source_of(each) for namespace, each in list_watches.items()}
+        self.list_watches = {namespace: lister_watcher_of(each) for namespace, each in list_watches.items()}
         if not self.list_watches or (EVERYWHERE in self.list_watches and len(self.list_watches) > 1):
             raise ConfigError(
                 f"an informer reads everything or some namespaces, not {list(self.list_watches)}"
@@ -294,7 +294,7 @@ class SharedIndexInformer(Running, Generic[T]):
             AlreadyStartedError: It was started before.
             CacheMutatedError: The mutation detector found a changed object.
         """
-        self.note_begin()
+        self.record_begin()
         self._controllers = [
             self._make_controller(namespace, each) for namespace, each in self.list_watches.items()
         ]
@@ -312,12 +312,12 @@ class SharedIndexInformer(Running, Generic[T]):
                 parts.append(self._resyncs.run(self._queues))
             await first_of(_outcome(processor), *parts)
         except Exception:
-            self._note_end()
+            self._record_end()
             with suppress(asyncio.CancelledError):  # whoever leaves now is to see the failure
                 await self._end_handlers(processor)
             raise
         finally:
-            self._note_end()
+            self._record_end()
             await self._end_handlers(processor)  # strictly after the controllers
 
     async def __aexit__(self, *exc_info: Any) -> None:
@@ -543,7 +543,7 @@ class SharedIndexInformer(Running, Generic[T]):
         handlers = sorted(f"{each.state.name} at {each.state.handling}" for each in self._processor.running)
         logger.error("%s: waits for handlers that ignore being cancelled: %s", self.name, ", ".join(handlers))
 
-    def _note_end(self, task: object = None) -> None:
+    def _record_end(self, task: object = None) -> None:
         self._ended.set()
         self._version_waits.stop()
 

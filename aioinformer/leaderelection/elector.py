@@ -296,7 +296,7 @@ class LeaderElector:
             self._expiry.cancel()
             self._body = self._term = None
         if lost is not None:
-            self._note_overrun(ended)
+            self._record_overrun(ended)
             if kind is None or (is_ours and issubclass(kind, asyncio.CancelledError)):
                 raise lost
 
@@ -329,7 +329,7 @@ class LeaderElector:
         except (ConfigError, WrongEventLoopError):
             raise  # they do not heal
         except Exception as error:  # whatever it is, the next try may go well
-            self._note_failure(error)
+            self._record_failure(error)
             return False
         self._last_error = None
         self._tell()
@@ -381,7 +381,7 @@ class LeaderElector:
         if spec != self._seen:
             self._seen, self._seen_at, self._record = spec, self._now(), Record.of(spec)
 
-    def _note_failure(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception) -> None:
         """Warn of a failure of another kind, and now and then of the same: nobody may be leading."""
         now = self._now()
         is_due = _kind_of(error) != _kind_of(self._last_error) or now >= self._next_warning
@@ -459,7 +459,7 @@ class LeaderElector:
         except Exception as error:
             logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 
-    def _note_overrun(self, ended: float | None) -> None:
+    def _record_overrun(self, ended: float | None) -> None:
         """Log what went on for too long, which ended so many seconds after the last renewal."""
         assert ended is not None
         late = ended - self._lease_duration

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Any, Self
 
 from .._core.checks import require_callable, require_count
-from .._core.tasks import settle
+from .._core.tasks import maybe_await
 from ..client.error_mapping import asking, ours
 from ..errors import DecodeError
 from ..objects.meta import (
@@ -140,7 +140,7 @@ class ListWatch:
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         """One page in one or more pieces; the last one has version and continue token. Raises as ``list``."""
         with asking(asked("list", self.description, options)):
-            result = require_list_result(await settle(self._list_func(options)))
+            result = require_list_result(await maybe_await(self._list_func(options)))
         yield result
 
     async def watch(self, options: ListOptions) -> WatchStream:
@@ -155,7 +155,7 @@ class ListWatch:
         """
         what = asked("watch", self.description, options)
         with asking(what):
-            opened: Any = await settle(self._watch_func(options))
+            opened: Any = await maybe_await(self._watch_func(options))
             if not hasattr(opened, "__aiter__"):
                 raise DecodeError(f"expected an async iterator, got {type(opened).__name__}")
         return NamedStream(opened, what)

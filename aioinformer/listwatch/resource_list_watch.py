@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .._core.coop import Turn
+from .._core.coop import Budget
 from ..client.client import Client
 from ..client.error_mapping import asking
 from ..client.transport import READ_TIMEOUT
@@ -62,7 +62,7 @@ class ResourceListWatch(ListWatch):
             try:
                 read_item = reading_partial(options.read_item) if metadata_only else options.read_item
                 splitter: ListBodySplitter | ProtobufListSplitter | None = None
-                turn = Turn()
+                budget = Budget()
                 now = asyncio.get_running_loop().time
                 given = now()
                 async for chunk in body:
@@ -74,8 +74,8 @@ class ResourceListWatch(ListWatch):
                     if piece is not None:
                         yield partial_list(piece) if metadata_only else piece
                         given = now()
-                    if turn.is_over():
-                        await turn.pause()
+                    if budget.is_spent():
+                        await budget.pause()
             finally:
                 await body.aclose()
             last = (splitter or self._splitter_of(b"", read_item)).close()

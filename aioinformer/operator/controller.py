@@ -13,7 +13,7 @@ from .._core.checks import (
     require_seconds,
     require_text,
 )
-from .._core.tasks import settle, wait_ended
+from .._core.tasks import maybe_await, wait_ended
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
@@ -222,7 +222,7 @@ class Controller(Generic[T]):
             trigger.start()
         for source in self._sources:
             task = asyncio.create_task(source.run(self._queue), name=source.name)
-            task.add_done_callback(self._note_end)
+            task.add_done_callback(self._record_end)
             self._feeding.append(task)
 
     async def end_feeding(self, ending: Collection[SharedIndexInformer[Any]] = ()) -> None:
@@ -285,7 +285,7 @@ class Controller(Generic[T]):
         self._queue.forget(key)
         self._workers.failing.pop(key, None)
 
-    def _note_end(self, source: asyncio.Task[None]) -> None:
+    def _record_end(self, source: asyncio.Task[None]) -> None:
         if not source.cancelled() and (failure := source.exception()) is not None:
             self._workers.fail(failure)
 
@@ -306,4 +306,4 @@ class Controller(Generic[T]):
         except NotFoundError:
             obj = None
         namespace, _, name = key.rpartition("/")
-        return await settle(self._step(Request(namespace, name, obj)))
+        return await maybe_await(self._step(Request(namespace, name, obj)))

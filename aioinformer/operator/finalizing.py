@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 from .._core.checks import require_qualified_name
-from .._core.tasks import heed_cancellation, settle
+from .._core.tasks import heed_cancellation, maybe_await
 from ..errors import ConfigError
 from ..handlers import require_callback
 from ..informer import SharedIndexInformer
@@ -110,7 +110,7 @@ class Finalizing:
         if is_deleting(obj):
             if not contains_finalizer(obj, self._finalizer):
                 return None
-            result = await settle(self._cleanup(request))
+            result = await maybe_await(self._cleanup(request))
             heed_cancellation()  # what was cut off has not cleaned up, whatever it makes of that
             if result is None or (isinstance(result, Result) and result.is_final):
                 await self._written.drop_finalizer(obj, self._finalizer)
@@ -121,7 +121,7 @@ class Finalizing:
             if obj is None:  # it was deleted meanwhile, of which we are told
                 return None
             request = Request(request.namespace, request.name, obj)
-        return await settle(self._reconcile(request))
+        return await maybe_await(self._reconcile(request))
 
 
 def _require_reconcile(what: str, function: object) -> None:

@@ -259,7 +259,7 @@ class Manager(Running):
             BaseException: Something has failed that no reconciler is to blame for; of several, a
                 BaseExceptionGroup.
         """
-        self.note_begin()
+        self.record_begin()
         try:
             for controller in self._controllers:
                 controller.require_not_fed()
@@ -270,9 +270,9 @@ class Manager(Running):
             self._failure = error
             raise
         finally:
-            self._note_end()
+            self._record_end()
 
-    def _note_end(self, task: object = None) -> None:
+    def _record_end(self, task: object = None) -> None:
         self._has_ended = True
 
     async def run_until_signal(

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterable, Callable
 from typing import Any
 
-from .._core.coop import Turn
+from .._core.coop import Budget
 from .._core.tasks import heed_cancellation, is_cancelled
 from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
@@ -74,29 +74,29 @@ class SourceTrigger(Trigger):
         """Take requests until there are no more; whether they came to an end by themselves."""
         try:
             iterable = self._source if isinstance(self._source, AsyncIterable) else self._source()
-            iterator, turn = aiter(iterable), Turn()
+            iterator, budget = aiter(iterable), Budget()
             try:
                 async for request in iterator:
                     self._take(request)
                     heed_cancellation()  # the source has gone on
-                    if turn.is_over():
-                        await turn.pause()
+                    if budget.is_spent():
+                        await budget.pause()
             finally:
                 close = getattr(iterator, "aclose", None)
                 if close is not None:
                     await close()
         except Exception as error:
-            self.note_failure("iterating", error)
+            self.record_failure("iterating", error)
             if is_cancelled():  # the source has made a failure of it
                 raise asyncio.CancelledError from error
             return False
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
-            self.note_failure("iterating", error)
+            self.record_failure("iterating", error)
             return False
         except BaseException as error:
-            self.note_failure("iterating", error)
+            self.record_failure("iterating", error)
             raise
         logger.info("%s has ended: no more requests come of it", self.name)
         return True
@@ -107,4 +107,4 @@ class SourceTrigger(Trigger):
             self.queue.add(checked(request).key)
             self.passed += 1
         except TypeError as error:
-            self.note_failure("a request", error)
+            self.record_failure("a request", error)

@@ -127,7 +127,7 @@ class Trigger(ABC):
             synced=self.is_synced,
         )
 
-    def note_failure(self, what: str, error: BaseException) -> None:
+    def record_failure(self, what: str, error: BaseException) -> None:
         """Log and count what somebody's function raised; the controller goes on."""
         self.failed += 1
         self.last_error = error
@@ -216,7 +216,7 @@ class InformerTrigger(Trigger, ResourceEventHandler[Any]):
             return bool(predicate(change))
         except Exception as error:
             key, version = key_and_version(change.obj)
-            self.note_failure(f"predicate {predicate!r} on {key} at {version}", error)
+            self.record_failure(f"predicate {predicate!r} on {key} at {version}", error)
             return True
 
     @abstractmethod
@@ -270,15 +270,15 @@ class Primary(InformerTrigger):
         self.seen += 1
         self.passed += 1
         self.queue.add(key)
-        self._note_gone(key)
+        self._record_gone(key)
 
     def enqueue(self, change: Change[Any], priority: int) -> None:
         key = self._key_of(change.obj)
         self.queue.add(key, priority)
         if change.new is None:
-            self._note_gone(key)
+            self._record_gone(key)
 
-    def _note_gone(self, key: str) -> None:
+    def _record_gone(self, key: str) -> None:
         """Keep the newest deletions alone in the queue for as long as no worker takes them out of it."""
         if not self.is_standing_by():
             self._gone.clear()
@@ -403,7 +403,7 @@ class Watch(InformerTrigger):
                 else:
                     self._add_all(requests, priority)
             except Exception as error:
-                self._note_map_failure(obj, error)
+                self._record_map_failure(obj, error)
         return self._finish(waiting, priority) if waiting else None
 
     async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
@@ -415,7 +415,7 @@ class Watch(InformerTrigger):
                 except (Exception, asyncio.CancelledError) as error:
                     if is_own_cancellation(error):
                         raise
-                    self._note_map_failure(obj, error)
+                    self._record_map_failure(obj, error)
         finally:
             for _, mapping in waiting:
                 if (
@@ -428,9 +428,9 @@ class Watch(InformerTrigger):
         for request in _each(requests):
             self.queue.add(request.key, priority)
 
-    def _note_map_failure(self, obj: Any, error: BaseException) -> None:
+    def _record_map_failure(self, obj: Any, error: BaseException) -> None:
         key, version = key_and_version(obj)
-        self.note_failure(f"{callable_name(self._map_func)} on {key} at {version}", error)
+        self.record_failure(f"{callable_name(self._map_func)} on {key} at {version}", error)
 
 
 def _each(requests: Requests) -> Iterable[Request[Any]]:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 
-from .._core.coop import Turn
+from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
 from .._core.tasks import finish, shake_off
@@ -174,9 +174,9 @@ class Workers:
     def _start(self) -> None:
         worker = asyncio.create_task(self._work_on(), name=f"<Controller {self._name}> worker")
         self._tasks.add(worker)
-        worker.add_done_callback(self._note_end)
+        worker.add_done_callback(self._record_end)
 
-    def _note_end(self, worker: asyncio.Task[None]) -> None:
+    def _record_end(self, worker: asyncio.Task[None]) -> None:
         self._tasks.discard(worker)
         is_told = self._is_stopping or worker in self._ending
         self._ending.discard(worker)
@@ -200,7 +200,7 @@ class Workers:
         assert task is not None
         queue, idle = self._queue, self._idle
         loop = asyncio.get_running_loop()
-        turn = Turn()
+        budget = Budget()
         while not self._is_stopping:
             idle.add(task)
             try:
@@ -217,7 +217,7 @@ class Workers:
             try:
                 await self._go_through(run)
             except Exception as error:
-                self._note_failure(key, error)
+                self._record_failure(key, error)
                 line = "%s: the rate limiter failed on %s; again in %g s"
                 self._log.log(error, line, self._name, key, LIMITERLESS, traceback=error)
                 queue.add_after(key, LIMITERLESS, queue.priority_of(key))
@@ -228,8 +228,8 @@ class Workers:
                 await shake_off(task, lambda: task in self._ending)
             if run.is_stuck or task in self._ending:
                 return  # another one has taken over, or nobody is to work any more
-            if len(queue) and turn.is_over():
-                await turn.pause()
+            if len(queue) and budget.is_spent():
+                await budget.pause()
 
     async def _go_through(self, run: Run) -> None:
         """Reconcile one object, and see to what becomes of it."""
@@ -298,7 +298,7 @@ class Workers:
         causes = list(_leaves(raised))
         error = causes[0] if len(causes) == 1 else raised
         if all(isinstance(cause, TerminalError) for cause in causes):
-            self._note_failure(key, error)
+            self._record_failure(key, error)
             self.counts.terminal += 1
             line = "%s: %s failed and is not tried again before it changes: %s"
             self._log.log(error, line, self._name, key, said(error))
@@ -306,7 +306,7 @@ class Workers:
                 self.failing.pop(key, None)
                 self._queue.forget(key)
         elif all(isinstance(cause, VersionTimeout) for cause in causes):
-            self._note_failure(key, error)
+            self._record_failure(key, error)
             self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
             line = "%s: %s waits for the cache; again in %g s: %s"
             values = (self._name, key, CACHE_DELAY, said(error))
@@ -315,7 +315,7 @@ class Workers:
             asked = [cause.retry_after or 0.0 for cause in causes if isinstance(cause, ApiError)]
             self._retry(key, error, max(asked, default=0.0))
 
-    def _note_failure(self, key: str, error: BaseException) -> None:
+    def _record_failure(self, key: str, error: BaseException) -> None:
         self.counts.error += 1
         self.last_error, self.last_error_key = error, key
         self._loop = asyncio.get_running_loop()
@@ -329,7 +329,7 @@ class Workers:
         """
         delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=asked)
         is_news = self.failing.get(key) is not type(error)
-        self._note_failure(key, error)
+        self._record_failure(key, error)
         times = self._queue.num_requeues(key)
         self._log.log(
             error,

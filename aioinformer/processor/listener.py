@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 from .._core.checks import require_seconds
-from .._core.coop import Turn
+from .._core.coop import Budget
 from ..errors import StoppedError
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..notifications import Notification
@@ -133,7 +133,7 @@ class ProcessorListener(Generic[T]):
         pending, channel, calls = self._pending, self._channel, self._calls
         task = asyncio.current_task()
         assert task is not None
-        turn = Turn()
+        budget = Budget()
         try:
             while batch := await channel.get():
                 for notification in batch:
@@ -143,8 +143,8 @@ class ProcessorListener(Generic[T]):
                         await calls.wait()
                     if task.cancelling():
                         await calls.undo_cancellation(task)
-                    if calls.end() >= turn.end:
-                        await turn.pause()
+                    if calls.end() >= budget.end:
+                        await budget.pause()
                 channel.task_done()
         except asyncio.CancelledError:
             if self._is_ending():

@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from .._core.checks import require_seconds
-from .._core.coop import Turn
+from .._core.coop import Budget
 from .._core.difference import difference
 from ..errors import CacheMutatedError
 from ..objects.keys import key_and_version
@@ -69,13 +69,13 @@ class CacheMutationDetector:
             CacheMutatedError: One was changed in place.
         """
         oldest = asyncio.get_running_loop().time() - self._retention
-        turn = Turn()
+        budget = Budget()
         for watched in list(self._watched):
             if difference(watched.original, watched.obj) is not None:
                 key, _ = key_and_version(watched.original)
                 raise CacheMutatedError(self.name, key, watched.original, watched.obj)
-            if turn.is_over():
-                await turn.pause()
+            if budget.is_spent():
+                await budget.pause()
         while self._watched and self._watched[0].added < oldest:
             self._watched.popleft()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .._core.coop import Turn, as_it_is
+from .._core.coop import Budget, snapshot
 from ..client.error_mapping import no_event, status_error
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType
@@ -69,7 +69,7 @@ def version_of_event(obj: Any, raw: Any) -> str:
     return version
 
 
-class Intake:
+class EventDecoder:
     """Turns list items and events into objects and changes.
 
     Args:
@@ -101,16 +101,16 @@ class Intake:
     async def objects_of(self, piece: ListResult) -> list[Any]:
         """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
         objects: list[Any] = []
-        turn = Turn()
-        for item in as_it_is(piece.items):
+        budget = Budget()
+        for item in snapshot(piece.items):
             try:
                 objects.append(self._packed(self._codec.decode(item, piece.type_meta)))
             except DecodeError as error:
                 self._reject(error)
                 if (key := self._key_of_bad_item(item)) is not None:
                     objects.append(key)
-            if turn.is_over():
-                await turn.pause()
+            if budget.is_spent():
+                await budget.pause()
         return objects
 
     def object_of(self, event: WatchEvent) -> Any:

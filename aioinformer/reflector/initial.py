@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from typing import Any
 
-from .._core.coop import Turn
+from .._core.coop import Budget
 from ..client.error_mapping import no_event, status_error
 from ..errors import ApiError, DecodeError, IdleTimeoutError, KeyFuncError
 from ..objects.codec import decode_bookmark
@@ -148,7 +148,7 @@ class InitialEvents:
             ApiError: An ERROR event.
             DecodeError: A line that says no event, or a bookmark that cannot be read: nobody knows what is missing.
         """
-        turn = Turn()
+        budget = Budget()
         for position, event in enumerate(batch):
             if event.type == ERROR:
                 raise status_error(event.object)
@@ -165,8 +165,8 @@ class InitialEvents:
             obj = decode(event)
             if obj is not None:
                 self._put(event.type, obj)
-            if turn.is_over():
-                await turn.pause()
+            if budget.is_spent():
+                await budget.pause()
         return []
 
     def _put(self, kind: str, obj: Any) -> None:

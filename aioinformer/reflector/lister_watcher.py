@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from .._core.checks import require_methods
-from .._core.tasks import settle
+from .._core.tasks import maybe_await
 from ..objects.meta import ListOptions, ListResult, require_list_result
 from ..protocols import ListsInChunks, batched
 
 LIKE = 'ListWatch.for_resource(client, "v1", "pods")'
 
 
-def source_of(list_watch: object) -> ListsInChunks:
+def lister_watcher_of(list_watch: object) -> ListsInChunks:
     """A ListerWatcher as one that lists in pieces, of which there is one for each page where it knows no more.
 
     Raises:
@@ -34,4 +34,4 @@ class _ListsPages:
         return getattr(self._list_watch, name)
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
-        yield require_list_result(await settle(self._list_watch.list(options)))
+        yield require_list_result(await maybe_await(self._list_watch.list(options)))

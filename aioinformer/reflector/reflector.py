@@ -9,14 +9,14 @@ from random import Random
 from typing import Any, Generic, TypeVar, Unpack
 
 from .._core.checks import require_callable, require_methods, require_seconds
-from .._core.coop import in_turns
+from .._core.coop import yielding
 from .._core.tasks import (
     Running,
     first_of,
     heed_cancellation,
     is_cancelled,
     is_own_cancellation,
-    settle,
+    maybe_await,
 )
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import Delta, DeltaType
@@ -40,15 +40,15 @@ from ..objects.meta import (
 from ..objects.versions import number_of
 from ..protocols import ListerWatcher, ReflectorStore, batched
 from .backoff import CAP
-from .event_decoder import Intake
+from .event_decoder import EventDecoder
 from .initial import InitialEvents, Streaming, lacks_watch_list
-from .lister_watcher import source_of
+from .lister_watcher import lister_watcher_of
 from .listing import Listed, ListVersions, Pager, refuses_version
 from .options import ANSWER_TIMEOUT, MIN_WATCH_TIMEOUT, ReflectorOptions, check_options, watch_timeout
 from .retry import REFUSALS, Retry, is_hopeless
 from .scope import codec_of_collection
 from .state import Phase, ReflectorState
-from .stats import Journal
+from .stats import ReflectorStats
 from .watch import (
     Allowance,
     InternalErrorRetries,
@@ -104,7 +104,7 @@ class Reflector(Running, Generic[T]):
         pack: Callable[[Any], Any] | None = None,
         **options: Unpack[ReflectorOptions],
     ) -> None:
-        source = source_of(list_watch)
+        source = lister_watcher_of(list_watch)
         replace = "replace_in_turns" if batched(store, "replace_in_turns", "replace") else "replace"
         require_methods("store", store, ("add", replace), "Store() or DeltaFIFO()")
         check_options(options)
@@ -131,7 +131,9 @@ class Reflector(Running, Generic[T]):
         # Not by isinstance, which from Python 3.12 on overlooks what a wrapper such as a Tracer's passes on.
         self._update_version = getattr(store, "update_resource_version", None)
         self._bookmark = getattr(store, "bookmark", None)
-        self._intake = Intake(codec, self._key_of, self._bookmark is not None, self._note_rejected, pack)
+        self._decoder = EventDecoder(
+            codec, self._key_of, self._bookmark is not None, self._record_rejected, pack
+        )
         self._resync_period = resync_period
         self._should_resync = should_resync
         self._watch_error_handler = options.get("watch_error_handler")
@@ -151,7 +153,7 @@ class Reflector(Running, Generic[T]):
         self._retry = Retry(self._random, getattr(list_watch, "health", None))
         self._last_version = ""
         self._next_resync: float | None = None
-        self._journal = Journal(self.name)
+        self._stats = ReflectorStats(self.name)
         self._has_listed = False
         self._list_at_once = False
         self._hurried_at = -CAP  # when that was true last
@@ -174,11 +176,11 @@ class Reflector(Running, Generic[T]):
     def state(self) -> ReflectorState:
         """What it is doing, and what went wrong last."""
         retry = self._retry
-        return self._journal.state(self._last_version, retry.at, retry.waiting_for, retry.probe_error)
+        return self._stats.state(self._last_version, retry.at, retry.waiting_for, retry.probe_error)
 
-    def note_unprocessed(self, error: RejectedObjectError) -> None:
+    def record_unprocessed(self, error: RejectedObjectError) -> None:
         """Tell of objects that could not be processed, as of those that are dropped: many are not told one by one."""
-        self._journal.unprocessed(error)
+        self._stats.unprocessed(error)
 
     async def run(self) -> None:
         """List and watch until cancelled, with backoff between the tries.
@@ -194,7 +196,7 @@ class Reflector(Running, Generic[T]):
                     await self._list_and_watch_or_back_off()
             finally:
                 self._refused.clear()
-                self._journal.enter(Phase.STOPPED)
+                self._stats.enter(Phase.STOPPED)
 
     async def _list_and_watch_or_back_off(self) -> None:
         self._list_at_once = False
@@ -202,16 +204,16 @@ class Reflector(Running, Generic[T]):
         try:
             await self.list_and_watch()
         except (ClientClosedError, WrongEventLoopError) as error:  # which do not heal
-            await self._note_error(error)
+            await self._record_error(error)
             raise
         except Exception as error:  # user-written list functions raise anything
-            await self._note_error(error)
+            await self._record_error(error)
             if not self._has_listed and is_hopeless(error):
                 self._refused.set()
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
-            await self._note_error(TransportError(f"cancelled from within: {error!r}"))
+            await self._record_error(TransportError(f"cancelled from within: {error!r}"))
         if not self._list_at_once:
             await self._back_off()
 
@@ -253,8 +255,8 @@ class Reflector(Running, Generic[T]):
 
     async def _list(self) -> None:
         heed_cancellation()
-        self._journal.enter(Phase.LISTING)
-        self._note_list_begun()
+        self._stats.enter(Phase.LISTING)
+        self._record_list_begun()
         self._streaming.list_tried()
         version = self._versions.relist_version(self._last_version)
         try:
@@ -279,7 +281,7 @@ class Reflector(Running, Generic[T]):
         """Read the initial state from a watch (WatchList, KEP-3157), which then goes on; None to list instead."""
         refused_versions = broken = 0
         while self._streaming.is_due(_now()):
-            self._journal.enter(Phase.LISTING)
+            self._stats.enter(Phase.LISTING)
             try:
                 return await self._watch_list()
             except (ClientClosedError, WrongEventLoopError):
@@ -289,7 +291,7 @@ class Reflector(Running, Generic[T]):
                     if not isinstance(
                         error, ApiError
                     ):  # a refusal is an answer; a missing bookmark is a fault
-                        await self._note_error(error)
+                        await self._record_error(error)
                     pause = self._streaming.failed(_now())
                     logger.info(
                         "%s: no streaming lists here (%s); listing for the next %g s", self.name, error, pause
@@ -298,7 +300,7 @@ class Reflector(Running, Generic[T]):
                 if isinstance(error, ApiError) and error.status in REFUSALS:
                     self._streaming.refused()
                     raise
-                await self._note_error(error)
+                await self._record_error(error)
                 if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
                     self._versions.unavailable = True
                     refused_versions += 1
@@ -314,7 +316,7 @@ class Reflector(Running, Generic[T]):
         return None
 
     async def _watch_list(self) -> OpenWatch:
-        self._note_list_begun()
+        self._record_list_begun()
         version = self._versions.rewatch_version(self._last_version)
         watch = await self._open(version, send_initial_events=True)
         logger.debug("%s: the list comes as a stream", self.name)
@@ -325,13 +327,13 @@ class Reflector(Running, Generic[T]):
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
-                rest = await initial.take(batch, self._intake.object_of)
-                self._journal.received(len(batch) - len(rest))
+                rest = await initial.take(batch, self._decoder.object_of)
+                self._stats.received(len(batch) - len(rest))
                 watch.events += len(batch) - len(rest)
                 watch.give_back(rest)  # what follows the bookmark is the watch's
-                if self._intake.missed:
+                if self._decoder.missed:
                     raise DecodeError("an object of the streamed list cannot be read, and nobody knows which")
-                self._journal.listed = len(initial)
+                self._stats.listed = len(initial)
             logger.debug(
                 "%s: streamed %d objects at %s in %.1f s",
                 self.name, len(initial), initial.resource_version, _now() - watch.started,
@@ -345,33 +347,33 @@ class Reflector(Running, Generic[T]):
             raise
         return watch
 
-    def _note_list_begun(self) -> None:
-        self._journal.list_begun()
-        self._intake.missed = False  # before it; what it lacks itself is still to come
+    def _record_list_begun(self) -> None:
+        self._stats.list_begun()
+        self._decoder.missed = False  # before it; what it lacks itself is still to come
 
     async def _replace(self, listed: Listed) -> None:
-        self._journal.listed = listed.count  # without those of pages that have expired
+        self._stats.listed = listed.count  # without those of pages that have expired
         try:
-            await settle(self._replace_all(listed.objects, listed.resource_version))
+            await maybe_await(self._replace_all(listed.objects, listed.resource_version))
         except RejectedObjectError as error:
-            self._note_rejected(error)
+            self._record_rejected(error)
         if number_of(listed.resource_version) < number_of(self._last_version):
             self.restores += 1
             if listed.resource_version:
-                self._journal.went_back(listed.resource_version, self._last_version)
+                self._stats.went_back(listed.resource_version, self._last_version)
         self._last_version = listed.resource_version
         self._has_listed = True
         self._listed_at = _now()
         self._retry.succeeded()
         if self.on_progress is not None:
             self.on_progress()
-        await in_turns(listed.let_go())
+        await yielding(listed.let_go())
 
     async def _turn_in(self, piece: ListResult) -> list[Any]:
         heed_cancellation()
-        self._journal.received()
-        objects = await self._intake.objects_of(piece)
-        self._journal.listed += len(objects)
+        self._stats.received()
+        objects = await self._decoder.objects_of(piece)
+        self._stats.listed += len(objects)
         return objects
 
     # -- watching ------------------------------------------------------------------------------------------
@@ -387,15 +389,15 @@ class Reflector(Running, Generic[T]):
                     watch = await self._open(self._last_version)
                 except Exception as error:
                     if after_failed_start(error) is Next.RELIST:
-                        self._journal.cannot_watch(error, self._last_version)
+                        self._stats.cannot_watch(error, self._last_version)
                         raise
-                    await self._note_error(error)
+                    await self._record_error(error)
                     await self._back_off()
                     continue
             logger.debug("%s: watching from %s", self.name, self._last_version)
             ended = await self._follow(watch)
             if ended is not None:
-                await self._note_error(ended, asked=False)
+                await self._record_error(ended, asked=False)
             step = self._after(watch, ended, internal_errors)
             if step is Next.RELIST:
                 # History that has expired while the server was away is no reason to wait for longer still. If it
@@ -411,7 +413,7 @@ class Reflector(Running, Generic[T]):
 
     async def _open(self, version: str, send_initial_events: bool | None = None) -> OpenWatch:
         heed_cancellation()
-        self._journal.watch_begun()
+        self._stats.watch_begun()
         options = ListOptions(
             resource_version=version,
             resource_version_match=NOT_OLDER_THAN if send_initial_events else "",
@@ -425,7 +427,7 @@ class Reflector(Running, Generic[T]):
 
     async def _follow(self, watch: OpenWatch) -> Exception | None:
         """Pass on what a watch brings until it ends; what ended it."""
-        self._journal.watching(watch.healthy_from)
+        self._stats.watching(watch.healthy_from)
         is_refused = False
         try:
             heed_cancellation()
@@ -433,7 +435,7 @@ class Reflector(Running, Generic[T]):
                 await self._apply(batch, watch)
                 await asyncio.sleep(0)  # whom this concerns comes first; what follows can wait
                 heed_cancellation()
-                if self._intake.missed and self._owes_list():
+                if self._decoder.missed and self._owes_list():
                     break
             else:
                 return watch.ended_at_once(_now())
@@ -441,7 +443,7 @@ class Reflector(Running, Generic[T]):
             is_refused = isinstance(error, ApiError)
             return error
         finally:
-            self._journal.watch_ended(is_refused=is_refused)
+            self._stats.watch_ended(is_refused=is_refused)
             await watch.aclose()
         return None
 
@@ -466,9 +468,9 @@ class Reflector(Running, Generic[T]):
             logger.info("%s: listing again, for what could not be read", self.name)
             step = Next.RELIST
         if watch.events:
-            self._journal.can_watch()
+            self._stats.can_watch()
         elif step is Next.RELIST and ended is not None and not healthy:
-            self._journal.cannot_watch(ended, self._last_version)
+            self._stats.cannot_watch(ended, self._last_version)
         logger.debug(
             "%s: the watch ended after %.1f s and %d events: %s", self.name, lived, watch.events, step.value
         )
@@ -476,12 +478,12 @@ class Reflector(Running, Generic[T]):
 
     def _owes_list(self) -> bool:
         """Whether the store may lack what could not be read, and the last list is old enough for another."""
-        return self._intake.missed and _now() - self._listed_at >= self._min_watch_timeout
+        return self._decoder.missed and _now() - self._listed_at >= self._min_watch_timeout
 
     async def _apply(self, batch: list[WatchEvent], watch: OpenWatch) -> None:
         """Give a batch's changes to the store, then move the version on. Raises the batch's ERROR, if any."""
-        changes = self._intake.changes_of(batch, watch.from_any)
-        self._journal.received(len(batch), is_news=changes.failure is None or changes.taken > 0)
+        changes = self._decoder.changes_of(batch, watch.from_any)
+        self._stats.received(len(batch), is_news=changes.failure is None or changes.taken > 0)
         watch.events += changes.taken
         watch.from_any = changes.from_any
         if changes.bookmarked:
@@ -491,7 +493,7 @@ class Reflector(Running, Generic[T]):
         if changes.version:
             self._last_version = changes.version
             if self._update_version is not None:
-                await settle(self._update_version(changes.version))
+                await maybe_await(self._update_version(changes.version))
         if self.on_progress is not None:
             self.on_progress()
         if changes.failure is not None:
@@ -502,7 +504,7 @@ class Reflector(Running, Generic[T]):
             try:
                 await self._apply_all(deltas)
             except RejectedObjectError as error:
-                self._note_rejected(error)
+                self._record_rejected(error)
             return
         verbs = {
             DeltaType.ADDED: self._store.add,
@@ -513,11 +515,11 @@ class Reflector(Running, Generic[T]):
             try:
                 if delta_type is BOOKMARK_DELTA:
                     assert self._bookmark is not None
-                    await settle(self._bookmark(obj.resource_version))
+                    await maybe_await(self._bookmark(obj.resource_version))
                 else:
-                    await settle(verbs[delta_type](obj))
+                    await maybe_await(verbs[delta_type](obj))
             except RejectedObjectError as error:
-                self._note_rejected(error)
+                self._record_rejected(error)
 
     # -- resync, backoff, bookkeeping ----------------------------------------------------------------------
 
@@ -530,35 +532,35 @@ class Reflector(Running, Generic[T]):
             await asyncio.sleep(self._next_resync - _now())
             try:
                 if self._should_resync is None or self._should_resync():
-                    await settle(self._store.resync())
+                    await maybe_await(self._store.resync())
             except Exception as error:
-                await self._note_error(error, is_request=False)
+                await self._record_error(error, is_request=False)
                 return
             finally:
                 self._next_resync = _now() + self._resync_period
 
     async def _back_off(self) -> None:
         heed_cancellation()
-        self._journal.enter(Phase.BACKING_OFF)
+        self._stats.enter(Phase.BACKING_OFF)
         await self._retry.wait()
 
-    async def _note_error(self, error: Exception, *, asked: bool = True, is_request: bool = True) -> None:
+    async def _record_error(self, error: Exception, *, asked: bool = True, is_request: bool = True) -> None:
         if is_request:
-            self._journal.request_failed(error)
+            self._stats.request_failed(error)
         is_news = self._retry.failed(error, asked=asked)
-        is_news = self._journal.failed(error) and is_news
+        is_news = self._stats.failed(error) and is_news
         if self._watch_error_handler is None:
-            self._journal.log_failure(error, self._last_version, is_news=is_news)
+            self._stats.log_failure(error, self._last_version, is_news=is_news)
             return
         try:
-            await settle(self._watch_error_handler(self, error))
+            await maybe_await(self._watch_error_handler(self, error))
         except (Exception, asyncio.CancelledError) as failure:
             if is_own_cancellation(failure):
                 raise
             logger.exception("%s: the watch error handler failed on: %s", self.name, error)
 
-    def _note_rejected(self, error: RejectedObjectError | DecodeError) -> None:
-        self._journal.rejected(error, self._last_version)
+    def _record_rejected(self, error: RejectedObjectError | DecodeError) -> None:
+        self._stats.rejected(error, self._last_version)
 
 
 def _now() -> float:

@@ -59,7 +59,7 @@ def _reason_of(error: Exception) -> str:
     return type(error).__name__
 
 
-class Journal:
+class ReflectorStats:
     """Phase, counters and errors of one reflector, and of what processes what it has read. It decides nothing.
 
     Args:
@@ -141,10 +141,10 @@ class Journal:
             self._recovery.cancel()
             self._recovery = None
             if not is_refused:
-                self._note_answer()
+                self._record_answer()
 
     def _proved(self) -> None:
-        self._note_answer()
+        self._record_answer()
         self.well()
         self.can_watch()
 
@@ -182,7 +182,7 @@ class Journal:
             )  # fmt: skip
         self._logged.add(_kind_of(error))
 
-    def _note_answer(self) -> None:
+    def _record_answer(self) -> None:
         self._last_activity = max(self._last_activity or self._answered, self._answered)
 
     def well(self) -> None:

@@ -8,7 +8,7 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from .._core.tasks import settle, within
+from .._core.tasks import maybe_await, within
 from ..client.error_mapping import network_error, network_errors
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, VeryShortWatchError
 from ..objects.meta import ListOptions, WatchEvent
@@ -183,7 +183,7 @@ async def open_watch(
         async with within(
             answer_timeout, lambda: TransportError(f"no answer to a watch for {answer_timeout:g} s")
         ):
-            opened: Any = await settle(list_watch.watch(options))
+            opened: Any = await maybe_await(list_watch.watch(options))
             stream: WatchStream = aiter(opened)
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)

@@ -216,7 +216,7 @@ class CachedResource(Writes[T]):
         if self._written.get(goal.key or "") is goal:
             del self._written[goal.key or ""]
 
-    def _note_written(self, obj: T) -> None:
+    def _record_written(self, obj: T) -> None:
         waits, said = self.informer.version_waits, resource_version_of(obj)
         if not waits.reads(namespace_of(obj)):
             return
@@ -244,7 +244,7 @@ class CachedResource(Writes[T]):
                 self,
             )
 
-    def _note_removed(self, key: str, uid: str, version: str) -> None:
+    def _record_removed(self, key: str, uid: str, version: str) -> None:
         if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):
             gone = self.informer.version_waits.gone(key, uid, version)
             known = self._known(gone)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from .._core.coop import Turn
+from .._core.coop import Budget
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, IndexerConflictError, RejectedObjectError, UnknownIndexError
 from ..handlers import require_arguments, require_plain
@@ -208,7 +208,7 @@ class Indexer(Store[T]):
 
     async def _fill_in_turns(self, added: dict[str, Index]) -> builtins.list[RejectedObjectError]:
         """Have begun indexes list what is stored; what is written meanwhile lists itself."""
-        turn = Turn()
+        budget = Budget()
         while True:
             rejected: builtins.list[RejectedObjectError] = []
             replacements = self._replacements
@@ -216,8 +216,8 @@ class Indexer(Store[T]):
                 if (obj := self.get_by_key(key)) is not None:
                     for index in added.values():
                         index.put(key, obj, rejected)
-                if turn.is_over():
-                    await turn.pause()
+                if budget.is_spent():
+                    await budget.pause()
                     if replacements != self._replacements:
                         break
             else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from .._core.checks import require_text
-from .._core.coop import Turn
+from .._core.coop import Budget
 from ..errors import ConfigError, NotFoundError
 from ..handlers import require_plain
 from ..objects.keys import labels_of, namespace_of
@@ -125,15 +125,15 @@ def _select(objects: builtins.list[T], selector: Selector[T]) -> builtins.list[T
 
 
 async def _in_turns(objects: builtins.list[T], selector: Selector[T]) -> builtins.list[T]:
-    picks, turn = _predicate(selector), Turn()
+    picks, budget = _predicate(selector), Budget()
     if picks is None:
         return objects
     picked: builtins.list[T] = []
     for obj in objects:
         if picks(obj):
             picked.append(obj)
-        if turn.is_over():
-            await turn.pause()
+        if budget.is_spent():
+            await budget.pause()
     return picked
 
 

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from .._core.checks import require_text
-from .._core.coop import as_it_is, in_turns
+from .._core.coop import snapshot, yielding
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import RejectedObjectError
 from ..objects.keys import (
@@ -131,7 +131,7 @@ class Store(Generic[T]):
 
         Cancellation: nothing is replaced.
         """
-        await in_turns(self._replace(as_it_is(objects), resource_version))
+        await yielding(self._replace(snapshot(objects), resource_version))
 
     def bookmark(self, resource_version: str) -> None:
         """Note that everything up to this version was given."""

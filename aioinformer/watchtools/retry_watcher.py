@@ -237,10 +237,10 @@ class _Watches:
                     yield WatchEvent(ERROR, _status_of(error))
                     return
                 self._not_before = max(not_before, now() + (error.retry_after or 0.0))
-                self._note_failure(error)
+                self._record_failure(error)
             except TransportError as error:
                 self._not_before = not_before
-                self._note_failure(error)
+                self._record_failure(error)
             except DecodeError as error:
                 yield _end(str(error))
                 return
@@ -281,7 +281,7 @@ class _Watches:
         self.failure = None
         return None if event.type == BOOKMARK else WatchEvent(event.type, obj)
 
-    def _note_failure(self, error: Exception) -> None:
+    def _record_failure(self, error: Exception) -> None:
         level = logging.WARNING if self.failure is None else logging.DEBUG
         self.failure = error
         logger.log(level, "%s at %s: %s; trying again", self.name, self.version, error)

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar, overload
 
 from .._core.checks import require_timeout
-from .._core.tasks import settle, within
+from .._core.tasks import maybe_await, within
 from ..client.error_mapping import status_error
 from ..errors import ConfigError, UntilTimeout, WatchClosedError
 from ..handlers import callable_name
@@ -128,7 +128,7 @@ async def until_with_sync(
     async with progress.within(timeout), InformerEvents(informer) as events:
         if precondition is not None:
             await informer.wait_synced()
-            if await settle(precondition(informer.indexer)):
+            if await maybe_await(precondition(informer.indexer)):
                 return None
         return await progress.run(events)
 
@@ -158,7 +158,7 @@ class _Progress(Generic[T]):
             if event.type == ERROR:
                 raise status_error(event.object)
             self._event = event
-            while await settle(self._conditions[self._met](event)):
+            while await maybe_await(self._conditions[self._met](event)):
                 self._met += 1
                 if self._met == len(self._conditions):
                     return event

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Generic, TypeVar
 
 from .._core.checks import is_finite
-from .._core.coop import Turn
+from .._core.coop import Budget
 from .._core.timers import Alarm
 from ..errors import ConfigError
 
@@ -83,10 +83,10 @@ class Delays(Generic[T]):
         self._alarm.turn_off()
 
     def _fire(self, now: float) -> None:
-        turn = Turn()
+        budget = Budget()
         try:
             while (entries := self._next()) and (not self._is_current(entries[0]) or entries[0][0] <= now):
-                if turn.is_over():
+                if budget.is_spent():
                     break
                 entry = heappop(entries)
                 if self._is_current(entry):

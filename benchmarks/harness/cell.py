@@ -113,7 +113,7 @@ def drive(
         values["sync.resident_mb"] = settled / 2**20
         if settled - before > LITTLE:
             values["sync.peak_ratio"] = (peak - before) / (settled - before)
-        _note_lag(values, "sync", synced)
+        _record_lag(values, "sync", synced)
         for phase in scenario.phases:
             _run_phase(server, process, scenario, phase, measured)
 
@@ -142,7 +142,7 @@ def _run_phase(
     for kind, times in watched.get("read_us", {}).items():
         for name, value in times.items():
             values[f"{phase.name}.{kind}.{name}"] = value
-    _note_lag(values, phase.name, watched)
+    _record_lag(values, phase.name, watched)
     is_late = bool(phase.rate) and _seconds(flowed) > (1 + LATE) * phase.events / phase.rate + LATE
     if is_late or values.get(f"{phase.name}.p50", 0.0) > BEHIND:
         measured.status, measured.detail = "saturated", f"cannot follow {phase.rate:g} events a second"
@@ -152,6 +152,6 @@ def _seconds(flowed: dict[str, Any]) -> float:
     return float(flowed["last"] - flowed["first"]) / 1e9
 
 
-def _note_lag(values: dict[str, float], phase: str, answer: dict[str, Any]) -> None:
+def _record_lag(values: dict[str, float], phase: str, answer: dict[str, Any]) -> None:
     for name, value in answer.get("lag_ms", {}).items():
         values[f"{phase}.lag_{name}"] = value

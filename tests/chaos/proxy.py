@@ -58,7 +58,7 @@ class Proxy:
         self._spoiling.update(dict.fromkeys(self._tasks, False))
 
     def corrupt(self) -> None:
-        """Turn a bit around in what the server says next on each connection."""
+        """Budget a bit around in what the server says next on each connection."""
         self._spoiling.update(dict.fromkeys(self._tasks, True))
 
     async def __aenter__(self) -> Self:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aioinformer import Delta, Store
-from aioinformer._core.coop import Turn
+from aioinformer._core.coop import Budget
 from aioinformer.controller import apply_in_steps
 from aioinformer.notifications import Notification
 
@@ -18,9 +18,9 @@ async def apply_in_slices(
     known: Any = None,
 ) -> None:
     """As an informer applies it: other tasks run between slices."""
-    turn = Turn()
+    budget = Budget()
     for notification in apply_in_steps(store, [delta], False, known):
         if notification is not None:
             tell([notification])
-        if turn.is_over():
-            await turn.pause()
+        if budget.is_spent():
+            await budget.pause()

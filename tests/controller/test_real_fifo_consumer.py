@@ -90,7 +90,7 @@ class Informed:
             self.wrong.append(told)
         self.copy[key] = told.new
 
-    async def settle(self) -> None:
+    async def maybe_await(self) -> None:
         await self.relist()
         while len(self.fifo):
             await self.fifo.pop_batch(self.process, self.process)
@@ -154,7 +154,7 @@ async def test_store_and_who_is_told_end_equal_to_the_truth(
     """C16 to C24 and C31 to C34: and on the way nothing is told that does not follow from what was told before."""
     informed = Informed(mode)
     await play(informed, sequence)
-    await informed.settle()
+    await informed.maybe_await()
     assert informed.copy == informed.truth
     assert not informed.wrong
 
@@ -166,7 +166,7 @@ async def test_whatever_is_cancelled_the_store_ends_equal_to_the_truth(
 ) -> None:
     """At every await of every verb: it has happened as a whole or not at all."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+        patch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         informed = Informed(mode)
         await play(informed, sequence)
-        await informed.settle()
+        await informed.maybe_await()

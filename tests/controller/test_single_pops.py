@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aioinformer import Config, ConfigError, Controller, DeltaFIFO, KubeObject, Store, SyncTimeout
-from aioinformer._core.tasks import settle
+from aioinformer._core.tasks import maybe_await
 from aioinformer.deltas import Delta, DeltaType
 from aioinformer.protocols import Process
 
@@ -73,7 +73,7 @@ class Own:
             self.more.clear()
             await self.more.wait()
         deltas = self.items.popleft()
-        await settle(process(deltas, self.initial > 0))
+        await maybe_await(process(deltas, self.initial > 0))
         self.initial -= 1
         return deltas
 

@@ -208,7 +208,7 @@ class TestInTurns:
     async def test_cancelled_before_it_tells_it_has_changed_nothing(
         self, count: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         store = stored(A1, B1)
         told: list[Notification] = []
         task = asyncio.create_task(apply_in_slices(store, replaced_all(B1, C1, D1), told.extend))
@@ -220,7 +220,7 @@ class TestInTurns:
         assert store.last_store_sync_resource_version == ("10" if told else "1")
 
     async def test_an_index_that_is_added_meanwhile_is_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         for count in range(12):
             store = stored(A1, B1)
             known = Part(store, "ns") if count % 2 else None
@@ -235,7 +235,7 @@ class TestInTurns:
     async def test_an_index_that_is_added_meanwhile_is_filled_in_turns(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         store = stored(A1)
         objects = [pod(f"p{number}") for number in range(20)]
         task = asyncio.create_task(apply_in_slices(store, replaced_all(*objects), lambda notifications: None))

@@ -12,17 +12,17 @@ import pytest
 
 from aioinformer import AlreadyStartedError, ClientClosedError, StoppedError, WrongEventLoopError
 from aioinformer._core.coop import (
-    SHARES,
-    TURN,
-    Turn,
-    in_turns,
+    MAX_SHARES,
+    SLICE,
+    Budget,
+    yielding,
 )
 from aioinformer._core.tasks import (
     Running,
     finish,
     first_of,
+    maybe_await,
     raise_failures,
-    settle,
     with_grace,
     within,
 )
@@ -348,10 +348,10 @@ async def test_settle_awaits_what_can_be_awaited() -> None:
     async def work() -> None:
         seen.append(1)
 
-    await settle(work())
-    await settle(asyncio.ensure_future(work()))
-    await settle(None)
-    await settle("no awaitable")
+    await maybe_await(work())
+    await maybe_await(asyncio.ensure_future(work()))
+    await maybe_await(None)
+    await maybe_await("no awaitable")
     assert seen == [1, 1]
 
 
@@ -493,21 +493,21 @@ class TestTurns:
                 yield
 
         watching = asyncio.create_task(watch())
-        await in_turns(steps())
+        await yielding(steps())
         working = False
         await watching
         assert rounds >= 3
 
     async def test_short_work_is_done_in_one_go(self) -> None:
-        turn = Turn()
+        budget = Budget()
         done = asyncio.create_task(asyncio.sleep(0))
-        await in_turns(iter([None] * 3))
+        await yielding(iter([None] * 3))
         assert not done.done()
         await done
-        turn.end = 0.0
-        assert turn.is_over()
-        await turn.pause()
-        assert not turn.is_over()
+        budget.end = 0.0
+        assert budget.is_spent()
+        await budget.pause()
+        assert not budget.is_spent()
 
     @pytest.mark.usefixtures("no_time_passes")
     async def test_what_is_under_way_at_once_shares_a_turn(self) -> None:
@@ -515,48 +515,48 @@ class TestTurns:
         lengths: list[float] = []
 
         async def work() -> None:
-            turn = Turn()
+            budget = Budget()
             for _ in range(2):
-                await turn.pause()
-                lengths.append(turn.end)
+                await budget.pause()
+                lengths.append(budget.end)
 
         works = asyncio.gather(*(work() for _ in range(4)))
         await turns(1)
-        assert Turn().end == TURN / 5
+        assert Budget().end == SLICE / 5
         await works
-        assert lengths[:4] == [TURN / 4] * 4
-        assert Turn().end == TURN
+        assert lengths[:4] == [SLICE / 4] * 4
+        assert Budget().end == SLICE
 
     @pytest.mark.usefixtures("no_time_passes")
     async def test_the_least_share_is_worth_its_pause(self) -> None:
         async def pause_twice() -> None:  # eager tasks are in the first by the next line
-            turn = Turn()
-            await turn.pause()
-            await turn.pause()
+            budget = Budget()
+            await budget.pause()
+            await budget.pause()
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(2 * SHARES):
+            for _ in range(2 * MAX_SHARES):
                 group.create_task(pause_twice())
             await turns(1)
-            assert Turn().end == TURN / SHARES
+            assert Budget().end == SLICE / MAX_SHARES
 
     @pytest.mark.usefixtures("no_time_passes")
     async def test_what_is_cancelled_in_a_pause_has_no_share(self) -> None:
-        await cancel_after(1, Turn().pause())
-        assert Turn().end == TURN
+        await cancel_after(1, Budget().pause())
+        assert Budget().end == SLICE
 
     @pytest.mark.usefixtures("no_time_passes")
     async def test_event_loops_of_other_threads_have_turns_of_their_own(self) -> None:
         async def length() -> float:
-            return Turn().end
+            return Budget().end
 
         lengths: list[float] = []
         thread = threading.Thread(target=lambda: lengths.append(asyncio.run(length())))
-        pausing = asyncio.create_task(Turn().pause())
+        pausing = asyncio.create_task(Budget().pause())
         await turns(1)
         thread.start()
         thread.join()
-        assert lengths == [TURN]
+        assert lengths == [SLICE]
         await pausing
 
     async def test_cancelled_it_stops_in_the_middle(self) -> None:
@@ -568,7 +568,7 @@ class TestTurns:
                 taken += 1
                 yield
 
-        await cancel_after(3, in_turns(steps()))
+        await cancel_after(3, yielding(steps()))
         before = taken
         await turns(3)
         assert taken == before

@@ -12,7 +12,7 @@ from aioinformer.fifo import queue
 @pytest.fixture
 def long_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn that a busy machine does not end in the middle of a test."""
-    monkeypatch.setattr("aioinformer._core.coop.TURN", 3600.0)
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", 3600.0)
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ class TestBatches:
 
     async def test_a_batch_ends_with_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Design 2: no step holds the loop for long."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a", "b", "c")
         assert await fifo.pop_batch(ignore) == 1
 
@@ -384,7 +384,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(12))
     async def test_a_replace_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod("x"), pod("a")])
         fifo = new_fifo(known_objects=store)
@@ -405,7 +405,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("count", range(6))
     async def test_a_resync_is_whole_or_nothing(self, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         store: Store[Any] = Store(meta_namespace_key_func)
         store.replace([pod(name) for name in "abc"])
         fifo = new_fifo(known_objects=store)
@@ -477,7 +477,7 @@ async def test_a_list_is_taken_as_it_was_given_whatever_becomes_of_it(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What its owner took out of it meanwhile would be deleted, and so would what is skipped for that."""
-    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     fifo = new_fifo()
     live = {name: pod(name) for name in "abcd"}
     objects = [*live.values()]

@@ -174,7 +174,7 @@ def bad_fails(what: Any) -> Any:
 async def test_cancelled_it_has_done_all_or_nothing(
     count: int, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     for verb in ("replace", "resync"):
         fifo = by_default() if whole else real(known(obj("x"), obj("y")))
         await fifo.add(obj("queued"))

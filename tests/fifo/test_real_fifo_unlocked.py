@@ -147,7 +147,7 @@ class TestFromInsideProcess:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Rather than wait for its own end."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a", "b", batch_size=1)
 
         async def process(deltas: Deltas, initial: bool) -> None:
@@ -181,7 +181,7 @@ class TestCancelling:
         self, count: int, holder_turns: int, ends: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Also while a list that somebody adds holds the queue, which the pop then has to wait for."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a", "b")
         done: list[str] = []
 
@@ -222,7 +222,7 @@ class TestCancelling:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """While it waits to hold the queue again."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         fifo = await filled("a")
         refused = asyncio.Event()
 

@@ -96,7 +96,7 @@ def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_no
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """C40, while the whole list is worked off in turns."""
-    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
     lists = [
         page(pod("a", 1), pod("b", 2), pod("c", 3), version=10),
         page(pod("b", 15), pod("d", 16), pod("e", 17), version=20),
@@ -126,7 +126,7 @@ def test_a_handler_added_at_any_moment_of_a_relist_misses_nothing_and_is_told_no
 
 @virtual_time
 async def test_a_long_list_does_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aioinformer._core.coop.TURN", 0.0005)
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", 0.0005)
     subject = informer(Scripted([page(*(pod(str(number)) for number in range(20_000)), version=10)]))
     follower = Follower()
     registration = subject.add_event_handler(follower)
@@ -145,7 +145,7 @@ class TestNamespaces:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each has its queue, and the whole of each is a part of the store."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         red = [pod(f"r{number}", number, "red") for number in range(50)]
         blue = [added(f"b{number}", 100 + number, namespace="blue") for number in range(200)]
         servers = {
@@ -215,7 +215,7 @@ class TestBackPressure:
     @virtual_time
     async def test_who_blocks_holds_up_a_list_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """After each turn of the event loop, that is; here after each notification."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         subject = informer(Scripted([page(*(pod(str(number)) for number in range(100)), version=10)]))
         slow = Follower(seconds=1.0)
         registration = subject.add_event_handler(slow, backlog="block", backlog_limit=5)

@@ -111,8 +111,8 @@ class TestARestore:
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
-            maps._note_written(decode(pod("a", 11)))
-            maps._note_removed("default/b", "", "")
+            maps._record_written(decode(pod("a", 11)))
+            maps._record_removed("default/b", "", "")
             await subject.wait_for("12")
             await asyncio.sleep(15)
             assert subject.last_sync_resource_version == "5"
@@ -145,11 +145,11 @@ class TestARestore:
         async with subject, Client.from_url("http://localhost:1") as client:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
-            maps._note_written(decode(pod("a", 13)))
+            maps._record_written(decode(pod("a", 13)))
             await subject.wait_for("12")
             await asyncio.sleep(15)
             assert subject.last_sync_resource_version == "5"
-            maps._note_written(decode(pod("a", 6)))
+            maps._record_written(decode(pod("a", 6)))
             assert (await maps.get("default/a")).resource_version == "6"
 
 
@@ -162,7 +162,7 @@ class TestADeletion:
             maps = CachedResource(Resource(client, "v1", "pods"), subject)
             await subject.wait_synced()
             started = now()
-            maps._note_removed(key, "uid-a", "99")
+            maps._record_removed(key, "uid-a", "99")
             await maps.list()
             return now() - started
 
@@ -206,7 +206,7 @@ class TestAnObject:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(
-            "aioinformer._core.coop.TURN", -1.0
+            "aioinformer._core.coop.SLICE", -1.0
         )  # after each notification others have their turn
         subject = informer(Scripted([page(*(pod(str(number)) for number in range(20)), version=10)]))
         registration = subject.add_event_handler(Follower(seconds=1000.0), backlog="block", backlog_limit=1)

@@ -170,7 +170,7 @@ async def test_nothing_waits_for_a_large_list_that_is_being_worked_off_w11(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Upstream locks, until all of it is: handlers come and go, indexes are added, states are read in between."""
-    monkeypatch.setattr("aioinformer._core.coop.TURN", 0.0005)
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", 0.0005)
     count = 20_000
     subject = informer(Scripted([page(*(pod(str(n), n + 1) for n in range(count)), version=count)]))
     looks = 0

@@ -144,7 +144,7 @@ class Amount(msgspec.Struct):
 async def test_one_that_cannot_be_compared_is_news_and_keeps_nothing_from_others(
     queue: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # each is told by itself, and the rest after it
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # each is told by itself, and the rest after it
     others = [str(number) for number in range(5)]
     changes = [modified("a", 11, value="sNaN"), *(added(name, 12, value="1") for name in others)]
     server = Scripted([page(pod("a", 1, value="sNaN"), version=10)], [[changes, FOREVER]])

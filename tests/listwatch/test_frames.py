@@ -16,7 +16,7 @@ from aioinformer.listwatch.frames import Frames
 from aioinformer.listwatch.lines import LONGEST_OBJECT
 from aioinformer.objects.codec import codec_for, decode_bookmark
 from aioinformer.objects.meta import NO_EVENT
-from aioinformer.reflector.event_decoder import Intake
+from aioinformer.reflector.event_decoder import EventDecoder
 
 from ..objects.protobuf import samples
 from ..objects.protobuf.samples import (
@@ -153,7 +153,7 @@ def test_what_cannot_be_read_leaves_nothing_in_memory() -> None:
         return len([each for each in gc.get_objects() if isinstance(each, DecodeError)])
 
     rejected: list[str] = []
-    intake = Intake(
+    intake = EventDecoder(
         codec_for(KubeObject), meta_namespace_key_func, False, lambda error: rejected.append(str(error))
     )
     before = errors()

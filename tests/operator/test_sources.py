@@ -19,7 +19,7 @@ from ..virtual_time import virtual_time
 from .worlds import Reconciler, elector, feeding, operating, quiet, simulated
 
 
-def source_of(controller: Controller[Any], number: int = 0) -> TriggerState:
+def lister_watcher_of(controller: Controller[Any], number: int = 0) -> TriggerState:
     return controller.state.triggers[1 + number]
 
 
@@ -57,9 +57,9 @@ async def test_requests_from_anywhere(world: Simulation) -> None:
     async with operating(world, reconciler, sources=[ticks()]) as controller:
         await quiet(controller, 25)
         assert reconciler.keys == ["default/0", "default/1"]
-        assert source_of(controller).running
+        assert lister_watcher_of(controller).running
         await quiet(controller, 25)
-        state = source_of(controller)
+        state = lister_watcher_of(controller)
         assert (state.seen, state.passed, state.failed, state.running) == (3, 3, 0, False)
         assert str(state).endswith("ended")
 
@@ -76,7 +76,7 @@ async def test_one_that_fails_is_begun_anew_if_it_can_be(world: Simulation) -> N
     reconciler = Reconciler()
     async with operating(world, reconciler, sources=[source, source()]) as controller:
         await asyncio.sleep(3600)
-        restarting, failed = source_of(controller), source_of(controller, 1)
+        restarting, failed = lister_watcher_of(controller), lister_watcher_of(controller, 1)
         assert (failed.seen, failed.failed, failed.running) == (1, 1, False)
         assert restarting.running
         assert 60 < restarting.failed < 70, "once a minute in the end"
@@ -112,7 +112,7 @@ async def test_what_is_no_request_is_told_of(world: Simulation) -> None:
     async with operating(world, reconciler, sources=[source]) as controller:
         await quiet(controller)
         assert reconciler.keys == ["default/b"]
-        state = source_of(controller)
+        state = lister_watcher_of(controller)
         assert (state.seen, state.passed, state.failed) == (2, 1, 1)
         assert "no Request" in str(state.last_error)
 
@@ -168,10 +168,10 @@ async def test_of_one_that_has_not_begun_nothing_comes(world: Simulation) -> Non
 
     informer = Manager(world.client).for_resource("v1", "configmaps")
     controller = Controller("tests", Reconciler(), informer, sources=[source])
-    assert not source_of(controller).running
+    assert not lister_watcher_of(controller).running
     async with feeding(controller):
-        assert not source_of(controller).running
-    assert not source_of(controller).running  # it was cancelled before its first step
+        assert not lister_watcher_of(controller).running
+    assert not lister_watcher_of(controller).running  # it was cancelled before its first step
 
 
 async def test_one_that_ends_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
@@ -218,7 +218,7 @@ def test_what_no_exception_is_ends_the_manager(meanwhile: str) -> None:
             assert controller.state.working == (meanwhile == "works")
             await asyncio.wait({running}, timeout=10)
             assert isinstance(running.exception(), Out)
-        assert (source_of(controller).failed, source_of(controller).running) == (1, False)
+        assert (lister_watcher_of(controller).failed, lister_watcher_of(controller).running) == (1, False)
         assert "has ended: Out(" in str(manager.healthy())
 
     scenario()

@@ -158,7 +158,7 @@ PARTINGS: tuple[tuple[Difference, Callable[[_Step], bool]], ...] = (
 
 def without_differences(script: Script, mine: Side, other: Side, *, real: bool) -> Iterator[Difference]:
     """Take out of both sides what is known to differ; the differences met."""
-    _note_holds(script, mine, other)
+    _record_holds(script, mine, other)
     if script.transform:
         yield from _transformed_once(script, mine, other)
     yield from _unchanged_is_no_news(script, mine, other)
@@ -177,7 +177,7 @@ def is_same_version(call: Call) -> bool:
     return call.kind == "update" and call.old.split("/")[0] == call.new.split("/")[0]
 
 
-def _note_holds(script: Script, mine: Side, other: Side) -> None:
+def _record_holds(script: Script, mine: Side, other: Side) -> None:
     held: set[int] = set()
     for step in script.steps[: len(other.points)]:
         match step.do:

@@ -154,7 +154,7 @@ class TestBuffer:
 
     async def test_a_plain_handler_lets_others_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Design 2: the loop is shared."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
         listener = ProcessorListener(calling(lambda obj: None))
         listener.add_all(added("a") * 50)
         rounds = 0

@@ -193,7 +193,7 @@ async def test_it_looks_each_interval_until_it_finds_something() -> None:
 
 
 async def test_many_objects_let_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)
+    monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)
     detector = CacheMutationDetector()
     for _ in range(50):
         detector.add_object(pod_dict())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer._core.coop import TURN
+from aioinformer._core.coop import SLICE
 from aioinformer.errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from aioinformer.objects.keys import ExplicitKey, meta_namespace_key_func
 from aioinformer.objects.kube_object import KubeObject
@@ -70,7 +70,7 @@ class TestInitialEvents:
 
     async def test_others_run_while_a_large_batch_is_taken(self) -> None:
         def slow(event: WatchEvent) -> Any:
-            time.sleep(2 * TURN)
+            time.sleep(2 * SLICE)
             return decode(event)
 
         others: list[int] = []

@@ -325,7 +325,7 @@ class TestTargets:
     @virtual_time
     async def test_the_live_list_of_a_list_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What happens to it while it is taken in the watch says."""
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         objects = [pod("a", 1), pod("b", 2), pod("c", 3), pod("d", 4)]
 
         async def listed(options: ListOptions) -> ListResult:

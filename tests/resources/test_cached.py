@@ -273,10 +273,10 @@ async def test_what_a_restore_has_undone_though_no_list_went_back(undone: str) -
         made = await maps.create(configmap())
         await maps.informer.wait_for(made, PATIENCE)
         if undone == "deletion":
-            maps._note_removed(KEY, made.uid, "")
+            maps._record_removed(KEY, made.uid, "")
         else:
             newer = {**made.to_dict()["metadata"], "resourceVersion": "5000"}
-            maps._note_written(KubeObject.from_dict({"metadata": newer}))
+            maps._record_written(KubeObject.from_dict({"metadata": newer}))
         assert made in await maps.list()
         assert not maps._written
 
@@ -295,7 +295,7 @@ async def test_a_server_that_does_not_say_whether_it_is_back() -> None:
 
 async def test_made_again_after_a_deletion_whose_answer_said_no_uid() -> None:
     async with world() as (server, maps):
-        maps._note_removed(KEY, "", "")
+        maps._record_removed(KEY, "", "")
         frozen = server.faults.freeze(verb="watch")
         again = await maps.create(configmap())
         frozen.remove()
@@ -319,13 +319,13 @@ async def test_answers_in_another_order() -> None:
         second = await maps.resource.patch(first, {"data": {"k": "2"}})
         frozen = server.faults.freeze(verb="watch")
         third = await maps.patch(first, {"data": {"k": "3"}})
-        maps._note_written(second)
+        maps._record_written(second)
         read = asyncio.create_task(maps.get(KEY))
         await blocked(read)
         frozen.remove()
         assert await read == third
         await maps.delete(third)
-        maps._note_written(third)
+        maps._record_written(third)
         with pytest.raises(NotFoundError):
             await maps.get(KEY)
 
@@ -338,7 +338,7 @@ async def test_an_answer_about_an_older_namesake_that_comes_after_a_deletion() -
         await maps.informer.wait_for(server.create("v1", "configmaps", configmap()), PATIENCE)
         frozen = server.faults.freeze(verb="watch")
         await maps.delete(KEY)
-        maps._note_written(late)
+        maps._record_written(late)
         await no_more_after(frozen, maps)
 
 

@@ -275,7 +275,7 @@ class TestInTurns:
     async def test_a_list_is_taken_as_it_was_given(
         self, store: Store[KubeObject], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("aioinformer._core.coop.TURN", -1.0)  # a pause at each step
+        monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         objects = [pod("a"), pod("b"), pod("c")]
         replacing = asyncio.create_task(store.replace_in_turns(objects, "7"))
         await turns(2)

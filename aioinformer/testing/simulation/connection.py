@@ -87,7 +87,7 @@ class Connection:
     def close(self) -> None:
         """The client is done with it."""
         self.silence()
-        self._network.note_closed(self)
+        self._network.record_closed(self)
 
     # The server's end
 

@@ -184,7 +184,7 @@ class Network(Listener):
         """What the server runs in, by which its tasks can be told from others."""
         return self._servers.copy()
 
-    def note_closed(self, connection: Connection) -> None:
+    def record_closed(self, connection: Connection) -> None:
         """A client has closed a connection."""
         self._asked.pop(connection, None)
 

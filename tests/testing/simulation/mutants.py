@@ -138,8 +138,8 @@ MUTANTS = [
     Mutant(
         "leaked task: the processor outlives the informer",
         "informer/shared_informer.py",
-        "        finally:\n            self._note_end()\n            await self._end_handlers(processor)",
-        "        finally:\n            self._note_end()\n            # await self._end_handlers(processor)",
+        "        finally:\n            self._record_end()\n            await self._end_handlers(processor)",
+        "        finally:\n            self._record_end()\n            # await self._end_handlers(processor)",
         "LeakError",
     ),
     Mutant(
@@ -296,7 +296,7 @@ MUTANTS = [
     Mutant(
         "what is worked off in the step that adds it is never over",
         "fifo/queue.py",
-        "            self._note_worked_off()\n\n    async def _work_off(",
+        "            self._record_worked_off()\n\n    async def _work_off(",
         "            pass\n\n    async def _work_off(",
     ),
     Mutant(
@@ -455,7 +455,7 @@ MUTANTS = [
     Mutant(
         "a plain handler that raises ends its informer",
         "processor/listener.py",
-        "            self._note_failure(notification, error)\n        self._is_cancelled",
+        "            self._record_failure(notification, error)\n        self._is_cancelled",
         "            raise\n        self._is_cancelled",
     ),
     Mutant(
