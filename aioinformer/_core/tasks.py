@@ -6,11 +6,12 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import Context
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+import anyio
 
 from ..errors import (
     AlreadyStartedError,
@@ -45,34 +46,44 @@ async def wait_ended(*tasks: asyncio.Future[Any], grace: float | None = None) ->
     interrupted: asyncio.CancelledError | None = None
     now = asyncio.get_running_loop().time
     end = None if grace is None else now() + grace
-    while running := [task for task in tasks if not task.done()]:
-        left = None if end is None else end - now()
-        if left is not None and left <= 0:
-            break
-        try:
-            await asyncio.wait(running, timeout=left)
-        except asyncio.CancelledError as error:
-            interrupted = error
+    with anyio.CancelScope(shield=True):  # a cancelled scope around this would make it spin
+        while running := [task for task in tasks if not task.done()]:
+            left = None if end is None else end - now()
+            if left is not None and left <= 0:
+                break
+            try:
+                await asyncio.wait(running, timeout=left)
+            except asyncio.CancelledError as error:
+                interrupted = error
     if interrupted is not None:
         raise interrupted
 
 
-async def first_of(*coroutines: Coroutine[Any, Any, object]) -> None:
-    """Run coroutines together until one ends, cancel the others, and end as that one did.
+async def run_until_first(*functions: Callable[[], Awaitable[object]]) -> None:
+    """Run async functions in one task group until the first of them returns, then cancel the others.
 
-    Of several that ended at once one that failed counts, the first one given of these; then one that fails of being
-    cancelled. Cancelled itself it ends by such a failure, too, which would be lost otherwise.
+    Raises:
+        BaseException: What one of them raised.
+        BaseExceptionGroup: What several of them raised.
     """
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+
+    async def run(function: Callable[[], Awaitable[object]]) -> None:
+        await function()
+        tasks.cancel_scope.cancel()
+
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        ended = [task for task in tasks if task.done()]
-        try:
-            await finish(*tasks)
-        finally:
-            for task in (*ended, *(task for task in tasks if not task.cancelled())):
-                task.result()
+        async with anyio.create_task_group() as tasks:
+            for function in functions:
+                tasks.start_soon(run, function)
+    except BaseExceptionGroup as group:
+        raise only_error_of(group) from None
+
+
+def only_error_of(error: BaseException) -> BaseException:
+    """Return an error without the groups around it that hold nothing else."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        (error,) = error.exceptions
+    return error
 
 
 def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
@@ -91,10 +102,7 @@ def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
     if failures := [failure for failure in found if failure is not None]:
         group = BaseExceptionGroup(message, failures)
         _, causes = group.split(StoppedError)  # also of what lies in groups
-        error: BaseException = causes or group
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            (error,) = error.exceptions
-        raise error
+        raise only_error_of(causes or group)
 
 
 async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -154,41 +162,6 @@ def heed_cancellation() -> None:
     """Raise the cancellation that somebody's code has swallowed, or has made a failure of."""
     if is_cancelled():
         raise asyncio.CancelledError
-
-
-async def shake_off(task: asyncio.Task[Any], is_to_end: Callable[[], bool]) -> None:
-    """Forget cancellations of the current task that were meant for a call in it, also one that has not come yet.
-
-    Args:
-        task: The current one.
-        is_to_end: Whether there is one that was meant for the task itself, which stays.
-    """
-    try:
-        await asyncio.sleep(0)
-    except asyncio.CancelledError:
-        if is_to_end():
-            raise
-    while task.cancelling() and not is_to_end():
-        task.uncancel()
-
-
-def run_as(task: asyncio.Task[Any], context: Context, function: Callable[..., T], *args: object) -> T:
-    """Call a function as if in another task, which is suspended, and its context: who cancels the current task there
-    means that one.
-    """
-    loop = task.get_loop()
-    if not loop.is_running():
-        return context.run(function, *args)  # and nobody's task is the current one
-    caller = asyncio.current_task()
-    if caller is not None:
-        asyncio.tasks._leave_task(loop, caller)
-    asyncio.tasks._enter_task(loop, task)
-    try:
-        return context.run(function, *args)
-    finally:
-        asyncio.tasks._leave_task(loop, task)
-        if caller is not None:
-            asyncio.tasks._enter_task(loop, caller)
 
 
 async def maybe_await(result: object) -> object:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .._core.tasks import first_of
+from .._core.tasks import run_until_first
 from ..errors import AioInformerError, ApiError
 from ..handlers import ResourceEventHandler
 from ..informer import SharedIndexInformer
@@ -182,7 +182,7 @@ async def _measure(benchmark: Benchmark, latencies: _Latencies) -> None:
 
         async with informer:
             await registration.wait_synced(PATIENCE)
-            await first_of(measure(), notice_losses())
+            await run_until_first(measure, notice_losses)
 
 
 class _Load:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
+from functools import partial
 from typing import Any
 
 from rich.console import Group
@@ -12,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from .._core.tasks import first_of
+from .._core.tasks import run_until_first
 from ..client import Client
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import AioInformerError
@@ -57,11 +58,11 @@ async def run_demo(seconds: float | None, pods: int, seed: int) -> None:
             async with informer:
                 show = _Show(informer, server, workload, news)
                 try:
-                    await first_of(
-                        workload.run(RATE),
-                        troubles.run(TROUBLE_EVERY, news.trouble),
-                        show.run(),
-                        _sleep(seconds),
+                    await run_until_first(
+                        partial(workload.run, RATE),
+                        partial(troubles.run, TROUBLE_EVERY, news.trouble),
+                        show.run,
+                        partial(_sleep, seconds),
                     )
                 finally:
                     show.end()

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from .._core.tasks import first_of
+from .._core.tasks import run_until_first
 from ..errors import AioInformerError, NotFoundError
 from ..resources import Resource
 from ..testing import APIServer
@@ -131,7 +131,7 @@ async def main(target: Target | None, namespace: str, objects: int) -> None:
                 rate, seconds = map(float, (await orders.get()).split())
                 print(await change_at(rate, seconds, names, change), flush=True)  # noqa: T201
 
-    await first_of(read(), obey())
+    await run_until_first(read, obey)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from .._core.tasks import first_of
+from .._core.tasks import run_until_first
 from ..client import Client
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ApiError, TransportError
@@ -75,7 +76,7 @@ async def watch_resource(client: Client, asked: Watching) -> None:
             view = _View(printer, informer, progress)
             async with informer:
                 await progress.during(
-                    first_of(view.registration.wait_synced(fail_fast=True), view.wait_ended()),
+                    run_until_first(partial(view.registration.wait_synced, fail_fast=True), view.wait_ended),
                     lambda: informer.state,
                 )
                 view.announce_synced()

@@ -13,10 +13,10 @@ from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.tasks import (
     Running,
-    first_of,
     heed_cancellation,
     is_own_cancellation,
     maybe_await,
+    run_until_first,
     within,
 )
 from ..deltas import Delta
@@ -121,7 +121,7 @@ class Controller(Running):
         """
         self.record_begin()
         try:
-            await first_of(self._reflector.run(), self.process_loop())
+            await run_until_first(self._reflector.run, self.process_loop)
         finally:
             self._config.queue.close()
             self._record_end()
@@ -184,8 +184,8 @@ class Controller(Running):
             ),
             self.has_synced,
         ):
-            refused = [self.wait_refused()] if fail_fast else []
-            await first_of(self._wait_queue(), self._ended.wait(), *refused)
+            refused = [self.wait_refused] if fail_fast else []
+            await run_until_first(self._wait_queue, self._ended.wait, *refused)
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from itertools import chain
 from math import inf
 from random import Random
@@ -18,7 +19,7 @@ import msgspec
 
 from .._core.checks import require_count
 from .._core.coop import Budget
-from .._core.tasks import first_of
+from .._core.tasks import run_until_first
 from ..client.libraries import to_thread
 from ..errors import ConfigError
 from ..objects.kube_object import KubeObject, is_kube_object_type
@@ -147,7 +148,7 @@ class Compressor:
             cache: Where the objects are.
             synced: Waits until the first list is in it.
         """
-        await first_of(self._sample_list(cache), synced())
+        await run_until_first(partial(self._sample_list, cache), synced)
         self._samples = None
         await self._improve(await self._some_of(cache), cache)
         patience, waited, usual = 1, 0, inf

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Protocol
 
 from .._core.checks import require_timeout
-from .._core.tasks import first_of, within
+from .._core.tasks import run_until_first, within
 from ..errors import StoppedError, SyncTimeout
 from ..processor import ListenerState, ProcessorListener
 from .wait import Syncing
@@ -74,7 +75,9 @@ class Registration:
             lambda: self._too_late(timeout),
             self.has_synced,
         ):
-            await first_of(self._informer.wait_synced(fail_fast=fail_fast), self._listener.wait_stopped())
+            await run_until_first(
+                partial(self._informer.wait_synced, fail_fast=fail_fast), self._listener.wait_stopped
+            )
             await self._listener.wait_initial_delivered()
         if not self.has_synced():
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self.what_is_done()}")

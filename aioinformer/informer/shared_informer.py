@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Generic, TypeVar, Unpack
 
 from .._core.checks import require_text, require_timeout
@@ -13,7 +14,7 @@ from .._core.tasks import (
     START_PATIENCE,
     Running,
     finish,
-    first_of,
+    run_until_first,
     within,
 )
 from .._core.timers import every
@@ -303,14 +304,14 @@ class SharedIndexInformer(Running, Generic[T]):
         self._processor.count_resyncs_from(asyncio.get_running_loop().time())
         processor = asyncio.create_task(self._processor.run(), name=f"{self!r} processor")
         try:
-            parts = [controller.run() for controller in self._controllers]
+            parts: list[Callable[[], Awaitable[object]]] = [each.run for each in self._controllers]
             if self._mutation_detector is not None:
-                parts.append(self._mutation_detector.run())
+                parts.append(self._mutation_detector.run)
             if self._compressor is not None:
-                parts.append(self._compressor.run(self._indexer, self._wait_controllers))
+                parts.append(partial(self._compressor.run, self._indexer, self._wait_controllers))
             if self._resyncs.are_wanted:
-                parts.append(self._resyncs.run(self._queues))
-            await first_of(_outcome(processor), *parts)
+                parts.append(partial(self._resyncs.run, self._queues))
+            await run_until_first(partial(_outcome, processor), *parts)
         except Exception:
             self._record_end()
             with suppress(asyncio.CancelledError):  # whoever leaves now is to see the failure
@@ -371,9 +372,9 @@ class SharedIndexInformer(Running, Generic[T]):
             )
 
         async with within(timeout, too_late, self.has_synced):
-            refused = [self._wait_refused()] if fail_fast else []
+            refused = [self._wait_refused] if fail_fast else []
             with self._needed():
-                await first_of(self._wait_controllers(), self.wait_stopped(), *refused)
+                await run_until_first(self._wait_controllers, self.wait_stopped, *refused)
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
@@ -533,7 +534,7 @@ class SharedIndexInformer(Running, Generic[T]):
 
     async def _wait_refused(self) -> None:
         await self._started.wait()
-        await first_of(*(controller.wait_refused() for controller in self._controllers))
+        await run_until_first(*(controller.wait_refused for controller in self._controllers))
 
     async def _end_handlers(self, processor: asyncio.Task[None]) -> None:
         with every(CANCEL_GRACE, self._tell_of_stubborn_handlers):

@@ -16,8 +16,8 @@ from .._core.checks import require_seconds
 from .._core.tasks import (
     Running,
     finish,
-    first_of,
     raise_failures,
+    run_until_first,
     wait_ended,
 )
 from ..client import Client
@@ -349,7 +349,7 @@ class Manager(Running):
 
     async def _lead(self) -> None:
         """Work whenever it is this manager's turn. Sources, which may die, also run while it waits."""
-        await first_of(self._take_turns(), *(each.raise_death() for each in self._controllers))
+        await run_until_first(self._take_turns, *(each.raise_death for each in self._controllers))
 
     async def _take_turns(self) -> None:
         await self._fill_caches()

@@ -8,10 +8,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from time import perf_counter
 
+from .._core.cancellation import forget_own_cancellation
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.slow_calls import SLOW_CALL, SlowCalls, StepTimer
-from .._core.tasks import finish, shake_off
+from .._core.tasks import finish
 from ..errors import (
     ApiError,
     InvalidResultError,
@@ -225,7 +226,7 @@ class Workers:
                 self.runs.end(run)
                 queue.done(key)
             if task.cancelling():
-                await shake_off(task, lambda: task in self._ending)
+                await forget_own_cancellation(task, lambda: task in self._ending)
             if run.is_stuck or task in self._ending:
                 return  # another one has taken over, or nobody is to work any more
             if len(queue) and budget.is_spent():

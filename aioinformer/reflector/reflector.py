@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Generic, TypeVar, Unpack
 
@@ -12,11 +13,11 @@ from .._core.checks import require_callable, require_methods, require_seconds
 from .._core.coop import yielding
 from .._core.tasks import (
     Running,
-    first_of,
     heed_cancellation,
     is_cancelled,
     is_own_cancellation,
     maybe_await,
+    run_until_first,
 )
 from ..deltas import BOOKMARK as BOOKMARK_DELTA
 from ..deltas import Delta, DeltaType
@@ -244,7 +245,7 @@ class Reflector(Running, Generic[T]):
                 await self._list()
             heed_cancellation()  # which the tasks below would not know of
             if self._resync_period > 0:
-                await first_of(self._watch(watch), self._resync_periodically())
+                await run_until_first(partial(self._watch, watch), self._resync_periodically)
             else:
                 await self._watch(watch)
         finally:

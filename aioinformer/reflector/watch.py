@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from enum import Enum
 from random import Random
 from typing import Any
+
+import anyio
 
 from .._core.tasks import maybe_await, within
 from ..client.error_mapping import network_error, network_errors
@@ -14,6 +17,8 @@ from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, V
 from ..objects.meta import ListOptions, WatchEvent
 from ..protocols import ListerWatcher, WatchStream
 from .rolling_timeout import RollingTimeout
+
+logger = logging.getLogger(__name__)
 
 VERY_SHORT = 1.0
 """Seconds: a watch that ends sooner without one event says that its version is no good."""
@@ -36,6 +41,10 @@ LEAST_SILENCE = 60.0
 def max_silence(random: Random) -> float:
     """Seconds of silence where nobody says: a little different for each reader, for not all to ask again at once."""
     return MAX_SILENCE + SILENCE_JITTER * random.random()
+
+
+CLOSE_GRACE = 10.0
+"""Seconds that a stream may take to close after its watch was cancelled."""
 
 
 class Pulse:
@@ -164,7 +173,10 @@ class OpenWatch:
         stream, self._stream = self._stream, None
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
         if close is not None:
-            await close()
+            with anyio.move_on_after(CLOSE_GRACE, shield=True) as grace:
+                await close()
+            if grace.cancelled_caught:
+                logger.warning("%r did not close within %g s", stream, CLOSE_GRACE)
 
 
 async def open_watch(

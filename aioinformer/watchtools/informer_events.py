@@ -8,7 +8,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from .._core.tasks import START_PATIENCE, first_of
+from .._core.tasks import START_PATIENCE, run_until_first
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, InformerError
 from ..handlers import ResourceEventHandler
@@ -94,7 +94,7 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
             if self._left or self._informer.is_stopped:
                 raise StopAsyncIteration
             self._news.clear()
-            await first_of(self._news.wait(), self._informer.wait_stopped())
+            await run_until_first(self._news.wait, self._informer.wait_stopped)
         return self._events.popleft()
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:

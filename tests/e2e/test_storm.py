@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
 import pytest
 
 from aioinformer import KubeObject, SharedIndexInformer
-from aioinformer._core.tasks import first_of
+from aioinformer._core.tasks import run_until_first
 from aioinformer.testing import APIServer
 from aioinformer.testing.workload import Troubles, Workload
 
@@ -104,11 +105,11 @@ async def test_after_the_storm_cache_handlers_and_server_are_equal(
         informer.set_watch_error_handler(witness.on_error)
         async with informer:
             troubles, more = Troubles(server, seed), MoreTroubles(server, seed)
-            await first_of(
-                workload.run(OPERATIONS),
-                troubles.run(TROUBLE_EVERY),
-                more.run(TROUBLE_EVERY),
-                until_stormy_enough(troubles, storm_seconds),
+            await run_until_first(
+                partial(workload.run, OPERATIONS),
+                partial(troubles.run, TROUBLE_EVERY),
+                partial(more.run, TROUBLE_EVERY),
+                partial(until_stormy_enough, troubles, storm_seconds),
             )
             server.faults.clear()
             await server.faults.accept()
