@@ -210,7 +210,7 @@ class Writes(Generic[T]):
             return self._wrote("delete", key, body)
         # Mostly the answer says none. A target's is one of this server where the uid was compared, but for restores.
         version = seen.version or resource_version or (resource_version_of(target) if uid_of(target) else "")
-        self._note_removed(key, seen.uid or uid, version)
+        self._record_removed(key, seen.uid or uid, version)
         return None
 
     async def evict(self, target: Any, *, uid: str | None = None, grace_period: int | None = None) -> None:
@@ -281,7 +281,7 @@ class Writes(Generic[T]):
         with endpoint.asking(verb, key):
             seen = endpoint.seen(key, found, or_status=True)
         if seen.is_gone:
-            self._note_removed(key, seen.uid, seen.version)
+            self._record_removed(key, seen.uid, seen.version)
             return None
         return self._wrote(verb, key, found)
 
@@ -313,15 +313,15 @@ class Writes(Generic[T]):
             seen = self._endpoint.seen(key, body)
             obj = self._endpoint.codec.decode(body)
         if seen.is_gone:
-            self._note_removed(seen.key, seen.uid, seen.version)
+            self._record_removed(seen.key, seen.uid, seen.version)
         else:
-            self._note_written(obj)
+            self._record_written(obj)
         return obj
 
-    def _note_written(self, obj: T) -> None:
+    def _record_written(self, obj: T) -> None:
         """An object was written."""
 
-    def _note_removed(self, key: str, uid: str, version: str) -> None:
+    def _record_removed(self, key: str, uid: str, version: str) -> None:
         """An object is gone by what was written; its uid and a version of it, where they are known."""
 
 

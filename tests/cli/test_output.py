@@ -106,7 +106,7 @@ UNDECODABLE = {
     "a phase that is no text": (
         b'"labels":{"a":"b"}',
         b',"status":{"phase":"\xff"}',
-        ["<undecodable>", "-", "5", "u", "a=b"],
+        ["\N{REPLACEMENT CHARACTER}", "-", "5", "u", "a=b"],
     ),
 }
 
@@ -121,11 +121,8 @@ def test_of_what_cannot_be_decoded_the_rest_is_printed(
     assert row.split() == ["ADDED", "odd", *said]
 
 
-@pytest.mark.parametrize("value", [b'"\xff"', b"1e999"])
-def test_an_object_that_cannot_be_decoded_has_a_line_that_says_so(
-    capsys: pytest.CaptureFixture[str], value: bytes
-) -> None:
-    obj = KubeObject.from_bytes(b'{"metadata":{"name":"odd"},"data":{"a":%s}}' % value)
+def test_an_object_that_cannot_be_decoded_has_a_line_that_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    obj = KubeObject.from_bytes(b'{"metadata":{"name":"odd"},"data":{"a":1e999}}')
     JsonLines(full=True).event("ADDED", "odd", obj, True)
     line = json.loads(capsys.readouterr().out)
     assert (line["key"], "object" in line) == ("odd", False)

@@ -63,7 +63,7 @@ async def test_a_reconciler_that_fails_on_all_objects_is_logged_a_few_times_and_
 
     async with operating(world, fail):
         await asyncio.sleep(INTERVAL - 1)
-        assert len(lines(world, "times in a row")) == FIRST
+        assert len(lines(world, "; again in")) == FIRST
         await asyncio.sleep(2)
         assert len(lines(world, " more failures in 10 s; the last one, of a ValueError: tests: ")) == 1
 

@@ -56,7 +56,8 @@ class Stubborn:
         try:
             await asyncio.Event().wait()
         finally:
-            await self.let_go.wait()
+            with anyio.CancelScope(shield=True):
+                await self.let_go.wait()
             self.ended = True
 
 

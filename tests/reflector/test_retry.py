@@ -265,7 +265,7 @@ class TestRefused:
         assert len(server.asked) == 9
         assert [len(each.lists) for each in collections] == [2] * 5
         assert [(each.levelname, each.name.rpartition(".")[2]) for each in caplog.records] == [
-            ("WARNING", "journal"),
+            ("WARNING", "stats"),
             ("WARNING", "health"),
             ("INFO", "health"),
         ]
