@@ -133,9 +133,9 @@ class ProcessorListener(Generic[T]):
         pending, channel, calls = self._pending, self._channel, self._calls
         task = asyncio.current_task()
         assert task is not None
-        budget = Budget()
         try:
             while batch := await channel.get():
+                budget = Budget()
                 for notification in batch:
                     if pending.is_closed:
                         break
