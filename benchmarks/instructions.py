@@ -36,7 +36,7 @@ GOODBYE = 120.0
 """Seconds in which callgrind writes its profile."""
 
 _PATIENT = (
-    "import runpy, aioinformer.turns as turns; turns.SLICE *= 50;"
+    "import runpy, aioinformer._core.coop as coop; coop.SLICE *= 50;"
     " runpy.run_module('benchmarks.clients', run_name='__main__', alter_sys=True)"
 )
 """A client whose turns on the event loop are as much longer as callgrind is slower."""
