@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -59,22 +59,26 @@ async def wait_ended(*tasks: asyncio.Future[Any], grace: float | None = None) ->
         raise interrupted
 
 
-async def run_until_first(*functions: Callable[[], Awaitable[object]]) -> None:
+async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]]) -> None:
     """Run async functions in one task group until the first of them returns, then cancel the others.
+
+    The group is asyncio's: it cancels a task once, so user code that cleans up can await. A cancelled scope of anyio
+    cancels every await.
 
     Raises:
         BaseException: What one of them raised.
         BaseExceptionGroup: What several of them raised.
     """
 
-    async def run(function: Callable[[], Awaitable[object]]) -> None:
+    async def run(function: Callable[[], Coroutine[Any, Any, object]]) -> None:
         await function()
-        tasks.cancel_scope.cancel()
+        for task in running:
+            if task is not asyncio.current_task():
+                task.cancel()
 
     try:
-        async with anyio.create_task_group() as tasks:
-            for function in functions:
-                tasks.start_soon(run, function)
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(run(function)) for function in functions]
     except BaseExceptionGroup as group:
         raise only_error_of(group) from None
 

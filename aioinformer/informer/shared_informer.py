@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Generic, TypeVar, Unpack
@@ -304,7 +304,7 @@ class SharedIndexInformer(Running, Generic[T]):
         self._processor.count_resyncs_from(asyncio.get_running_loop().time())
         processor = asyncio.create_task(self._processor.run(), name=f"{self!r} processor")
         try:
-            parts: list[Callable[[], Awaitable[object]]] = [each.run for each in self._controllers]
+            parts: list[Callable[[], Coroutine[Any, Any, object]]] = [each.run for each in self._controllers]
             if self._mutation_detector is not None:
                 parts.append(self._mutation_detector.run)
             if self._compressor is not None:
