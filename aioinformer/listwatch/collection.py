@@ -175,7 +175,7 @@ def query_of(options: ListOptions, *, watch: bool = False) -> list[tuple[str, st
     return query
 
 
-def asked(verb: str, description: str, options: ListOptions) -> str:
+def request_text(verb: str, description: str, options: ListOptions) -> str:
     """What was asked for, for messages: ``"list pods in default at resourceVersion 0"``."""
     if options.continue_token:
         return f"{verb} {description}, a further page"

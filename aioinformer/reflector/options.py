@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from .._core.checks import (
     require_count,
@@ -15,13 +15,12 @@ from .._core.checks import (
 )
 from ..handlers import require_callback
 
-if TYPE_CHECKING:
-    from .reflector import Reflector
+WatchErrorHandler = Callable[[Any, Exception], object]
+"""``handler(reflector, error)``, plain or async; the first argument is the Reflector.
 
-WatchErrorHandler = Callable[["Reflector[Any]", Exception], object]
-"""``handler(reflector, error)``, plain or async: told of every list or watch that fails, also in its stream; not
-where a list refuses a version, or a server a WatchList, and something else is tried at once."""
-
+It is called for every failed list or watch, also when an open stream fails. It is not called when the server refuses a
+list's version or a WatchList, because the reflector then tries another request at once.
+"""
 
 MIN_WATCH_TIMEOUT = 300.0
 """Seconds: ``min_watch_timeout`` where nobody says."""

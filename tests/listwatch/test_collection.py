@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioinformer import ConfigError, ListOptions
-from aioinformer.listwatch.collection import Collection, asked, query_of
+from aioinformer.listwatch.collection import Collection, query_of, request_text
 
 
 @pytest.mark.parametrize(
@@ -136,6 +136,6 @@ def test_what_is_accepted(resource: Collection, lists: bool, expected: str) -> N
 
 
 def test_what_was_asked() -> None:
-    assert asked("list", "pods", ListOptions()) == "list pods"
-    assert asked("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"
-    assert asked("list", "pods", ListOptions(continue_token="x")) == "list pods, a further page"
+    assert request_text("list", "pods", ListOptions()) == "list pods"
+    assert request_text("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"
+    assert request_text("list", "pods", ListOptions(continue_token="x")) == "list pods, a further page"

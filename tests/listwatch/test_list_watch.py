@@ -56,13 +56,6 @@ class Stream:
         self.closed += 1
 
 
-def test_what_is_no_function() -> None:
-    with pytest.raises(ConfigError, match="list_func must be a function"):
-        ListWatch(None, lambda _: Stream())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigError, match="watch_func must be a function"):
-        ListWatch(list_one, Stream())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
 async def test_a_list_function_gives_one_chunk() -> None:
     source: ListsInChunks = ListWatch(list_one, lambda _: Stream())
     assert [chunk async for chunk in source.list_chunks(ListOptions(limit=3))] == [
