@@ -32,7 +32,7 @@ def decode(event: WatchEvent) -> Any:
 
 
 def gathered(initial: InitialEvents) -> list[Any]:
-    return list(chain.from_iterable(initial.give_up()))
+    return list(chain.from_iterable(initial.take_all()))
 
 
 def keys_at(initial: InitialEvents) -> dict[str, str]:
@@ -43,9 +43,9 @@ class TestInitialEvents:
     @virtual_time
     async def test_gathers_until_the_closing_bookmark_and_gives_back_the_rest(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
-        assert await initial.take([added("a", 1), added("b", 2)], decode) == []
+        assert await initial.add([added("a", 1), added("b", 2)], decode) == []
         assert initial.resource_version == ""
-        rest = await initial.take([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
+        rest = await initial.add([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
         assert rest == [added("d", 10)]
         assert initial.is_complete
         assert initial.resource_version == "9"
@@ -55,7 +55,7 @@ class TestInitialEvents:
     async def test_changes_and_deletions_meanwhile_count(self) -> None:
         """C68."""
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take(
+        await initial.add(
             [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("c", 5)], decode
         )
         assert keys_at(initial) == {"default/a": "3"}
@@ -65,7 +65,7 @@ class TestInitialEvents:
     async def test_other_bookmarks_close_nothing(self, value: str | None) -> None:
         """C67: the annotation must say "true"."""
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take([bookmark(5, value)], decode)
+        await initial.add([bookmark(5, value)], decode)
         assert not initial.is_complete
 
     async def test_others_run_while_a_large_batch_is_taken(self) -> None:
@@ -76,13 +76,13 @@ class TestInitialEvents:
         others: list[int] = []
         initial = InitialEvents(10, meta_namespace_key_func)
         asyncio.get_running_loop().call_soon(lambda: others.append(len(initial)))
-        await initial.take([added(str(number), 1) for number in range(5)], slow)
+        await initial.add([added(str(number), 1) for number in range(5)], slow)
         assert others == [1]
 
     @virtual_time
     async def test_an_error_event_is_raised(self) -> None:
         with pytest.raises(ApiError, match="Expired"):
-            await InitialEvents(10, meta_namespace_key_func).take([error_event(410, "Expired")], decode)
+            await InitialEvents(10, meta_namespace_key_func).add([error_event(410, "Expired")], decode)
 
     @virtual_time
     async def test_objects_put_the_deadline_off_and_bookmarks_do_not(self) -> None:
@@ -90,9 +90,9 @@ class TestInitialEvents:
         initial = InitialEvents(10, meta_namespace_key_func)
         first = initial.deadline()
         await asyncio.sleep(4)
-        await initial.take([bookmark(5)], decode)
+        await initial.add([bookmark(5)], decode)
         assert initial.deadline() == first
-        await initial.take([added("a", 1)], decode)
+        await initial.add([added("a", 1)], decode)
         assert initial.deadline() == pytest.approx(first + 4)
 
     @virtual_time
@@ -101,8 +101,8 @@ class TestInitialEvents:
             return ExplicitKey(decode(event).key)
 
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take([added("a", 1)], decode)
-        await initial.take([modified("a", 2), added("b", 3)], broken)
+        await initial.add([added("a", 1)], decode)
+        await initial.add([modified("a", 2), added("b", 3)], broken)
         a, b = gathered(initial)
         assert isinstance(a, KubeObject)
         assert b == ExplicitKey("default/b")
@@ -110,7 +110,7 @@ class TestInitialEvents:
     @virtual_time
     async def test_objects_without_a_key_are_left_to_the_queue_to_refuse(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
+        await initial.add([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
         assert gathered(initial) == [1, 2]
 
     @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ class TestInitialEvents:
     async def test_what_cannot_be_read_may_have_been_anything(self, event: WatchEvent) -> None:
         """An object, or the closing bookmark: without it the collection would be taken for smaller than it is."""
         with pytest.raises(DecodeError):
-            await InitialEvents(10, meta_namespace_key_func).take([added("a", 1), event], decode)
+            await InitialEvents(10, meta_namespace_key_func).add([added("a", 1), event], decode)
 
 
 def test_closing_bookmark() -> None:

@@ -139,7 +139,7 @@ async def test_the_error_that_ended_a_watch_is_not_kept_by_the_next_one(pods: Po
     subject = reflector(server)
     task = await begin(subject)
     assert len(server.watches) == 2
-    subject._stats.well()
+    subject._stats.recovered()
     gc.collect()
     assert [each() for each in errors] == [None]
     await end(task)

@@ -18,11 +18,11 @@ from .scripted import FOREVER, Scripted, expired, page, pod
 
 
 def pager(list_watch: Scripted, timeout: float = 60.0) -> Pager:
-    async def turn_in(piece: ListResult) -> list[Any]:
+    async def decode(piece: ListResult) -> list[Any]:
         await asyncio.sleep(0)
         return list(piece.items)
 
-    return Pager(list_watch, turn_in, timeout)
+    return Pager(list_watch, decode, timeout)
 
 
 class TestVersions:
@@ -112,7 +112,7 @@ class TestPager:
         server = Scripted([*pages[: period + 1], page(pod("b"), version=7)])
         assert await pager(server).list("10", 1) == Listed([(pod("b"),)], "7")
         assert server.lists[-1] == ListOptions(resource_version="10")
-        assert "a continue token came twice" in caplog.text
+        assert "the same continue token twice" in caplog.text
         server.assert_closed()
 
     @virtual_time

@@ -56,8 +56,8 @@ async def test_a_warning_says_so_at_once_and_every_ten_minutes(caplog: pytest.Lo
     assert set(said) == {
         (
             "WARNING",
-            f"scripted pods: {POLLING}, so changes come late: 403 Forbidden: alice may not watch pods. "
-            "Allow the verb watch; let watches through proxies",
+            f"scripted pods: {POLLING}, so changes arrive late: 403 Forbidden: alice may not watch pods. "
+            "Allow the verb watch, and let proxies pass watches",
         )
     }
 

@@ -179,7 +179,7 @@ class TestListing:
         errors = Errors()
         server = Cancelling([page(version=1)])
         await run_for(reflector(server, watch_error_handler=errors), 10)
-        assert "cancelled from within" in str(errors)
+        assert "a list or watch function was cancelled" in str(errors)
         assert server.versions() == [("list", "0"), ("watch", "1")]
 
     @virtual_time
@@ -192,7 +192,7 @@ class TestListing:
         server = Scripted([OSError("down"), page(version=1)])
         await run_for(reflector(server, watch_error_handler=cancelled_elsewhere), 10)
         assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
-        assert "the watch error handler failed on: down" in caplog.text
+        assert "the watch error handler raised an exception for: down" in caplog.text
 
     @virtual_time
     async def test_a_list_that_never_answers_is_given_up(self) -> None:

@@ -105,7 +105,7 @@ async def test_namesakes_of_another_namespace_are_refused_and_told_of(
     assert names(store) == ["a 1", "b 2"]
     assert subject.state.rejected == 1
     assert (
-        "a of namespace blue would take the place of its namesake in red: the metadata of Narrow needs a field "
+        "a of namespace blue would replace the object of the same name in red: the metadata of Narrow needs a field "
         "namespace"
     ) in caplog.text
 

@@ -84,7 +84,7 @@ class TestErrorHandlerAndLog:
         server = Scripted([OSError("no"), page(version=1)])
         await run_for(reflector(server, watch_error_handler=handler), 10)
         assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
-        assert "the watch error handler failed on: no" in caplog.text
+        assert "the watch error handler raised an exception for: no" in caplog.text
 
     @virtual_time
     async def test_an_error_that_cannot_say_what_it_is_ends_nothing(
@@ -155,7 +155,7 @@ class TestErrorHandlerAndLog:
         await run_for(reflector(server), 60)
         (message,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
         assert message.startswith("scripted pods: the server has gone back")
-        assert "it lists at 5 what was read up to 12. Start the process anew" in message
+        assert "it lists at 5, and changes up to 12 were read before. Restart the process" in message
 
     @virtual_time
     async def test_a_list_that_says_no_version_is_not_of_a_lower_one(
@@ -209,7 +209,7 @@ class TestErrorHandlerAndLog:
         )
         await run_for(reflector(server), 10)
         assert caplog.messages == [
-            "scripted pods: the list comes as a stream",
+            "scripted pods: reading the list as a stream",
             "scripted pods: streamed 1 objects at 2 in 3.0 s",
             "scripted pods: watching from 2",
         ]
