@@ -89,8 +89,8 @@ class Frames:
     def events(self, frames: Iterable[Span]) -> list[WatchEvent]:
         """Return the events of frames; NO_EVENT with the frame for a frame without an event.
 
-        Objects are KubeObjects. A DecodeError takes the place of an object that cannot be read; the codec raises it. The
-        object of an ERROR is its Status.
+        Objects are KubeObjects. A DecodeError takes the place of an object that cannot be read; the codec raises it.
+        The object of an ERROR is its Status.
         """
         events: list[WatchEvent] = []
         for data, at, end in frames:

@@ -411,7 +411,7 @@ class Reflector(Running, Generic[T]):
                 await self._apply(batch, watch)
                 await asyncio.sleep(0)  # let the handlers of this batch run before the next one
                 heed_cancellation()
-                if self._decoder.missed and self._must_relist_for_missed():
+                if self._must_relist_for_missed():
                     break
             else:
                 return watch.very_short_end(_now())

@@ -29,7 +29,7 @@ class TestAfterFailedStart:
     @pytest.mark.parametrize(
         "error", [expired(), ApiError(403, "Forbidden"), INTERNAL, ValueError("anything")]
     )
-    def test_all_else_lists_again(self, error: Exception) -> None:
+    def test_other_errors_at_the_start_relist(self, error: Exception) -> None:
         """C73: a 410 at the start is an error of list_and_watch."""
         assert after_failed_start(error) is Next.RELIST
 
@@ -53,13 +53,13 @@ class TestAfterEnd:
             budget=budget or ShortWatchBudget(),
         )
 
-    def test_an_ordinary_end_watches_on_at_once(self) -> None:
+    def test_ordinary_end_watches_again_at_once(self) -> None:
         assert self.after(None) is Next.REWATCH
 
-    def test_a_cut_of_a_healthy_watch_watches_on_at_once(self) -> None:
+    def test_cut_of_a_healthy_watch_watches_again_at_once(self) -> None:
         assert self.after(TransportError("reset by peer")) is Next.REWATCH
 
-    def test_a_very_short_empty_watch_lists_again(self) -> None:
+    def test_very_short_empty_watch_relists(self) -> None:
         """C74: less than a second, no event: VeryShortWatchError upstream."""
         assert self.after(None, lived=0.99, events=0, healthy=False) is Next.RELIST
         assert self.after(TransportError("cut"), lived=0.5, events=0, healthy=False) is Next.RELIST
@@ -68,12 +68,12 @@ class TestAfterEnd:
         assert self.after(None, lived=0.1, events=1, healthy=False) is Next.REWATCH
         assert self.after(TransportError("cut"), lived=0.1, events=1, healthy=False) is Next.REWATCH
 
-    def test_so_is_one_that_was_silent_for_a_second(self) -> None:
+    def test_silent_watch_of_a_second_is_opened_again_at_once(self) -> None:
         """Upstream's rule, too."""
         assert self.after(None, lived=1.0, events=0, healthy=False) is Next.REWATCH
         assert self.after(TransportError("cut"), lived=1.0, events=0, healthy=False) is Next.REWATCH
 
-    def test_not_one_of_damaged_bytes(self) -> None:
+    def test_damaged_watch_backs_off(self) -> None:
         damaged = DamagedError("a bit was turned")
         assert self.after(damaged, lived=4.9, events=9, healthy=False) is Next.BACK_OFF_AND_REWATCH
 
@@ -85,7 +85,7 @@ class TestAfterEnd:
         assert self.after(None, lived=60, events=1, budget=budget) is Next.REWATCH
         assert self.after(None, lived=0.01, events=1, healthy=False, budget=budget) is Next.REWATCH
 
-    def test_expiry_lists_again(self) -> None:
+    def test_expiry_relists(self) -> None:
         """C72."""
         assert self.after(expired()) is Next.RELIST
         assert self.after(ApiError(410, "Gone")) is Next.RELIST
@@ -93,17 +93,17 @@ class TestAfterEnd:
     def test_429_in_the_stream_backs_off(self) -> None:
         assert self.after(too_many_requests()) is Next.BACK_OFF_AND_REWATCH
 
-    def test_internal_errors_are_ridden_out_only_when_asked(self) -> None:
+    def test_internal_errors_are_retried_only_with_the_option(self) -> None:
         """C71."""
         assert self.after(INTERNAL) is Next.RELIST
         assert self.after(INTERNAL, retry_internal_error=True) is Next.BACK_OFF_AND_REWATCH
 
-    def test_a_store_that_fails_lists_again(self) -> None:
+    def test_failed_store_relists(self) -> None:
         assert self.after(ValueError("the store")) is Next.RELIST
 
 
 class TestShortWatchBudget:
-    def test_a_second_of_life_each(self) -> None:
+    def test_each_reopening_costs_a_second(self) -> None:
         budget = ShortWatchBudget()
         assert all(budget.take(1.0) for _ in range(100))
         assert [budget.take(0.5) for _ in range(14)] == [True] * 8 + [False, True] * 3
@@ -119,12 +119,12 @@ class TestInternalErrorRetries:
         retries = InternalErrorRetries(30)
         assert [retries.allow(100.0 + second) for second in range(33)] == [True] * 31 + [False] * 2
 
-    def test_a_quiet_minute_begins_anew(self) -> None:
+    def test_quiet_minute_restarts_the_time(self) -> None:
         retries = InternalErrorRetries(30)
         assert retries.allow(0.0)
         assert not retries.allow(31.0)
         assert retries.allow(91.0)
 
-    def test_errors_without_a_quiet_minute_do_not(self) -> None:
+    def test_errors_without_a_quiet_minute_do_not_restart_the_time(self) -> None:
         retries = InternalErrorRetries(30)
         assert [retries.allow(50.0 * n) for n in range(4)] == [True, False, False, False]

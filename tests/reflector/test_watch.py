@@ -37,7 +37,7 @@ class TestOpenWatch:
         assert loop.time() - started == pytest.approx(35)
 
     @virtual_time
-    async def test_each_arrival_begins_the_silence_anew(self) -> None:
+    async def test_each_event_restarts_the_silence(self) -> None:
         watch = OpenWatch(Stream(70.0, added("a", 1), 70.0, [], 70.0, added("b", 2), 70.0), 0, 300)
         assert await watch.next_batch()
         assert await watch.next_batch() == []
@@ -45,7 +45,7 @@ class TestOpenWatch:
         assert await watch.next_batch() is None
 
     @virtual_time
-    async def test_an_earlier_deadline(self) -> None:
+    async def test_deadline_replaces_the_limit_of_silence(self) -> None:
         loop = asyncio.get_running_loop()
         started = loop.time()
         with pytest.raises(IdleTimeoutError):
@@ -53,7 +53,7 @@ class TestOpenWatch:
         assert loop.time() - started == pytest.approx(10)
 
     @virtual_time
-    async def test_a_timeout_of_the_streams_own_is_a_transport_error(self) -> None:
+    async def test_timeout_raised_by_the_stream_is_a_transport_error(self) -> None:
         with pytest.raises(TransportError, match="timed out") as caught:
             await OpenWatch(Stream(TimeoutError("read")), 0, 300).next_batch()
         assert not isinstance(caught.value, IdleTimeoutError)
@@ -69,7 +69,7 @@ class TestOpenWatch:
         assert await watch.next_batch() is None
 
     @virtual_time
-    async def test_a_stream_that_cannot_be_closed_is_left(self) -> None:
+    async def test_stream_that_does_not_close_is_left_after_a_while(self) -> None:
         class Endless:
             def __aiter__(self) -> Endless:
                 return self
@@ -86,7 +86,7 @@ class TestOpenWatch:
         assert OpenWatch(Stream(), 100.0, 1).is_healthy(101.0)
 
     @virtual_time
-    async def test_where_bookmarks_come_regularly_their_absence_is_a_half_open_connection(self) -> None:
+    async def test_missing_regular_bookmarks_mean_a_half_open_connection(self) -> None:
         loop, pulse = asyncio.get_running_loop(), Pulse()
         started = loop.time()
         watch = OpenWatch(Stream(60.0, bookmark(1), 60.0, bookmark(2), FOREVER), started, 600, pulse=pulse)
@@ -101,14 +101,14 @@ class TestOpenWatch:
         assert loop.time() - started == pytest.approx(195 + 75)
 
     @virtual_time
-    async def test_what_was_learned_is_known_to_the_watches_that_follow(self) -> None:
+    async def test_later_watches_expect_bookmarks_too(self) -> None:
         pulse = Pulse()
         pulse.record_interval(60)
         with pytest.raises(IdleTimeoutError):
             await OpenWatch(Stream(FOREVER), 0, 600, pulse=pulse).next_batch()
 
     @virtual_time
-    async def test_where_none_come_silence_is_an_ordinary_end(self) -> None:
+    async def test_silence_without_bookmarks_is_an_ordinary_end(self) -> None:
         loop = asyncio.get_running_loop()
         started = loop.time()
         watch = OpenWatch(Stream(60.0, bookmark(1), FOREVER), started, 600, pulse=Pulse(90))
@@ -119,14 +119,14 @@ class TestOpenWatch:
 
 
 class TestPulse:
-    def test_bookmarks_that_are_rarer_than_silence_may_last_are_not_expected(self) -> None:
+    def test_bookmarks_rarer_than_the_limit_are_not_expected(self) -> None:
         pulse = Pulse(90)
         pulse.record_interval(91)
         assert not pulse.record_silence()
         pulse.record_interval(89)
         assert (pulse.record_silence(), pulse.record_silence()) == (True, False)
 
-    def test_less_than_a_minute_counts_where_bookmarks_come(self) -> None:
+    def test_limit_below_a_minute_applies_if_bookmarks_arrive(self) -> None:
         pulse = Pulse(30)
         assert pulse.longest_silence() == 60
         pulse.record_interval(20)
@@ -134,14 +134,14 @@ class TestPulse:
 
 
 class TestOpening:
-    """By anybody's ListerWatcher: what the network raises is a TransportError."""
+    """With any ListerWatcher. Network errors are TransportError."""
 
     @pytest.mark.parametrize(
         "error",
         [OSError("of the network"), TimeoutError("of the network"), aiohttp.ClientError("of the network")],
     )
     @virtual_time
-    async def test_what_the_network_raises(self, error: Exception) -> None:
+    async def test_network_error_is_a_transport_error(self, error: Exception) -> None:
         with pytest.raises(TransportError, match="of the network") as caught:
             await open_watch(Scripted(watches=[error]), ListOptions(resource_version="1"), 60)
         assert caught.value.__cause__ is error
@@ -151,17 +151,17 @@ class TestOpening:
         assert caught.value.__cause__ is error
 
     @virtual_time
-    async def test_errors_of_others_are_passed_on(self) -> None:
+    async def test_other_errors_are_passed_on(self) -> None:
         with pytest.raises(ZeroDivisionError):
             await open_watch(Scripted(watches=[ZeroDivisionError()]), ListOptions(), 60)
 
     @virtual_time
-    async def test_what_is_never_answered_is_given_up(self) -> None:
+    async def test_opening_without_an_answer_times_out(self) -> None:
         with pytest.raises(TransportError, match="no answer to a watch for 20 s"):
             await open_watch(Scripted(watches=[FOREVER]), ListOptions(), 20)
 
     @pytest.mark.parametrize(("version", "from_any"), [("", True), ("0", True), ("7", False)])
     @virtual_time
-    async def test_from_any_version(self, version: str, from_any: bool) -> None:
+    async def test_from_any_is_true_for_empty_and_zero_versions(self, version: str, from_any: bool) -> None:
         watch = await open_watch(Scripted(), ListOptions(resource_version=version), 60)
         assert watch.from_any is from_any
