@@ -1,12 +1,13 @@
-"""The body of a LIST, taken apart while it arrives.
+"""Split the JSON body of a LIST into its items while it arrives.
 
-A real API server ignores ``limit`` at resourceVersion "0": 100,000 pods come as one body of 660 MB. It is never
-held whole, and never parsed in one go: whenever enough has arrived, the items that are complete are cut off.
+A real API server ignores ``limit`` at resourceVersion "0": 100,000 pods come as one body of 660 MB. The splitter
+never holds all of it and never parses it in one go: it cuts off the complete items each time enough bytes have arrived.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -20,14 +21,16 @@ from ..objects.nesting import DECODE_ERRORS, end_of_brackets
 from .lines import LONGEST_OBJECT, Pending
 
 PIECE = 128 * 1024
-"""Bytes that are worth being taken apart. What a socket gives at once has twice as many at most, and is not to wait for
-more: half a millisecond's work."""
+"""Bytes to collect before splitting: half a millisecond's work. One read from a socket gives at most twice as many."""
 
 FAR = 16
-"""Times the last item's bytes within which the next one's end is looked for."""
+"""The search for the next item's end covers this many times the last item's bytes."""
 
 NEAR = 29_000
-"""Bytes in which CPython looks for some bytes in half the time: from 30,000 on by an algorithm for larger ones."""
+"""Bytes that CPython searches twice as fast: from 30,000 on it switches to an algorithm for larger texts."""
+
+TRIES = 5
+"""Boundaries that may be inside an item before its brackets are counted."""
 
 LONGEST_BEGINNING = 32
 """Bytes in which an item's first field is named."""
@@ -35,11 +38,10 @@ LONGEST_BEGINNING = 32
 _ITEMS = re.compile(rb'"items"\s*:\s*\[')
 _COMMA = re.compile(rb"\s*,\s*")
 _END_OF_LIST = re.compile(rb"\s*\]")
-_END_OF_VALUE = re.compile(r"trailing characters \(byte (\d+)\)")
 
 
 class _ListMeta(msgspec.Struct):
-    # null is what some servers write for an empty field
+    # some servers write null for an empty field
     resource_version: str | None = msgspec.field(name="resourceVersion", default=None)
     continue_token: str | None = msgspec.field(name="continue", default=None)
 
@@ -52,57 +54,59 @@ class _List(msgspec.Struct):
 
     @property
     def type_meta(self) -> TypeMeta | None:
-        """Of the items; a generic ``List`` says nothing about them."""
+        """The items' apiVersion and kind; None for a generic ``List``, which does not name them."""
         list_kind = self.kind or ""
         kind = list_kind.removesuffix("List")
         return TypeMeta(self.api_version or "", kind) if kind and kind != list_kind else None
 
 
 _decode_list = msgspec.json.Decoder(_List).decode
-_decode_value = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_only_item = msgspec.json.Decoder(tuple[msgspec.Raw]).decode
 
 
 class ListBodySplitter:
-    """Takes chunks of a LIST's body and gives its items, as bytes, in pieces.
+    """Takes chunks of a LIST's body and returns its items, as bytes, in pieces.
 
-    What is complete is cut off. The items of a list begin alike, so that an item's end is probably where a comma and
-    such a beginning follow; if all up to there can be read as an object it is one, and has been read. Else msgspec is
-    asked to decode what begins with the item and goes on after it: it scans the item and says where it ends. An item
-    that is incomplete is scanned once more, when twice as much has come. Should a msgspec say it in other words, or a
-    body have its items where nobody looks for them, all is parsed at the end instead: nothing gets lost but the
-    gentleness. An item that msgspec cannot parse, as it is malformed or nested too deeply, is cut off by its brackets:
-    who decodes it will drop it, and take the others.
+    - Items of one list begin alike. So an item probably ends where a comma and the same beginning follow. If
+      ``read_item`` can read the bytes up to there, they are the item.
+    - Otherwise msgspec checks the next few such places. After that the item's brackets are counted, which takes 5 to
+      50 ms for each megabyte, so an item that is only incomplete is left alone.
+    - After a search that finds no complete item, the next search waits until twice as many bytes have arrived.
+    - An item that msgspec cannot parse (malformed or nested too deeply) is cut off by its brackets. Its decoder drops
+      it later; the other items are read.
+    - If the items are not where they are expected, ``close`` parses the whole body at once. No item is lost.
 
-    The bytes of items are copies: a cached object does not keep a body alive. What a body in pieces says behind its
-    items of their kind comes too late, and is true of none.
+    Items are copies of the bytes: a cached object does not keep a body alive. apiVersion and kind that come after the
+    items are ignored if items were returned before.
 
     Args:
-        longest_object: Bytes that an item may have; all else must be shorter, too.
-        read_item: Of the options. Items that have to be read are what it makes of them; all are bytes without it.
+        longest_object: Largest allowed item, in bytes. The rest of the body must be shorter, too.
+        read_item: Reads an item whose end is a guess. The piece contains its result; without it the piece contains
+            bytes.
     """
 
     def __init__(self, longest_object: int = LONGEST_OBJECT, read_item: FromBytes | None = None) -> None:
         self._read_item = read_item or _checked
         self._pending = Pending(longest_object)
         self._received = 0
-        self._enough = PIECE
+        self._enough = PIECE  # bytes to collect before the next search
         self._head = b""
         self._type_meta: TypeMeta | None = None
         self._longest = longest_object
-        self._shortest = LONGEST_OBJECT  # item so far
+        self._shortest = LONGEST_OBJECT  # bytes of the shortest item so far
         self._last = LONGEST_OBJECT  # bytes of the last item
 
     def feed(self, chunk: bytes) -> ListResult | None:
-        """Take a chunk; a piece if that completes one. Versions and tokens are on the last piece only.
+        """Take a chunk; return a piece if one is complete. Only ``close`` returns version and continue token.
 
         Raises:
-            DecodeError: An item, or whatever else it is, does not end.
+            DecodeError: An item, or another part of the body, is longer than ``longest_object``.
         """
         self._received += len(chunk)
         if self._pending.size + len(chunk) < min(self._enough, self._longest):
             self._pending.add(chunk)
             return None
-        data = self._pending.take() + chunk  # of which it is the rest that may be too long
+        data = self._pending.take() + chunk
         if not self._head:
             data = self._take_head(data)
         piece, end = None, 0
@@ -111,20 +115,21 @@ class ListBodySplitter:
             piece, end = self._complete_items(data)
         rest = data[end:]
         if len(rest) > self._longest:
-            del chunk, data, rest, piece  # whoever keeps the error keeps this frame
+            del chunk, data, rest, piece  # the error keeps this frame alive
             raise self._pending.too_long()
         self._pending.add(rest)
-        # After a vain search twice as much must come before the next: all of them cost no more than the last.
+        # Doubling after a search without result: all searches together cost no more than the last one.
         self._enough = len(rest) + PIECE if piece is not None else 2 * len(rest)
         return piece
 
     def close(self) -> ListResult:
-        """The last piece: what items are left, the collection's version and the continue token.
+        """Return the last piece: the remaining items, the collection's version and the continue token.
 
         Raises:
-            TransportError: The body breaks off.
-            ApiError: It is a Status that says what went wrong.
-            DecodeError: It is not a list: it has neither the kind of one nor a resourceVersion, or is one object.
+            TransportError: The body is incomplete.
+            ApiError: The body is a Status with an error.
+            DecodeError: The body is not a list: it has neither a list's kind nor a resourceVersion, or it is a single
+                object.
         """
         rest = self._pending.take()
         body = self._head + rest
@@ -140,12 +145,9 @@ class ListBodySplitter:
                 piece, end = self._complete_items(rest, is_all=True)
                 parsed = _decode_list(self._head + rest[end:])
         except DECODE_ERRORS as error:
-            object_without_end = body.lstrip().startswith(b"{") and not body.rstrip().endswith(b"}")
-            if _END_OF_VALUE.search(str(error)):
-                object_without_end = False  # something follows the list
-            beginning = begins(body)
-            del body, rest, piece  # whoever keeps an error keeps this frame
-            if object_without_end or "truncated" in str(error):
+            breaks_off, beginning = _breaks_off(body), begins(body)
+            del body, rest, piece  # the error keeps this frame alive
+            if breaks_off:
                 raise TransportError(f"the answer breaks off after {self._received} bytes") from error
             raise DecodeError(f"the answer is not a list: {error}; {beginning}") from error
         metadata, failure = parsed.metadata or _ListMeta(), _failure_of(parsed.kind, body)
@@ -159,11 +161,11 @@ class ListBodySplitter:
                 self._type_meta if self._head else parsed.type_meta,
             )
         beginning = begins(body)
-        del body, rest, piece, parsed
+        del body, rest, piece, parsed  # the error keeps this frame alive
         raise failure or DecodeError(f"the answer is not a list with a resourceVersion; {beginning}")
 
     def _take_head(self, data: bytes) -> bytes:
-        """Find where the items begin; what comes after the head."""
+        """Keep everything before the first item as the head; return the rest. Return data if there is no such place."""
         items = _ITEMS.search(data)
         if items is None:
             return data
@@ -171,27 +173,29 @@ class ListBodySplitter:
         try:
             parsed = _decode_list(head + b"]}")
         except DECODE_ERRORS:
-            return data  # these are the items of something inside; all is parsed at the end
+            return data  # items of a nested field; close() parses the whole body
         if parsed.items is None:
-            return data  # so is what has these words in a name
+            return data  # these words are part of a name; likewise
         self._head = head
         self._type_meta = parsed.type_meta
         return data[items.end() :]
 
     def _complete_items(self, data: bytes, *, is_all: bool = False) -> tuple[ListResult | None, int]:
-        """The items at the beginning of data that are complete, if any, and where what is left begins.
+        """Return the complete items at the beginning of data, if any, and where the rest begins.
 
         Args:
-            data: Items, from the beginning of one on.
-            is_all: Whether no more comes: what seems to be incomplete is malformed then, and the list's last item is
+            data: Items, from the beginning of an item on.
+            is_all: Whether the body has ended. Then an item without an end is malformed, and the list's last item is
                 complete, too.
         """
         items: list[Any] = []
-        view, begin = memoryview(data), 0
-        between = b"}," + data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
+        begin = 0
+        beginning = data[: data.find(b":", 0, LONGEST_BEGINNING) + 1]
+        between = b"}," + beginning
+        boundary = re.compile(rb"}\s*,\s*" + re.escape(beginning))
         while True:
-            # An item that is much shorter than all before it is not missed: what seems to be it cannot be read.
-            # Nor is one looked for far away: that would go through all the rest for each of those before it.
+            # Skip three quarters of the shortest item so far: a boundary before that is probably inside the item.
+            # Limit the search: without a limit it would scan all the rest for each item that has no such boundary.
             reach = min(FAR * self._last, max(2 * self._last, NEAR))
             probable = data.find(between, begin + self._shortest // 4 * 3, begin + reach)
             if probable >= 0:
@@ -205,35 +209,59 @@ class ListBodySplitter:
                     self._shortest = min(self._shortest, self._last)
                     begin = probable + 2
                     continue
-            end, comma = 0, None
-            try:
-                _decode_value(view[begin:])
-            except RecursionError:
-                end = end_of_brackets(data, begin)
-            except DECODE_ERRORS as error:
-                if found := _END_OF_VALUE.search(str(error)):
-                    end = begin + int(found[1]) - 1
-                elif is_all or "truncated" not in str(error):
-                    end = end_of_brackets(data, begin)
-            if end:
-                comma = _COMMA.match(data, end)
+            maybe_next = data.find(beginning, begin + 1) >= 0  # much faster than the regular expression
+            end = _probable_end(data, begin, boundary) if maybe_next else 0
+            # Without an end the item is incomplete. But if another item seems to follow, count its brackets.
+            if not end:
+                has_next = (maybe_next and boundary.search(data, begin)) or _starts_with_item(data[begin:])
+                end = end_of_brackets(data, begin) if is_all or has_next else 0
+            comma = _COMMA.match(data, end) if end else None
             if comma is None and not (is_all and end and _END_OF_LIST.match(data, end)):
                 break
-            items.append(data[begin:end].rstrip())
+            items.append(data[begin:end])
             self._last = end - begin
             self._shortest = min(self._shortest, self._last)
             begin = end if comma is None else comma.end()
         return (ListResult(items, type_meta=self._type_meta) if items else None), begin
 
 
+def _probable_end(data: bytes, begin: int, boundary: re.Pattern[bytes]) -> int:
+    """Return where the item at ``begin`` ends, if that is at one of the next boundaries; 0 otherwise."""
+    for found in islice(boundary.finditer(data, begin), TRIES):
+        end = found.start() + 1
+        try:
+            _decode_only_item(b"[%b]" % data[begin:end])
+        except DECODE_ERRORS:
+            continue
+        return end
+    return 0
+
+
+def _starts_with_item(data: bytes) -> bool:
+    """Whether a complete item and a comma come first. msgspec finds a second item in place of the only one then."""
+    try:
+        _decode_only_item(b"[%b,1" % data)
+    except msgspec.ValidationError:
+        return True
+    except DECODE_ERRORS:
+        pass
+    return False
+
+
+def _breaks_off(body: bytes) -> bool:
+    """Whether a body that cannot be decoded ends inside its value."""
+    begin = len(body) - len(body.lstrip())
+    return begin == len(body) or (body[begin] in b"{[" and not end_of_brackets(body, begin))
+
+
 def _checked(item: bytes, type_meta: TypeMeta | None) -> bytes:
-    """An item as it is, if it is an object."""
+    """Return the item as it is, if it is an object."""
     KubeObject.from_bytes(item, type_meta)
     return item
 
 
 def _failure_of(kind: str | None, body: bytes) -> ApiError | DecodeError | None:
-    """What an answer of a kind that is no list's says."""
+    """Return the error that a Table or a Status stands for; None for other kinds."""
     if kind == "Table":
         return DecodeError("the answer is a Table, not a list of objects")
     if kind != "Status":

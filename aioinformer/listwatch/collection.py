@@ -1,4 +1,4 @@
-"""Which collection: its paths, its queries and its name in messages."""
+"""Collection: the path, query parameters and name of one collection of the API."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Collection:
     Attributes:
         api_version: ``"v1"``, ``"apps/v1"``.
         plural: ``"pods"``.
-        namespace: None for all namespaces, and for resources that have none.
-        label_selector: Sent with options that have none of their own.
-        field_selector: Likewise.
-        metadata_only: Ask for the objects' metadata alone (PartialObjectMetadata).
-        protobuf: Ask for protobuf, where the objects can be read by it; a server that has none of it sends JSON.
+        namespace: None for all namespaces, and for cluster-scoped resources.
+        label_selector: Default for options without a label selector.
+        field_selector: Default for options without a field selector.
+        metadata_only: Ask only for the objects' metadata (PartialObjectMetadata).
+        protobuf: Ask for protobuf if the objects can be read from it. A server without protobuf sends JSON.
     """
 
     api_version: str
@@ -50,7 +50,7 @@ class Collection:
         if not _is_api_version(self.api_version):
             first = f"; the api_version {self.plural!r} comes first" if _is_api_version(self.plural) else ""
             raise ConfigError(
-                "api_version must be 'v1', which is the core group's, or a group and its version, like 'apps/v1', "
+                "api_version must be 'v1' for the core group, or a group and its version, like 'apps/v1', "
                 f"not {self.api_version!r}{first}"
             )
         if self.group == "core":
@@ -77,10 +77,10 @@ class Collection:
         return f"{root}{within}/{self.plural}"
 
     def accept(self, *, lists: bool) -> str:
-        """The media types that will do, as the Accept header has them.
+        """Return the Accept header: the media types that can be read.
 
         Args:
-            lists: Whether a list is asked for, or a watch.
+            lists: Whether the request is a list; False for a watch.
         """
         is_read = self.protobuf and (self.metadata_only or is_known(self.api_version, self.plural))
         types = [PROTOBUF, JSON] if is_read else [JSON]
@@ -101,7 +101,7 @@ class Collection:
         )
 
     def with_selectors(self, options: ListOptions) -> ListOptions:
-        """The options, with this resource's selectors where they have none."""
+        """Return the options, with this collection's selectors as defaults."""
         return replace(
             options,
             label_selector=options.label_selector or self.label_selector,
@@ -110,7 +110,7 @@ class Collection:
 
     @contextmanager
     def explaining(self, subresource: str = "") -> Iterator[None]:
-        """Around a request: a 404 that is about the resource, not about an object of it, says what to look at."""
+        """Wrap a request: a 404 about the resource, not about an object, gets a hint."""
         try:
             yield
         except ApiError as error:
@@ -138,10 +138,10 @@ class Collection:
 
 
 def require_selectors(label_selector: object, field_selector: object) -> None:
-    """See that selectors are texts.
+    """Check that selectors are strings.
 
     Raises:
-        ConfigError: One is none.
+        ConfigError: One is not.
     """
     require_text("label_selector", label_selector, like="app=web")
     require_text("field_selector", field_selector, like="spec.nodeName=worker-1")
@@ -155,7 +155,7 @@ def _is_api_version(text: str) -> bool:
 
 
 def query_of(options: ListOptions, *, watch: bool = False) -> list[tuple[str, str]]:
-    """The query parameters that say these options. Empty ones are left out."""
+    """Return the query parameters for these options, without empty ones."""
     query: list[tuple[str, str]] = []
     if watch:
         query.append(("watch", "true"))
@@ -175,8 +175,8 @@ def query_of(options: ListOptions, *, watch: bool = False) -> list[tuple[str, st
     return query
 
 
-def asked(verb: str, description: str, options: ListOptions) -> str:
-    """What was asked for, for messages: ``"list pods in default at resourceVersion 0"``."""
+def request_text(verb: str, description: str, options: ListOptions) -> str:
+    """Return the request in words, for messages: ``"list pods in default at resourceVersion 0"``."""
     if options.continue_token:
         return f"{verb} {description}, a further page"
     version = f" at resourceVersion {options.resource_version}" if options.resource_version else ""

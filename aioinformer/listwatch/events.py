@@ -1,4 +1,4 @@
-"""A watch as events: lines of JSON, without a parse of the objects in them, or frames of protobuf."""
+"""EventStream: the events of a watch, from lines of JSON or frames of protobuf. Objects are not parsed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from ..objects.nesting import DECODE_ERRORS, decode_parts
 from .frames import Frames
 from .lines import LONGEST_OBJECT, LineSplitter, Span
 
-SIGN_OF_LIFE = 1.0
-"""Seconds, at least, between two empty batches, which say that a part of an event has come."""
+EMPTY_BATCH_INTERVAL = 1.0
+"""Seconds, at least, between two empty batches, which show that part of an event has arrived."""
 
 LONGEST_BATCH = 256
-"""Lines handed on at once: enough to share the cost of a hand-over, few enough not to hold the loop."""
+"""Lines in one batch: enough to share the cost of a hand-over, few enough not to block the event loop."""
 
 _OBJECT_TYPES = (ADDED, MODIFIED, DELETED, BOOKMARK)
 _LAYOUTS = {
     head[9]: (type_, head, len(head))
     for type_, head in ((type_, b'{"type":"%s","object":' % type_.encode()) for type_ in _OBJECT_TYPES)
 }
-"""How the API server begins a line, by the first letter of the type."""
+"""How API servers begin a line, by the first letter of the type."""
 
 
 class _Line(msgspec.Struct):
@@ -50,12 +50,11 @@ _decode_status = msgspec.json.Decoder(dict).decode
 
 
 def decode_lines(lines: Iterable[Span]) -> list[WatchEvent]:
-    """The events of these lines; of a line that says none, NO_EVENT with the line.
+    """Return the events of these lines; NO_EVENT with the line for a line without an event.
 
-    In the layout that API servers send, the object is what stands between a fixed head and the closing brace: it
-    is cut out and not parsed, as whoever decodes it later checks all of it, and drops what fields stand behind it
-    (``decoders.without_rest``). Any other layout is parsed. Objects stay bytes, save the Status of an ERROR, which
-    is decoded. Blank lines are passed over.
+    In the API server's layout the object stands between a fixed head and the closing brace. It is cut out and not
+    parsed: its decoder checks it and drops fields that follow it (``decoders.without_rest``). Other lines are parsed.
+    Objects stay bytes, except the Status of an ERROR. Blank lines are skipped.
     """
     events: list[WatchEvent] = []
     for buffer, start, end in lines:
@@ -85,7 +84,7 @@ def _parse(line: bytes) -> WatchEvent:
 
 
 def _parse_parts(line: bytes) -> WatchEvent:
-    """The event of a line that msgspec refuses, as its object may be nested deeply."""
+    """Return the event of a line that msgspec cannot parse, for example because its object is nested deeply."""
     with suppress(*DECODE_ERRORS):
         fields = decode_parts(line)
         type_, obj = fields.get("type"), fields.get("object")
@@ -95,22 +94,22 @@ def _parse_parts(line: bytes) -> WatchEvent:
 
 
 class Lines(LineSplitter):
-    """The lines of a watch in JSON, and the events in them."""
+    """Splits a JSON watch into lines, and reads their events."""
 
     events = staticmethod(decode_lines)
 
     def last(self) -> list[Span]:
-        """What is left at the end: a line without its newline, or nothing.
+        """Return the last line if it has no newline.
 
         Raises:
-            TransportError: The stream ended within a line.
+            TransportError: The stream ended inside a line.
         """
         rest = self.close()
         if not rest or rest.isspace():
             return []
         if _parse(rest).type == NO_EVENT:
             size, beginning = len(rest), excerpt(rest)
-            del rest  # whoever keeps the error keeps this frame
+            del rest  # the error keeps this frame alive
             raise TransportError(
                 f"the stream was cut in the middle of a line, after {size} bytes beginning {beginning}"
             )
@@ -118,24 +117,26 @@ class Lines(LineSplitter):
 
 
 class EventStream:
-    """A watch: lists of the events that arrived at once, out of a stream of bytes, lines of JSON or frames of protobuf.
+    """The events of a watch, in lists of the events that arrived together. Reads lines of JSON or frames of protobuf.
 
-    A line that says no event is NO_EVENT; the stream goes on. It ends where the server ends it after a whole line;
-    cut inside a line it raises TransportError. While one event arrives slowly there is an empty batch now and then: the
-    stream is not silent. Owns the byte stream: close it with ``aclose``.
+    - A line without an event becomes NO_EVENT, and the stream goes on.
+    - The stream ends when the server ends it after a whole line. Inside a line it raises TransportError.
+    - While an event arrives slowly, an empty list about once a second shows that the stream is alive.
+
+    Owns the byte stream: close it with ``aclose``.
 
     Args:
         chunks: The body of a watch.
-        longest_object: Bytes that a line may have; a longer one ends the stream with DecodeError.
+        longest_object: Largest allowed line in bytes. A longer one ends the stream with DecodeError.
     """
 
     def __init__(self, chunks: ByteStream, longest_object: int = LONGEST_OBJECT) -> None:
         self._chunks = chunks
         self._longest = longest_object
-        self._form: Lines | Frames | None = None
+        self._parser: Lines | Frames | None = None
         self._batches: deque[list[Span]] = deque()
         self._ended = False
-        self._lived: float | None = None  # loop time of the last sign of it
+        self._last_empty_batch: float | None = None  # loop time
 
     def __aiter__(self) -> Self:
         return self
@@ -143,24 +144,24 @@ class EventStream:
     async def __anext__(self) -> list[WatchEvent]:
         while True:
             while self._batches:
-                assert self._form is not None
-                events = self._form.events(self._batches.popleft())
+                assert self._parser is not None
+                events = self._parser.events(self._batches.popleft())
                 if events:
                     return events
-                await asyncio.sleep(0)  # nothing but blank lines: let others run, as who takes events would
+                await asyncio.sleep(0)  # only blank lines: let other tasks run
             if self._ended:
                 raise StopAsyncIteration
             try:
                 chunk = await self._chunks.__anext__()
             except StopAsyncIteration:
                 self._ended = True
-                self._add([] if self._form is None else self._form.last())
+                self._add([] if self._parser is None else self._parser.last())
                 continue
-            if self._form is None:
-                # A frame begins with its length, whose first byte is 0 for all that an API server stores.
-                self._form = (Frames if chunk[0] == 0 else Lines)(self._longest)
-            self._add(self._form.feed(chunk))
-            if not self._batches and self._is_sign_of_life():
+            if self._parser is None:
+                # A frame begins with its length; the first byte is 0 for every size that an API server stores.
+                self._parser = (Frames if chunk[0] == 0 else Lines)(self._longest)
+            self._add(self._parser.feed(chunk))
+            if not self._batches and self._is_empty_batch_due():
                 return []
 
     async def aclose(self) -> None:
@@ -169,12 +170,12 @@ class EventStream:
         self._batches.clear()
         await self._chunks.aclose()
 
-    def _is_sign_of_life(self) -> bool:
-        """A part of an event has come; whether to say so."""
+    def _is_empty_batch_due(self) -> bool:
+        """Whether to return an empty batch, now that part of an event has arrived."""
         now = asyncio.get_running_loop().time()
-        if self._lived is not None and now - self._lived < SIGN_OF_LIFE:
+        if self._last_empty_batch is not None and now - self._last_empty_batch < EMPTY_BATCH_INTERVAL:
             return False
-        self._lived, is_first = now, self._lived is None
+        self._last_empty_batch, is_first = now, self._last_empty_batch is None
         return not is_first
 
     def _add(self, spans: list[Span]) -> None:

@@ -1,4 +1,4 @@
-"""A watch in protobuf: frames, each of them a length and an event (apimachinery ``NewLengthDelimitedFrameReader``)."""
+"""Split a protobuf watch into frames, each a length and an event (apimachinery ``NewLengthDelimitedFrameReader``)."""
 
 from __future__ import annotations
 
@@ -33,41 +33,41 @@ _HEADS = {
     for type_ in (ADDED, MODIFIED, DELETED, BOOKMARK)
     for head in (b"\n%c%b\x12" % (len(type_), type_.encode()),)
 }
-"""How a frame begins, by the first letter of the event's type: that in field 1, and the tag of field 2, the object."""
+"""Usual beginnings of frames, by the first letter of the event's type: the type in field 1, then field 2's tag."""
 
 _NO_HEAD = (NO_EVENT, b"\0", 0)
 
 _LENGTHS = 100
-"""Bytes in which, behind the frame's head, there are the lengths of what the object is in, and its envelope's head."""
+"""Bytes after a frame's head that contain the lengths and the head of the object's envelope."""
 
 _TAIL = b'\x1a\0"\0'
-"""How a frame ends: two fields of the object's envelope that are empty."""
+"""Usual end of a frame: two empty fields of the object's envelope."""
 
 
 class Frames:
-    """Cuts chunks of a stream into frames, and reads the events in them.
+    """Splits chunks of a stream into frames, and reads their events.
 
     Args:
-        longest: Bytes that a frame may have.
+        longest: Largest allowed frame in bytes.
     """
 
     def __init__(self, longest: int = LONGEST_OBJECT) -> None:
-        self._begun = Pending(_LENGTH.size + longest)
+        self._pending = Pending(_LENGTH.size + longest)
         self._longest = longest
-        self._enough = 0  # bytes with which the frame that has begun is complete, or its length is known
+        self._enough = 0  # bytes until the current frame is complete, or its length is known
         self._form: ProtobufForm | None = None
 
     def feed(self, chunk: bytes) -> list[Span]:
-        """Where the frames that this chunk completes stand, without their lengths.
+        """Return the spans of the frames that this chunk completes, without their lengths.
 
         Raises:
             DecodeError: A frame is too long.
         """
-        if self._begun.size + len(chunk) < self._enough:
-            self._begun.add(chunk)
+        if self._pending.size + len(chunk) < self._enough:
+            self._pending.add(chunk)
             return []
-        if self._begun.size:
-            chunk = self._begun.take() + chunk
+        if self._pending.size:
+            chunk = self._pending.take() + chunk
         frames: list[Span] = []
         at, size = 0, len(chunk)
         self._enough = _LENGTH.size
@@ -77,20 +77,20 @@ class Frames:
             if end > size:
                 self._enough = end - at
                 if end - begin > self._longest:
-                    del chunk  # whoever keeps the error keeps this frame
-                    raise self._begun.too_long()
+                    del chunk  # the error keeps this Python frame alive
+                    raise self._pending.too_long()
                 break
             frames.append((chunk, begin, end))
             at = end
         if at < size:
-            self._begun.add(chunk[at:])
+            self._pending.add(chunk[at:])
         return frames
 
     def events(self, frames: Iterable[Span]) -> list[WatchEvent]:
-        """The events of frames; of one that says none, NO_EVENT with the frame.
+        """Return the events of frames; NO_EVENT with the frame for a frame without an event.
 
-        Objects are KubeObjects; in place of one that cannot be read is the error, which who decodes it will raise. An
-        ERROR's is its Status.
+        Objects are KubeObjects. A DecodeError takes the place of an object that cannot be read; the codec raises it.
+        The object of an ERROR is its Status.
         """
         events: list[WatchEvent] = []
         for data, at, end in frames:
@@ -101,20 +101,20 @@ class Frames:
         return events
 
     def last(self) -> list[Span]:
-        """The last frames, of which there are none.
+        """Return the frames at the end of the stream: always none.
 
         Raises:
-            TransportError: The stream ended within one.
+            TransportError: The stream ended inside a frame.
         """
-        rest = self._begun.take()
+        rest = self._pending.take()
         if rest:
             size = len(rest)
-            del rest  # whoever keeps the error keeps this frame
+            del rest  # the error keeps this Python frame alive
             raise TransportError(f"the stream was cut in the middle of an event, after {size} bytes of it")
         return []
 
     def _usual_event(self, data: bytes, at: int, end: int) -> WatchEvent | None:
-        """That of a frame as API servers write it, of the kind that the last one was of: all is known but lengths."""
+        """Return the event of a frame in the usual layout and of the last frame's kind; None for other frames."""
         type_, head, length = _HEADS.get(data[at + 2], _NO_HEAD)
         form, stop = self._form, end - len(_TAIL)
         if form is None or not data.startswith(head, at) or not data.startswith(_TAIL, stop):

@@ -1,4 +1,4 @@
-"""Bytes in, lines out."""
+"""Split a stream of bytes into lines."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from io import BytesIO
 from ..errors import DecodeError
 
 LONGEST_OBJECT = 256 * 1024 * 1024
-"""Bytes that one line of a watch, or one item of a list, may have: a hundred times what an API server stores.
+"""Largest line of a watch or item of a list, in bytes: a hundred times what an API server stores.
 
-Only what never ends is longer, and would fill the memory.
+A longer one probably never ends, and would fill the memory.
 """
 
 Span = tuple[bytes, int, int]
@@ -17,13 +17,12 @@ Span = tuple[bytes, int, int]
 
 
 class Pending:
-    """What has begun to arrive and is not complete.
+    """A buffer for a line or item that is not complete yet.
 
-    Whatever the chunks are, it takes the memory of its bytes and no more; a list of chunks of a few bytes each would
-    take forty times that.
+    It takes no more memory than its bytes. A list of chunks of a few bytes each would take forty times as much.
 
     Args:
-        longest: Bytes that it may have.
+        longest: Largest allowed size in bytes.
     """
 
     __slots__ = ("_buffer", "_longest", "size")
@@ -34,16 +33,16 @@ class Pending:
         self.size = 0
 
     def add(self, data: bytes) -> None:
-        """Add what came next.
+        """Append a chunk.
 
         Raises:
-            DecodeError: Now it is too long.
+            DecodeError: The buffer is too long.
         """
         self._grow(data)
         self._buffer.write(data)
 
     def take(self, data: bytes = b"") -> bytes:
-        """All of it, and what came next; afterwards there is nothing. Raises as ``add``."""
+        """Return everything, followed by data, and empty the buffer. Raises as ``add``."""
         if not self.size:
             return data
         self._grow(data)
@@ -58,29 +57,30 @@ class Pending:
             raise self.too_long()
 
     def too_long(self) -> DecodeError:
-        """Let all of it go; what is to be raised."""
-        self._buffer, self.size = BytesIO(), 0  # whoever keeps the error keeps its frames
+        """Empty the buffer and return the error to raise."""
+        self._buffer, self.size = BytesIO(), 0  # the error keeps its frames alive
         return DecodeError(f"more than {self._longest} bytes have come, and no object has ended")
 
 
 class LineSplitter:
-    """Cuts chunks of a stream into lines.
+    """Splits chunks of a stream into lines.
 
-    Chunks may be cut anywhere. A line that spans chunks is joined once, when its end shows up, so a line of n
-    bytes costs n bytes of copying whatever the chunks were.
+    Chunks may be cut anywhere. A line that spans chunks is joined once, when its end arrives: a line of n bytes costs n
+    bytes of copying.
 
     Args:
-        longest: Bytes that a line may have.
+        longest: Largest allowed line in bytes.
     """
 
-    __slots__ = ("_begun",)
+    __slots__ = ("_pending",)
 
     def __init__(self, longest: int = LONGEST_OBJECT) -> None:
-        self._begun = Pending(longest)
+        self._pending = Pending(longest)
 
     def feed(self, chunk: bytes) -> list[Span]:
-        """Where the lines that this chunk completes stand, without their newlines. Nothing is copied but a line that
-        began in an earlier chunk.
+        """Return the spans of the lines that this chunk completes, without their newlines.
+
+        Only a line that began in an earlier chunk is copied.
 
         Raises:
             DecodeError: A line is too long.
@@ -89,10 +89,10 @@ class LineSplitter:
         end = chunk.find(b"\n")
         if end < 0:
             if chunk:
-                self._begun.add(chunk)
+                self._pending.add(chunk)
             return []
-        if self._begun.size:
-            line = self._begun.take(chunk[:end])
+        if self._pending.size:
+            line = self._pending.take(chunk[:end])
             spans = [(line, 0, len(line))]
         else:
             spans = [(chunk, 0, end)]
@@ -101,9 +101,9 @@ class LineSplitter:
             spans.append((chunk, start, end))
             start = end + 1
         if start < len(chunk):
-            self._begun.add(chunk[start:])
+            self._pending.add(chunk[start:])
         return spans
 
     def close(self) -> bytes:
-        """What was begun and never ended; ``b""`` after a clean end."""
-        return self._begun.take()
+        """Return the last line if it has no newline; ``b""`` after a clean end."""
+        return self._pending.take()

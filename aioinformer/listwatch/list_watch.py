@@ -1,23 +1,37 @@
-"""ListWatch: the two questions a Reflector asks, answered by functions or by an API server."""
+"""ListWatch: list and watch one collection, by your functions or from an API server."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
-from typing import Any, Self
+from typing import Any
 
-from .._core.checks import require_callable, require_count
+from .._core.checks import require_count
+from .._core.coop import Budget
 from .._core.tasks import maybe_await
-from ..client.error_mapping import asking, ours
+from ..client.client import Client
+from ..client.error_mapping import asking
+from ..client.transport import READ_TIMEOUT
 from ..errors import DecodeError
+from ..objects.decoders import FromBytes
 from ..objects.meta import (
     ListOptions,
     ListResult,
     WatchEvent,
     require_list_result,
 )
+from ..objects.protobuf import MAGIC
 from ..protocols import SharedHealth, WatchStream
-from .collection import Collection, asked
+from .body import ListBodySplitter
+from .collection import Collection, query_of, request_text
+from .events import EventStream
 from .lines import LONGEST_OBJECT
+from .named_stream import NamedStream
+from .partial import PartialStream, partial_list, reading_partial
+from .protobuf_body import ProtobufListSplitter
+
+EMPTY_PIECE_INTERVAL = 1.0
+"""Seconds, at least, between two empty pieces of a list that arrives slowly."""
 
 ListFunc = Callable[[ListOptions], ListResult | Awaitable[ListResult]]
 WatchFunc = Callable[
@@ -29,24 +43,21 @@ WatchFunc = Callable[
 class ListWatch:
     """Lists and watches one collection (client-go ``ListWatch``).
 
-    OSError, TimeoutError and aiohttp.ClientError, from the functions or from the stream, are raised as
-    TransportError; the ApiException of the Kubernetes clients as ApiError. All say what was asked for.
+    Errors of your functions and streams are converted: OSError, TimeoutError and aiohttp.ClientError become
+    TransportError, the ApiException of the Kubernetes clients becomes ApiError. Every message names the request.
 
     Args:
-        list_func: Coroutine, or plain if it has what is asked for at hand; the collection, or a page of it, as these
-            options ask for it.
-        watch_func: Plain or coroutine; gives an async iterator of WatchEvents or lists of them, which is closed
-            with ``aclose()`` where it has one. What the call raises failed to start; what the iterator raises
-            ended the stream.
-        description: What is listed, for messages: ``"pods in default"``.
+        list_func: Returns the collection, or the page of it that the options ask for. Plain or async; a plain function
+            must not block.
+        watch_func: Returns an async iterator of WatchEvents or of lists of them. Plain or async. The iterator is
+            closed with ``aclose()`` if it has that method. An exception of the call means that the watch did not
+            start; an exception of the iterator means that the stream ended.
+        description: The collection's name in messages: ``"pods in default"``.
         watch_list_semantics: Whether the watch understands ``send_initial_events``.
 
-    Raises:
-        ConfigError: These are no functions.
-
     Attributes:
-        description: What is listed, for messages.
-        health: What it shares with the other readers of its server; None for functions.
+        description: The collection's name in messages.
+        health: Server health, shared with the other readers of the same server; None for functions.
     """
 
     def __init__(
@@ -57,8 +68,6 @@ class ListWatch:
         description: str = "objects",
         watch_list_semantics: bool = False,
     ) -> None:
-        require_callable("list_func", list_func)
-        require_callable("watch_func", watch_func)
         self._list_func = list_func
         self._watch_func = watch_func
         self._watch_list_semantics = watch_list_semantics
@@ -78,29 +87,27 @@ class ListWatch:
         protobuf: bool = False,
         longest_object: int = LONGEST_OBJECT,
     ) -> ListWatch:
-        """A collection of an API server, built-in or custom.
+        """Return a ListWatch for a collection of an API server, built-in or custom.
 
         Args:
             client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
             api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
             plural: ``"pods"``, ``"deployments"``.
-            namespace: None for all namespaces, and for resources that have none.
-            label_selector: As kubectl's ``-l``, for options that have none.
-            field_selector: As kubectl's ``--field-selector``, likewise.
-            metadata_only: Read the objects' metadata alone: the server sends them as PartialObjectMetadata, of
-                which ``spec``, ``status`` and ``data`` are no part.
-            protobuf: Read built-in kinds, and metadata alone, as protobuf: two thirds of the memory, and less CPU, of
-                the server too, unless much is read of each object. For KubeObjects, which say the same as ever. What a
-                server has as JSON alone, such as custom resources, it sends as that. See docs/objects.md.
-            longest_object: Bytes that one object may have. What is longer is taken for something that never ends
-                and would fill the memory: the list or watch then fails with DecodeError. 256 MiB.
+            namespace: None for all namespaces, and for cluster-scoped resources.
+            label_selector: As kubectl's ``-l``. Options with a selector of their own override it.
+            field_selector: As kubectl's ``--field-selector``. Options override it, too.
+            metadata_only: Read only the objects' metadata. The server sends PartialObjectMetadata, without ``spec``,
+                ``status`` and ``data``.
+            protobuf: Read built-in kinds, and metadata, as protobuf. It takes two thirds of the memory and less CPU,
+                also on the server, unless your code reads many fields of each object. KubeObjects behave the same.
+                Custom resources and other kinds that the server has only as JSON still come as JSON. See
+                docs/objects.md.
+            longest_object: Largest allowed object, in bytes. A list or watch with a larger object fails with
+                DecodeError, so that an endless one cannot fill the memory. 256 MiB.
 
         Raises:
-            ConfigError: The arguments name no collection.
+            ConfigError: The arguments do not name a collection.
         """
-        from ..client.client import Client  # what speaks HTTP is loaded for those who speak it
-        from .resource_list_watch import ResourceListWatch
-
         resource = Collection(
             api_version,
             plural,
@@ -120,15 +127,15 @@ class ListWatch:
 
     @property
     def resource(self) -> Collection | None:
-        """Which collection of an API server it is; None for functions."""
+        """The API server's collection; None for functions."""
         return None
 
     async def list(self, options: ListOptions | None = None) -> ListResult:
-        """The collection, or the page of it that the options ask for, as one result.
+        """Return the collection, or the page of it that the options ask for.
 
         Raises:
             ApiError: The server refused.
-            TransportError: No usable answer came.
+            TransportError: No usable answer arrived.
             DecodeError: The answer is not a list.
         """
         items: list[Any] = []
@@ -138,8 +145,11 @@ class ListWatch:
         return ListResult(items, piece.resource_version, piece.continue_token, piece.type_meta)
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
-        """One page in one or more pieces; the last one has version and continue token. Raises as ``list``."""
-        with asking(asked("list", self.description, options)):
+        """Yield one page in one or more pieces.
+
+        The last piece carries the version and the continue token. Raises as ``list``.
+        """
+        with asking(request_text("list", self.description, options)):
             result = require_list_result(await maybe_await(self._list_func(options)))
         yield result
 
@@ -147,45 +157,95 @@ class ListWatch:
         """Open a watch.
 
         Returns:
-            An async iterator of WatchEvents or lists of them. Its ``aclose`` ends the watch and is to be called.
+            An async iterator of WatchEvents or of lists of them. Call its ``aclose`` to end the watch.
 
         Raises:
             ApiError: The server refused.
-            TransportError: No usable answer came.
+            TransportError: No usable answer arrived.
         """
-        what = asked("watch", self.description, options)
-        with asking(what):
+        request = request_text("watch", self.description, options)
+        with asking(request):
             opened: Any = await maybe_await(self._watch_func(options))
             if not hasattr(opened, "__aiter__"):
                 raise DecodeError(f"expected an async iterator, got {type(opened).__name__}")
-        return NamedStream(opened, what)
+        return NamedStream(opened, request)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.description}>"
 
 
-class NamedStream:
-    """A stream whose errors are this package's and say what was asked for."""
+class ResourceListWatch(ListWatch):
+    """Lists and watches one collection of an API server. ``ListWatch.for_resource`` returns one."""
 
-    def __init__(self, stream: Any, what: str) -> None:
-        self._iterator = aiter(stream)
-        self._close = getattr(self._iterator, "aclose", None) or getattr(stream, "aclose", None)
-        self._what = what
+    def __init__(self, client: Client, resource: Collection, longest_object: int = LONGEST_OBJECT) -> None:
+        # No super().__init__: passing bound methods as the two functions would make a reference cycle.
+        self.description = str(resource)
+        self.client = client
+        self.health = client.health
+        self._resource = resource
+        self._longest_object = longest_object
 
-    def __aiter__(self) -> Self:
-        return self
+    @property
+    def watch_list_semantics(self) -> bool:
+        return True
 
-    async def __anext__(self) -> Any:
-        try:
-            return await self._iterator.__anext__()
-        except StopAsyncIteration:
-            raise
-        except Exception as error:
-            found = ours(error, self._what)
-            if found is None or found is error:
-                raise
-            raise found from error
+    @property
+    def resource(self) -> Collection:
+        return self._resource
 
-    async def aclose(self) -> None:
-        if self._close is not None:
-            await self._close()
+    async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
+        """Yield one page in pieces of a few hundred kilobytes, as they arrive. Raises as ``list``.
+
+        A slow answer yields an empty piece about once a second, which shows that the list still makes progress.
+        """
+        options = self._resource.with_selectors(options)
+        metadata_only = self._resource.metadata_only
+        with self._resource.explaining(), asking(request_text("list", self.description, options)):
+            body = await self.client.stream(
+                self._resource.path,
+                query_of(options),
+                idle_timeout=READ_TIMEOUT,
+                accept=self._resource.accept(lists=True),
+            )
+            try:
+                read_item = reading_partial(options.read_item) if metadata_only else options.read_item
+                splitter: ListBodySplitter | ProtobufListSplitter | None = None
+                budget = Budget()
+                now = asyncio.get_running_loop().time
+                yielded_at = now()
+                async for chunk in body:
+                    if splitter is None:
+                        splitter = self._splitter_for(chunk, read_item)
+                    piece = splitter.feed(chunk)
+                    if piece is None and now() - yielded_at >= EMPTY_PIECE_INTERVAL:
+                        piece = ListResult(())
+                    if piece is not None:
+                        yield partial_list(piece) if metadata_only else piece
+                        yielded_at = now()
+                    if budget.is_spent():
+                        await budget.pause()
+            finally:
+                await body.aclose()
+            last = (splitter or self._splitter_for(b"", read_item)).close()
+            yield partial_list(last) if metadata_only else last
+
+    async def watch(self, options: ListOptions) -> WatchStream:
+        """Open a watch: a stream of lists of events. Close it with ``aclose``."""
+        options = self._resource.with_selectors(options)
+        request = request_text("watch", self.description, options)
+        with self._resource.explaining(), asking(request):
+            body = await self.client.stream(
+                self._resource.path,
+                query_of(options, watch=True),
+                accept=self._resource.accept(lists=False),
+            )
+        events: Any = EventStream(body, self._longest_object)
+        return NamedStream(PartialStream(events) if self._resource.metadata_only else events, request)
+
+    def _splitter_for(
+        self, first_chunk: bytes, read_item: FromBytes | None
+    ) -> ListBodySplitter | ProtobufListSplitter:
+        """Return the splitter for a body that begins with this chunk: no JSON begins with protobuf's first byte."""
+        if first_chunk.startswith(MAGIC[:1]):
+            return ProtobufListSplitter(self._longest_object)
+        return ListBodySplitter(self._longest_object, read_item)

@@ -1,7 +1,7 @@
-"""Objects reduced to their metadata, as the server sends them when asked (client-go ``metadata``).
+"""Reduce objects to their metadata (PartialObjectMetadata, client-go ``metadata``).
 
-A server that cannot, such as some aggregated ones, sends whole objects instead: those are reduced here, so that what
-is cached does not depend on who served it.
+The server does that if asked. Some aggregated servers cannot and send whole objects. This module reduces those, so that
+the cache does not depend on the server.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _decode = msgspec.json.Decoder(_Object).decode
 
 
 def partial_object(raw: bytes) -> bytes:
-    """An object's metadata as an object of its own; what is one already, or no object at all, as it is."""
+    """Return an object with only its metadata; bytes that are not an object, or are reduced, stay as they are."""
     if raw.startswith(_HEAD):
         return raw
     try:
@@ -44,15 +44,15 @@ def partial_object(raw: bytes) -> bytes:
         if alone is not None:
             return partial_object(alone)
         try:
-            parts = decode_parts(raw)  # it may be nested deeply
+            parts = decode_parts(raw)  # it may be nested too deeply for msgspec
             found = _Object(msgspec.Raw(msgspec.json.encode(parts["metadata"])), parts.get("kind"))
         except (KeyError, *DECODE_ERRORS):
-            return raw  # whoever decodes it says what is wrong
+            return raw  # its decoder reports the error
     return raw if found.kind == PARTIAL_KIND else _HEAD + bytes(found.metadata) + b"}"
 
 
 def partial_list(piece: ListResult) -> ListResult:
-    """A piece of a list, its items reduced if they are not."""
+    """Return a piece of a list with reduced items."""
     if _is_partial(piece.type_meta):
         return piece
     return replace(
@@ -61,7 +61,7 @@ def partial_list(piece: ListResult) -> ListResult:
 
 
 def reading_partial(read_item: FromBytes | None) -> FromBytes | None:
-    """Reads an item, reduced if it is not."""
+    """Return a function that reduces an item and then reads it."""
     if read_item is None:
         return None
 
@@ -76,11 +76,7 @@ def _is_partial(type_meta: TypeMeta | None) -> bool:
 
 
 class PartialStream:
-    """A watch whose objects are reduced if they are not.
-
-    Args:
-        events: The watch.
-    """
+    """A watch that reduces its objects."""
 
     def __init__(self, events: Any) -> None:
         self._events = events

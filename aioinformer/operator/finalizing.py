@@ -11,7 +11,7 @@ from .._core.tasks import heed_cancellation, maybe_await
 from ..errors import ConfigError
 from ..handlers import require_callback
 from ..informer import SharedIndexInformer
-from ..listwatch.resource_list_watch import ResourceListWatch
+from ..listwatch.list_watch import ResourceListWatch
 from ..objects.finalizers import contains_finalizer
 from ..objects.keys import is_deleting
 from .metadata import DELETION_TIMESTAMP, FINALIZERS, require_fields

@@ -17,7 +17,7 @@ from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, said, shortened
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
 from ..informer import Registration, SharedIndexInformer
-from ..listwatch.resource_list_watch import ResourceListWatch
+from ..listwatch.list_watch import ResourceListWatch
 from ..objects.keys import (
     is_deleting,
     key_and_version,

@@ -1,4 +1,15 @@
-"""Reflector: list, then watch; on expiry list again into Replace."""
+"""Reflector: list, then watch; when the version expires, relist into ``store.replace``.
+
+Where to look:
+
+- How long a relist waits: ``backoff.py`` (the delays), ``retry.py`` (waiting for a server that is away).
+- Where a 410 leads: ``next_step.py`` (of a watch), ``listing.refuses_version`` and ``Reflector._list`` (of a list).
+- What happens to an object that cannot be decoded: ``event_decoder.py``.
+- At which version to list, and in what pages: ``listing.ListVersions``.
+- How long a watch may be silent: ``watch.Pulse``.
+- Lists as a stream (WatchList): ``initial.py``.
+- What is written to the store: ``store_writer.py``. What is logged and counted: ``stats.py``, ``state.py``.
+"""
 
 from .backoff import Backoff
 from .options import ReflectorOptions

@@ -1,4 +1,12 @@
-"""What a server sends, as objects and changes. One that cannot be read stops no other."""
+"""Decode list items and watch events into objects and changes. An undecodable object does not stop the others.
+
+What happens to an object that cannot be decoded:
+
+- In a list its key takes its place, so that the store keeps the last known object.
+- In a watch its event is dropped; if it was deleted, a DeletedFinalStateUnknown with its key is stored.
+- If not even the key can be read, ``missed`` is set, and the reflector relists later.
+- In each case it is counted and logged.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +44,15 @@ DELTA_TYPES = {ADDED: DeltaType.ADDED, MODIFIED: DeltaType.UPDATED, DELETED: Del
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What a batch of events says.
+    """The changes in a batch of events.
 
     Attributes:
         deltas: The changes, for the store.
-        version: The version up to which they go; ``""`` where they say none.
-        taken: How many events were taken, bookmarks among them.
-        from_any: Whether the events that follow may still be the collection, in no order.
-        bookmarked: Whether a bookmark is among them.
-        failure: The ERROR that ends them.
+        version: The version after them; ``""`` if no event has one.
+        taken: How many events were decoded, including bookmarks.
+        from_any: Whether the following events may still be the initial collection, which has no order.
+        bookmarked: Whether the batch has a bookmark.
+        failure: The ERROR at its end.
     """
 
     deltas: list[Delta]
@@ -56,11 +64,11 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def version_of_event(obj: Any, raw: Any) -> str:
-    """The version of an event, also where its object's type forgets that.
+    """Return the version of an event, also if the object's type has no field for it.
 
     Args:
-        obj: The object.
-        raw: What the event brought it as.
+        obj: The decoded object.
+        raw: The object as it arrived.
     """
     version = resource_version_of(obj)
     if not version and lacks_version(type(obj)):
@@ -70,17 +78,17 @@ def version_of_event(obj: Any, raw: Any) -> str:
 
 
 class EventDecoder:
-    """Turns list items and events into objects and changes.
+    """Decodes list items and events.
 
     Args:
         codec: Decodes objects.
-        key_of: Gives an object's key.
-        takes_bookmarks: Whether bookmarks are changes, too.
-        reject: Told of each object, event or line that is dropped.
-        pack: Gives an object of a list the form in which it waits for the rest of it.
+        key_of: Returns an object's key.
+        takes_bookmarks: Whether the store wants bookmarks.
+        on_rejected: Called for each dropped object, event or line.
+        pack: Packs an object of a list while it waits for the rest of the list.
 
     Attributes:
-        missed: Whether something came that could not be read at all, so that nobody knows what the store lacks.
+        missed: Whether something arrived of which not even the key can be read: the store may lack it.
     """
 
     def __init__(
@@ -88,47 +96,47 @@ class EventDecoder:
         codec: Codec[Any],
         key_of: KeyFunc,
         takes_bookmarks: bool,
-        reject: Callable[[DecodeError], None],
+        on_rejected: Callable[[DecodeError], None],
         pack: Callable[[Any], Any] | None = None,
     ) -> None:
         self._codec = codec
         self._key_of = key_of
         self._takes_bookmarks = takes_bookmarks
-        self._reject = reject
+        self._on_rejected = on_rejected
         self._pack = pack
         self.missed = False
 
     async def objects_of(self, piece: ListResult) -> list[Any]:
-        """The objects of a list's piece. One that cannot be decoded leaves its key, so that it is not deleted."""
+        """Return the objects of a piece of a list; an ExplicitKey in place of one that cannot be decoded."""
         objects: list[Any] = []
         budget = Budget()
         for item in snapshot(piece.items):
             try:
                 objects.append(self._packed(self._codec.decode(item, piece.type_meta)))
             except DecodeError as error:
-                self._reject(error)
-                if (key := self._key_of_bad_item(item)) is not None:
+                self._on_rejected(error)
+                if (key := self._key_of_undecodable(item)) is not None:
                     objects.append(key)
             if budget.is_spent():
                 await budget.pause()
         return objects
 
     def object_of(self, event: WatchEvent) -> Any:
-        """The object of an initial event; of one that cannot be decoded what is left of it."""
+        """Return the object of an initial event; if it cannot be decoded, its key, tombstone or None."""
         if event.type not in DELTA_TYPES:
             self._reject_unknown(event)
             return None
         try:
             return self._packed(self._codec.decode(event.object))
         except DecodeError as error:
-            return self._what_is_left_of(event, error)
+            return self._replacement(event, error)
 
     def changes_of(self, batch: list[WatchEvent], from_any: bool) -> Changes:
-        """The changes of a batch of events, up to its ERROR if it has one.
+        """Return the changes of a batch of events, up to its ERROR if it has one.
 
         Args:
             batch: The events.
-            from_any: Whether they are those of a watch from any version, of which the first ADDED are the collection.
+            from_any: Whether their watch started at any version: then its first ADDED events are the collection.
         """
         deltas: list[Delta] = []
         newest: Any = None
@@ -145,9 +153,9 @@ class EventDecoder:
                 try:
                     obj = decode(event.object)
                 except DecodeError as error:
-                    left = self._what_is_left_of(event, error)
-                    if isinstance(left, DeletedFinalStateUnknown):
-                        deltas.append(Delta(delta_type, left))
+                    replacement = self._replacement(event, error)
+                    if isinstance(replacement, DeletedFinalStateUnknown):
+                        deltas.append(Delta(delta_type, replacement))
                         taken += 1
                         from_any = False
                     continue
@@ -156,7 +164,7 @@ class EventDecoder:
                 try:
                     obj = decode_bookmark(event.object)
                 except DecodeError as error:
-                    self._reject(error)
+                    self._on_rejected(error)
                     continue
                 bookmarked = True
                 if self._takes_bookmarks and (version := resource_version_of(obj)):
@@ -177,21 +185,21 @@ class EventDecoder:
     def _packed(self, obj: Any) -> Any:
         return obj if self._pack is None else self._pack(obj)
 
-    def _what_is_left_of(self, event: WatchEvent, error: DecodeError) -> Any:
-        """The key of an event's object that cannot be decoded, as a tombstone if it was deleted, or None."""
-        self._reject(error)
-        key = self._key_of_bad_item(event.object)
+    def _replacement(self, event: WatchEvent, error: DecodeError) -> Any:
+        """Report an object that cannot be decoded; return its key, a tombstone if it was deleted, or None."""
+        self._on_rejected(error)
+        key = self._key_of_undecodable(event.object)
         return key if key is None or event.type != DELETED else DeletedFinalStateUnknown(str(key), None)
 
     def _reject_unknown(self, event: WatchEvent) -> None:
         if event.type == NO_EVENT:
             self.missed = True
-            self._reject(no_event(event.object))
+            self._on_rejected(no_event(event.object))
         else:
-            self._reject(DecodeError(f"a watch event of unknown type {event.type!r:.80}"))
+            self._on_rejected(DecodeError(f"a watch event of unknown type {event.type!r:.80}"))
 
-    def _key_of_bad_item(self, item: Any) -> ExplicitKey | None:
-        """The key of what cannot be decoded; None, and it was missed, if not even that can be read."""
+    def _key_of_undecodable(self, item: Any) -> ExplicitKey | None:
+        """Return the key of an object that cannot be decoded; if that fails too, set ``missed`` and return None."""
         try:
             return ExplicitKey(self._key_of(codec_for(KubeObject).decode(item)))
         except (DecodeError, KeyFuncError):

@@ -1,4 +1,4 @@
-"""The initial events of a WatchList (KEP-3157): gathered aside until the closing bookmark."""
+"""The initial events of a WatchList (KEP-3157), collected until the closing bookmark."""
 
 from __future__ import annotations
 
@@ -27,31 +27,32 @@ from ..objects.meta import (
 )
 
 UNSUPPORTED = frozenset({405, 406, 415, 422, 501})
-"""HTTP statuses by which a server says that it knows no ``sendInitialEvents``."""
+"""HTTP statuses of servers that do not know ``sendInitialEvents``."""
 
 
-LISTED_OF = 3
-"""After the first refusal of a stream, and every third one, a list is tried: who may not watch may list."""
+REFUSALS_PER_LIST = 3
+"""Try a list after the first refusal of a stream and every third: listing may be allowed where watching is not."""
 
 FIRST_PAUSE = 300.0
 LONGEST_PAUSE = 86_400.0
+"""Seconds without streams after a server failed to stream: the first time, and at most."""
 
 
 def lacks_watch_list(error: Exception) -> bool:
-    """Whether an error says that the server knows no WatchList: refused, or no closing bookmark."""
+    """Whether an error shows that the server does not know WatchList: it refused, or sent no closing bookmark."""
     return isinstance(error, IdleTimeoutError) or (
         isinstance(error, ApiError) and error.status in UNSUPPORTED
     )
 
 
 class Streaming:
-    """Whether to ask for the initial state as a stream.
+    """Whether to read the initial state as a stream.
 
-    Not for a while after a server would not, or did not close it: for five minutes, and twice as long each time that
-    it happens again, at most a day. One lost bookmark, or a server before its upgrade, is not for ever.
+    After a server refused to stream, or did not close the stream, the reflector lists for five minutes, then tries
+    again. The pause doubles with each failure, up to a day: the bookmark may have been lost, or the server upgraded.
 
     Args:
-        wanted: Whether to ask at all.
+        wanted: Whether to use streams at all.
     """
 
     def __init__(self, wanted: bool) -> None:
@@ -62,91 +63,90 @@ class Streaming:
         self._not_before = float("-inf")
 
     def is_due(self, now: float) -> bool:
-        """Whether to ask at this loop time."""
+        """Whether to use a stream at this loop time."""
         return self._wanted and now >= self._not_before and not self._list_first
 
     def refused(self) -> None:
-        """Who asks may not, or there is nothing to ask for. A list may be another matter: now and then it is tried."""
-        self._list_first = self._refusals % LISTED_OF == 0
+        """Record a refusal (401, 403, 404). After the first and every third a list is tried: it may be allowed."""
+        self._list_first = self._refusals % REFUSALS_PER_LIST == 0
         self._refusals += 1
 
     def list_tried(self) -> None:
-        """A list is asked for."""
+        """Record that a list was requested."""
         self._list_first = False
 
     def list_succeeded(self) -> None:
-        """It was allowed: it will be tried after the next refusal of a stream, too."""
+        """Record that a list was allowed: the next refusal of a stream leads to a list again."""
         self._refusals = 0
 
     def failed(self, now: float) -> float:
-        """The server did not do it; seconds for which not to ask."""
+        """Record that the server cannot stream; return the seconds until the next try."""
         self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
         self._not_before = now + self._pause
         return self._pause
 
     def succeeded(self) -> None:
-        """The server did it."""
+        """Record that a stream succeeded."""
         self._pause = 0.0
         self._refusals = 0
 
 
 def is_closing(bookmark: Any) -> bool:
-    """Whether a bookmark says that the initial events are complete.
+    """Whether this bookmark closes the initial events.
 
     Raises:
-        DecodeError: Its annotations cannot be read, or it is without a version to go on from.
+        DecodeError: Its annotations cannot be read, or it has no resourceVersion.
     """
     annotations = metadata_field(bookmark, "annotations", "annotations") or {}
     if annotations.get(INITIAL_EVENTS_END) != "true":
         return False
     if not resource_version_of(bookmark):
-        raise DecodeError("the bookmark that closes the initial events is without a resourceVersion")
+        raise DecodeError("the bookmark that closes the initial events has no resourceVersion")
     return True
 
 
 class InitialEvents:
-    """Gathers a collection from the events before the closing bookmark.
+    """Collects the objects from the events before the closing bookmark.
 
     Args:
-        timeout: Seconds without any object after which the bookmark is not to be expected any more. Ordinary
-            bookmarks do not count.
-        key_of: Gives an object's key.
+        timeout: Seconds without an object after which the bookmark counts as missing. Ordinary bookmarks do not count.
+        key_of: Returns an object's key.
     """
 
     def __init__(self, timeout: float, key_of: KeyFunc) -> None:
         self._key_of = key_of
         self._timeout = timeout
-        self._last_news = asyncio.get_running_loop().time()
-        # By namespace, as a Store's: none becomes so large that to grow it would hold the event loop.
+        self._last_object = asyncio.get_running_loop().time()
+        # One dict per namespace, as in a Store: growing one huge dict would block the event loop.
         self._parts: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         self._count = 0
         self.is_complete = False
         self.resource_version = ""
 
     def deadline(self) -> float:
-        """Loop time by which the next object, or the closing bookmark, must come."""
-        return self._last_news + self._timeout
+        """Return the loop time by which the next object or the closing bookmark must arrive."""
+        return self._last_object + self._timeout
 
     def __len__(self) -> int:
-        """How many objects were gathered."""
+        """The number of collected objects."""
         return self._count
 
-    def give_up(self) -> list[Collection[Any]]:
-        """What was gathered, in pieces; it is not kept here any more."""
+    def take_all(self) -> list[Collection[Any]]:
+        """Return the collected objects in pieces, and forget them."""
         pieces: list[Collection[Any]] = [part.values() for part in self._parts.values()]
         self._parts.clear()
         return pieces
 
-    async def take(self, batch: list[WatchEvent], decode: Callable[[WatchEvent], Any]) -> list[WatchEvent]:
-        """Take events up to the closing bookmark, in turns; returns those behind it.
+    async def add(self, batch: list[WatchEvent], decode: Callable[[WatchEvent], Any]) -> list[WatchEvent]:
+        """Add events up to the closing bookmark; return the events after it.
 
         Args:
             batch: The events.
-            decode: Gives an event's object, an ExplicitKey for one of which no more can be read, or None.
+            decode: Returns an event's object; an ExplicitKey if only the key can be read; None if nothing can.
 
         Raises:
             ApiError: An ERROR event.
-            DecodeError: A line that says no event, or a bookmark that cannot be read: nobody knows what is missing.
+            DecodeError: A line is not an event, or a bookmark cannot be read, so the list may lack an object.
         """
         budget = Budget()
         for position, event in enumerate(batch):
@@ -161,7 +161,7 @@ class InitialEvents:
                     self.resource_version = resource_version_of(bookmark)
                     return batch[position + 1 :]
                 continue
-            self._last_news = asyncio.get_running_loop().time()
+            self._last_object = asyncio.get_running_loop().time()
             obj = decode(event)
             if obj is not None:
                 self._put(event.type, obj)
@@ -173,7 +173,7 @@ class InitialEvents:
         try:
             key = self._key_of(obj)
         except KeyFuncError:
-            key = f"\0{id(obj)}"  # the queue will refuse it, and say so
+            key = f"\0{id(obj)}"  # the queue rejects it, with a message
         part = self._parts[key.rpartition("/")[0]]
         self._count -= len(part)
         if kind == DELETED:

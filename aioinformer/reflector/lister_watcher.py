@@ -1,4 +1,4 @@
-"""What a reflector lists from: anybody's ListerWatcher."""
+"""Adapt any ListerWatcher to one that lists in chunks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LIKE = 'ListWatch.for_resource(client, "v1", "pods")'
 
 
 def lister_watcher_of(list_watch: object) -> ListsInChunks:
-    """A ListerWatcher as one that lists in pieces, of which there is one for each page where it knows no more.
+    """Return a ListerWatcher that lists in chunks: itself if it can, else an adapter with one chunk for each page.
 
     Raises:
-        ConfigError: It is no ListerWatcher.
+        ConfigError: It is not a ListerWatcher.
     """
     lists = "list_chunks" if batched(list_watch, "list_chunks", "list") else "list"
     require_methods("list_watch", list_watch, (lists, "watch"), LIKE)
@@ -25,7 +25,7 @@ def lister_watcher_of(list_watch: object) -> ListsInChunks:
 
 
 class _ListsPages:
-    """A ListerWatcher whose ``list`` is used; all else is its own."""
+    """Makes chunks of a ListerWatcher's ``list``; everything else is passed through."""
 
     def __init__(self, list_watch: Any) -> None:
         self._list_watch = list_watch

@@ -1,4 +1,4 @@
-"""How a collection is listed: versions, pages, and what to do when one is refused (client-go ``pager.go``)."""
+"""List a collection: at which version, in pages, and what follows a refused version (client-go ``pager.go``)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ logger = logging.getLogger(__name__)
 PAGE_SIZE = 500
 
 MANY = 50_000
-"""Objects from which on one list of them would hold the event loop, where the garbage collector looks through it and
-where it is let go."""
+"""A Python list of more objects blocks the event loop when the garbage collector scans it or when it is freed."""
 
 
 class Pieces(Sequence[Any]):
-    """Very many objects, in pieces: to be gone through; all else takes long."""
+    """Very many objects, in pieces. Iterating is fast, indexing copies everything."""
 
     def __init__(self, pieces: Sequence[Collection[Any]]) -> None:
         self._pieces = pieces
@@ -51,9 +50,9 @@ class Listed:
     """A whole list.
 
     Attributes:
-        pieces: The objects, as they came.
-        resource_version: The version that they show.
-        paginated: Whether the server gave them in pages.
+        pieces: The objects, in the pieces in which they arrived.
+        resource_version: The list's version.
+        paginated: Whether the server sent more than one page.
     """
 
     pieces: list[Collection[Any]]
@@ -62,17 +61,17 @@ class Listed:
 
     @property
     def count(self) -> int:
-        """How many objects there are."""
+        """The number of objects."""
         return sum(map(len, self.pieces))
 
     @property
     def objects(self) -> Sequence[Any]:
-        """All objects: a list of them, unless they are very many."""
+        """All objects: a list, or Pieces for more than MANY."""
         pieces = Pieces(self.pieces.copy())
         return pieces if len(pieces) > MANY else list(pieces)
 
-    def let_go(self) -> Iterator[None]:
-        """Forget about them, a piece after the other."""
+    def release(self) -> Iterator[None]:
+        """Drop the objects, piece by piece."""
         while self.pieces:
             self.pieces.pop()
             yield
@@ -82,29 +81,29 @@ class Pager:
     """Reads whole lists.
 
     Args:
-        list_watch: Where from.
-        turn_in: Turns the items of one piece into objects, as it arrives.
-        timeout: Seconds without any answer after which a list counts as dead.
-        read_item: Of the options.
+        list_watch: Where to list.
+        decode: Decodes the items of a piece when it arrives.
+        timeout: Seconds without an answer after which a list fails.
+        read_item: Passed on in the options.
     """
 
     def __init__(
         self,
         list_watch: ListsInChunks,
-        turn_in: Callable[[ListResult], Awaitable[Collection[Any]]],
+        decode: Callable[[ListResult], Awaitable[Collection[Any]]],
         timeout: float,
         read_item: FromBytes | None = None,
     ) -> None:
         self._list_watch = list_watch
-        self._turn_in = turn_in
+        self._decode = decode
         self._timeout = timeout
         self._read_item = read_item
         self._name = getattr(list_watch, "description", "") or "list"
 
     async def list(self, resource_version: str, page_size: int, match: str = "") -> Listed:
-        """List at a version (``""`` the most recent, ``"0"`` any), in pages of a size (0: not in pages).
+        """List at a version (``""`` the most recent, ``"0"`` any), in pages of a size (0: no pages).
 
-        A continue token that has expired, or comes a second time, falls back to one full list at the same version.
+        If a continue token has expired, or arrives twice, the pager lists once more without pages, at the same version.
 
         Raises:
             ApiError, TransportError, DecodeError: The list failed.
@@ -118,16 +117,20 @@ class Pager:
         listed = Listed([], "")
         pages = 0
         now = asyncio.get_running_loop().time
-        began = now()
+        started = now()
         tokens: set[str] = set()
         while True:
             try:
                 token, version = await self._page(options, listed.pieces)
             except BaseException as error:
-                listed.pieces.clear()  # whoever keeps the error keeps its frames
+                listed.pieces.clear()  # the error keeps this frame alive
                 if not (isinstance(error, ApiError) and pages and page_size and error.reason == "Expired"):
                     raise
-                logger.info("%s: the list's next page has expired (%s); listing in full", self._name, error)
+                logger.info(
+                    "%s: the list's next page has expired (%s); listing again without pages",
+                    self._name,
+                    error,
+                )
                 listed = await self.list(resource_version, 0)
                 listed.paginated = True
                 return listed
@@ -137,28 +140,31 @@ class Pager:
             if not token:
                 logger.debug(
                     "%s: listed %d objects at %s in %d pages, %.1f s",
-                    self._name, listed.count, listed.resource_version, pages, now() - began,
+                    self._name, listed.count, listed.resource_version, pages, now() - started,
                 )  # fmt: skip
                 return listed
-            if token in tokens:  # the same pages would come again and again
+            if token in tokens:  # following it would never end
                 listed.pieces.clear()
                 if not page_size:
-                    raise DecodeError("the list has no end: a continue token has come a second time")
-                logger.warning("%s: a continue token came twice, so the pages would have no end", self._name)
+                    raise DecodeError("the list has no end: the server sent the same continue token twice")
+                logger.warning(
+                    "%s: the server sent the same continue token twice; listing again without pages",
+                    self._name,
+                )
                 return await self.list(resource_version, 0)
             tokens.add(token)
-            # The token pins the version; naming one as well is an error.
+            # The token fixes the version; sending a version with it is an error.
             options = replace(options, resource_version="", resource_version_match="", continue_token=token)
 
     async def _page(self, options: ListOptions, pieces: List[Collection[Any]]) -> tuple[str, str]:
-        """Read one page; its continue token and version."""
+        """Read one page; return its continue token and version."""
         token = version = ""
         answered = False
         answer = self._list_watch.list_chunks(options)
         try:
             while (piece := await self._next(answer)) is not None:
-                # Tuples: the garbage collector soon forgets about those of objects that it knows nothing of.
-                pieces.append(tuple(await self._turn_in(piece)))
+                # Tuples: the garbage collector stops tracking a tuple of objects that it does not track.
+                pieces.append(tuple(await self._decode(piece)))
                 token, version = piece.continue_token, piece.resource_version or version
                 answered = True
         finally:
@@ -179,55 +185,55 @@ class Pager:
 
 
 def refuses_version(error: ApiError, resource_version: str) -> bool:
-    """Whether a list was refused for its version: expired, ahead of the server, or what the server takes for none,
-    as out of an event that was damaged on its way."""
-    no_version = error.status in (400, 422) and resource_version not in ("", "0")
-    return error.is_expired or error.is_too_large_resource_version or no_version
+    """Whether the server refused a list's version: it has expired, is ahead of the server, or is not a valid version
+    (as from a damaged event)."""
+    is_invalid = error.status in (400, 422) and resource_version not in ("", "0")
+    return error.is_expired or error.is_too_large_resource_version or is_invalid
 
 
 class ListVersions:
-    """At which version to list next, and in what pages (client-go ``Reflector.list``).
+    """Decides at which version to list next, and in what pages (client-go ``Reflector.list``).
 
     Args:
-        page_size: The user's; 0 for upstream's rules.
+        page_size: The user's page size; 0 for upstream's rules.
     """
 
     def __init__(self, page_size: int) -> None:
         self._page_size = page_size
         self._paginated = False
         self.unavailable = False
-        """The last version was refused: ask for the most recent state, from etcd if need be."""
+        """The server refused the last version: ask for the most recent state, from etcd if necessary."""
 
     def relist_version(self, last: str) -> str:
-        """The version to list at."""
+        """Return the version to list at."""
         if self.unavailable:
             return ""
         return last or "0"
 
     def rewatch_version(self, last: str) -> str:
-        """The version to begin a WatchList at."""
+        """Return the version to start a WatchList at."""
         return "" if self.unavailable else last
 
     def page_size(self, resource_version: str) -> int:
-        """Pages for a list at a version.
+        """Return the page size for a list at a version.
 
-        A list at a version above "0" is answered by the server's watch cache only without a limit, which spares
-        etcd; unless the first list came in pages, which says that there is no such cache.
+        The server's watch cache answers a list at a version above "0" only without a limit, and that spares etcd. If
+        the first list came in pages, there is no watch cache: use pages.
         """
         if self._page_size:
             return self._page_size
         return 0 if resource_version not in ("", "0") and not self._paginated else PAGE_SIZE
 
     def match(self, resource_version: str) -> str:
-        """How a list has to match its version.
+        """Return the resourceVersionMatch of a list at a version.
 
-        One in pages of the user's may be newer. Unless told so a server gives the state of just that version, from
-        which no watch can go on where its watch cache has begun anew since.
+        With the user's page size, the server would return the state at exactly that version. After a restart of its
+        watch cache no watch could continue from there. NotOlderThan lets it return a newer state.
         """
         return NOT_OLDER_THAN if self._page_size and resource_version not in ("", "0") else ""
 
     def succeeded(self, resource_version: str, paginated: bool) -> None:
-        """A list at this version succeeded."""
+        """Record that a list at this version succeeded."""
         self.unavailable = False
         if resource_version == "0" and paginated:
             self._paginated = True

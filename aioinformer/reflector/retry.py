@@ -1,4 +1,4 @@
-"""When to try again: after a delay of one's own, or together with all who wait for the same server."""
+"""When the reflector tries again: after its own backoff, or with all other readers of a server that was away."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from ..protocols import SharedHealth
 from .backoff import CAP, Backoff
 
 REFUSALS = frozenset({401, 403, 404})
-"""HTTP statuses by which a server that is well refuses: only people can mend that, and it costs little to ask again."""
+"""HTTP statuses of a healthy server's refusal. Only a person can fix it, and asking again is cheap."""
 
 HOPELESS = REFUSALS | {400, 405}
-"""Those by which it refuses a list that will be refused again, until somebody mends what asks or what is asked."""
+"""HTTP statuses of a list that will fail again until a person fixes the request or the server."""
 
 REFUSED_PAUSE = 12.0
 REFUSED_SHARE = 0.2
-"""Seconds that a delay has at most after refusals: at first, and as a share of the time for which they have lasted."""
+"""The longest delay after refusals, in seconds: at first, and as a share of the time that refusals have lasted."""
 
-PATIENCE = 60.0
-"""Seconds, once to twice, for which the others' word is taken that the server does not answer."""
+OUTAGE_TIMEOUT = 60.0
+"""Wait one to two times this many seconds for the shared probe to report that the server is back."""
 
 WAKE_WITHIN = 1.0
-"""Seconds over which all who waited for a server come back to it."""
+"""Readers that waited for a server return to it spread over this many seconds."""
 
 
 def is_hopeless(error: Exception) -> bool:
-    """Whether an error of a first list will be the next try's, too: an answer among HOPELESS, or a ConfigError."""
+    """Whether a first list that failed with this error will fail again: an answer in HOPELESS, or a ConfigError."""
     return isinstance(error, ConfigError) or (isinstance(error, ApiError) and error.status in HOPELESS)
 
 
 class Retry:
-    """Waits between the tries of one reflector.
+    """Waits between the attempts of one reflector.
 
     Args:
-        random: Where the jitter comes from.
-        health: What the reflector shares with the other readers of its server; None to wait alone.
+        random: Source of the jitter.
+        health: Server health, shared with the other readers of the server; None to wait alone.
 
     Attributes:
-        at: Loop time of the next try; None while none is waited for.
-        waiting_for: The server that has to answer before; None where only time has to pass.
+        at: Loop time of the next attempt; None while not waiting.
+        waiting_for: The server that has to answer first; None if only time has to pass.
     """
 
     def __init__(self, random: Random, health: SharedHealth | None) -> None:
@@ -48,23 +48,23 @@ class Retry:
         self._health = health
         self._backoff = Backoff(random)
         self._at_least = 0.0
-        self._missed: Exception | None = None
+        self._outage_error: Exception | None = None
         self._refused_since: float | None = None
-        self._outlasted = False  # an outage, and nothing was answered since
+        self._had_outage = False  # the last wait ended with an outage, and nothing was answered since
         self.at: float | None = None
         self.waiting_for: str | None = None
 
     @property
     def probe_error(self) -> Exception | None:
-        """What asking that server has met with last."""
+        """The last error of the probe that checks that server."""
         return None if self._health is None or self.waiting_for is None else self._health.probe_error
 
-    def failed(self, error: Exception, *, asked: bool = True) -> bool:
-        """Something has failed of this; whether that is news to all who read from the server.
+    def failed(self, error: Exception, *, from_stream: bool = False) -> bool:
+        """Record an error; return whether it is new for the readers of the server.
 
         Args:
-            error: What.
-            asked: Whether it was a request: that a stream breaks off says less about the server.
+            error: The error.
+            from_stream: Whether an open stream failed, not a request: that says less about the server.
         """
         refused = isinstance(error, ApiError) and error.status in REFUSALS
         if not refused:
@@ -74,39 +74,36 @@ class Retry:
         self._at_least = (error.retry_after if isinstance(error, ApiError) else None) or 0.0
         if self._health is None:
             return True
-        self._missed = error if asked and self._health.concerns(error) else None
+        self._outage_error = error if not from_stream and self._health.concerns(error) else None
         return self._health.missed(error)
 
     def succeeded(self) -> None:
-        """A request was answered as it should be: what the last failure asked for is past.
-
-        A refusal is not: who may list may not watch yet.
-        """
+        """Record that a request succeeded. A refusal stays: the user may be allowed to list but not to watch."""
         self._at_least = 0.0
-        self._missed = None
-        self._outlasted = False
+        self._outage_error = None
+        self._had_outage = False
 
     def watching(self) -> None:
-        """A watch was opened: that is all that can be refused."""
+        """Record that a watch was opened: no refusal remains."""
         self.succeeded()
         if self._refused_since is not None and self._health is not None:
             self._health.accepted()
         self._refused_since = None
 
     def reset(self) -> None:
-        """Things are well: the next delay is the shortest again."""
+        """Make the next delay the shortest again."""
         self._backoff.reset()
 
     async def wait(self) -> None:
-        """Wait until the next try is due. Cancelling leaves nothing behind."""
+        """Wait until the next attempt is due. May be cancelled at any time."""
         now = asyncio.get_running_loop().time
-        began = now()
+        started = now()
         at_least, self._at_least = self._at_least, 0.0
-        missed, self._missed = self._missed, None
+        outage_error, self._outage_error = self._outage_error, None
         at_once = False
-        if missed is not None and self._health is not None:
-            at_once = await self._outlast(self._health, missed)
-        waited = now() - began
+        if outage_error is not None and self._health is not None:
+            at_once = await self._wait_for_server(self._health, outage_error)
+        waited = now() - started
         if at_once:
             await self._sleep(max(at_least - waited, self._random.random() * WAKE_WITHIN))
             return
@@ -117,7 +114,7 @@ class Retry:
             await self._sleep(self._random.random() * WAKE_WITHIN)
 
     def _longest(self) -> float:
-        """Seconds that a delay has at most."""
+        """Return the longest delay in seconds."""
         if self._refused_since is None:
             return CAP
         lasted = asyncio.get_running_loop().time() - self._refused_since
@@ -131,7 +128,7 @@ class Retry:
             self.at = None
 
     async def _sleep_unless_accepted(self, delay: float, health: SharedHealth) -> bool:
-        """Sleep; whether somebody else was accepted meanwhile, which ends it."""
+        """Sleep, or until another reader of the server is accepted; return whether one was."""
         timeout = asyncio.timeout(delay)
         try:
             async with timeout:
@@ -145,23 +142,23 @@ class Retry:
             self.at = None
         return True
 
-    async def _outlast(self, health: SharedHealth, missed: Exception) -> bool:
-        """Wait until all is over; not for ever, since whoever asks for all may be misled.
+    async def _wait_for_server(self, health: SharedHealth, outage_error: Exception) -> bool:
+        """Wait until the server answers, for a limited time, because the probe that asks for all may be wrong.
 
         Returns:
-            Whether to try at once: an outage is no failed try, unless it is one after another.
+            Whether to try at once: an outage is not a failed attempt, unless it directly follows another.
         """
-        timeout = asyncio.timeout(PATIENCE * (1.0 + self._random.random()))
+        timeout = asyncio.timeout(OUTAGE_TIMEOUT * (1.0 + self._random.random()))
         try:
             async with timeout:
                 self.at = timeout.when()
                 self.waiting_for = str(health)
-                outage = await health.until_reachable(missed)
+                outage = await health.until_reachable(outage_error)
         except TimeoutError:
             if not timeout.expired():
                 raise
             return True
         finally:
             self.at = self.waiting_for = None
-        first, self._outlasted = not self._outlasted, outage
+        first, self._had_outage = not self._had_outage, outage
         return outage and first

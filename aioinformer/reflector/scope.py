@@ -1,4 +1,4 @@
-"""One key, one object: Structs that do not say in which namespace an object is."""
+"""Keep keys unique for Structs that have no field for the namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def lacks_namespace(object_type: Any) -> bool:
-    """Whether objects of this type cannot say their namespace: Structs whose metadata, a Struct, has no such field."""
+    """Whether objects of this type have no namespace: Structs whose metadata Struct has no such field."""
     struct = get_origin(object_type) or object_type
     if not (isinstance(struct, type) and issubclass(struct, msgspec.Struct)):
         return False
@@ -30,7 +30,7 @@ def lacks_namespace(object_type: Any) -> bool:
 
 
 def namespace_read(list_watch: Any, object_type: Any) -> str:
-    """The one namespace that is read, as far as its source and its objects say so; ``""`` for any."""
+    """Return the only namespace that is read; ``""`` for any, or if the objects have no field for it."""
     namespace = getattr(getattr(list_watch, "resource", None), "namespace", None)
     return namespace if isinstance(namespace, str) and not lacks_namespace(object_type) else ""
 
@@ -38,29 +38,32 @@ def namespace_read(list_watch: Any, object_type: Any) -> str:
 def codec_of_collection(
     object_type: type[T] | None, list_watch: Any, key_of: KeyFunc, *, drop_managed_fields: bool = False
 ) -> Codec[T]:
-    """The codec of an object type, for objects that may be of several namespaces.
+    """Return the codec of an object type, for a collection that may have several namespaces.
 
     Raises:
         ConfigError: As ``codec_for``.
     """
     codec = codec_for(object_type, drop_managed_fields=drop_managed_fields)
-    confined = getattr(getattr(list_watch, "resource", None), "namespace", None) is not None
-    return OneNamespaceCodec(codec, key_of) if lacks_namespace(object_type) and not confined else codec
+    is_one_namespace = getattr(getattr(list_watch, "resource", None), "namespace", None) is not None
+    return (
+        OneNamespaceCodec(codec, key_of) if lacks_namespace(object_type) and not is_one_namespace else codec
+    )
 
 
 class OneNamespaceCodec(Codec[T]):
-    """Refuses objects whose key would be that of another namespace's object.
+    """Refuses objects whose key would collide with an object of another namespace.
 
-    The objects of one namespace pass, and so do those that have none, which the first one shows.
+    The first object decides: without a namespace the kind is cluster-scoped, and all objects pass. Otherwise only the
+    first object's namespace passes.
 
     Args:
-        codec: Decodes.
-        key_of: Gives an object's key.
+        codec: Decodes the objects.
+        key_of: Returns an object's key.
     """
 
     def __init__(self, codec: Codec[T], key_of: KeyFunc) -> None:
         self.object_type = codec.object_type
-        self.read_item = None  # what it refuses by is not in the objects
+        self.read_item = None  # lists must pass bytes, because the check needs the namespace
         self._inner = codec
         self._key_of = key_of
         self._namespace: str | None = None
@@ -80,7 +83,7 @@ class OneNamespaceCodec(Codec[T]):
             self._namespace = namespace
         elif namespace != self._namespace and (key := self._key_if_any(obj)) and "/" not in key:
             raise DecodeError(
-                f"{key} of namespace {namespace} would take the place of its namesake in "
+                f"{key} of namespace {namespace} would replace the object of the same name in "
                 f"{self._namespace}: the metadata of {type(obj).__name__} needs a field namespace"
             )
         return obj
@@ -89,4 +92,4 @@ class OneNamespaceCodec(Codec[T]):
         try:
             return self._key_of(obj)
         except KeyFuncError:
-            return ""  # whoever stores it says so
+            return ""  # the store rejects it, with a message

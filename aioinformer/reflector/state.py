@@ -1,4 +1,4 @@
-"""What a reflector is doing, for whoever asks."""
+"""ReflectorState: a snapshot of what a reflector does, for logs and metrics."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..metrics import Sample
 POLLING = "cannot watch: polling by list"
 
 NO_WATCHES = frozenset({405, 501})
-"""HTTP statuses by which a server says that a collection has no watches."""
+"""HTTP statuses of a collection that has no watches."""
 
 
 def has_no_watches(refusal: Exception, version: str) -> bool:
-    """Whether a collection cannot be watched by any client: the server says so, or lists it without a version."""
+    """Whether no client can watch the collection: the server refuses, or lists it without a version."""
     return not version or (isinstance(refusal, ApiError) and refusal.status in NO_WATCHES)
 
 
@@ -35,27 +35,27 @@ class ReflectorState:
     """A snapshot of a reflector.
 
     Attributes:
-        name: What it reflects.
+        name: The reflector's name.
         phase: What it is doing.
-        phase_seconds: For how long it has been doing that.
+        phase_seconds: Seconds since that phase began.
         resource_version: The version up to which it has read.
-        idle_seconds: Seconds since the last byte of a list or watch; None if there was none yet. Answers that refuse
-            do not count: they bring nothing new. Nor do watches that bring an error alone; so the answer to a watch
-            without an event counts once it has lived for 5 s, or has ended in another way.
-        last_error: What went wrong last; None after nothing has, and again once a watch is healthy.
-        retry_seconds: Seconds until the next try, while backing off.
-        waiting_for: The server that does not answer, or does not take the credentials, while backing off together
-            with its other readers: then the next try is as soon as it does.
-        probe_error: What the one that asks it for all has met with last, meanwhile.
-        listed: Objects that the list under way has brought so far, or the last one in all.
-        lists: Lists begun.
-        watches: Watches opened.
-        events: Events received, bookmarks among them.
+        idle_seconds: Seconds since the last byte of a list or watch; None before the first. Answers that bring only an
+            error do not count. The answer to a watch without events counts after 5 s, or when the watch ends without an
+            error.
+        last_error: The last error; None before the first, and again once a watch is healthy.
+        retry_seconds: Seconds until the next attempt, while backing off.
+        waiting_for: The server that does not answer, or does not accept the credentials. All its readers back off
+            together and retry when it answers.
+        probe_error: The last error of the probe that checks that server for all readers.
+        listed: Objects of the current list so far, or of the last one.
+        lists: Lists requested.
+        watches: Watches requested.
+        events: Events received, including bookmarks.
         rejected: Objects, events and lines that were dropped. The log has the first 20 since the last list.
-        watch_refusal: Why it cannot watch, so that it lists again and again; None while it can, and while lists fail.
-        failed_lists: How many lists failed, by reason: that of the server's Status, such as ``"Forbidden"``, or its
-            HTTP status, or the type of the error. What the watch error handler is not told of does not count.
-        failed_watches: How many watches could not be opened or ended with an error, likewise.
+        watch_refusal: Why it cannot watch and lists repeatedly; None while it can watch, and while lists fail.
+        failed_lists: Failed lists by reason: the reason of the server's Status, such as ``"Forbidden"``, or the HTTP
+            status, or the error's type. Counts the same errors that the watch error handler gets.
+        failed_watches: Watches that could not be opened or ended with an error, by the same reasons.
     """
 
     name: str
@@ -78,11 +78,11 @@ class ReflectorState:
 
     @property
     def polling(self) -> bool:
-        """Whether it cannot watch, and lists again and again instead: what was read is as old as the last list."""
+        """Whether it cannot watch and lists repeatedly: the objects are as old as the last list."""
         return self.watch_refusal is not None and self.phase in (Phase.LISTING, Phase.BACKING_OFF)
 
     def samples(self) -> Iterator[Sample]:
-        """The numbers, for Prometheus."""
+        """Yield the samples for Prometheus."""
         labels = {"reflector": self.name}
         if self.idle_seconds is not None:
             yield Sample("aioinformer_idle_seconds", "gauge", labels, self.idle_seconds)

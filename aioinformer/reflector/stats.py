@@ -1,4 +1,4 @@
-"""What a reflector has done, and what it has met with: for its state, and for the log."""
+"""Counters, phase and errors of a reflector, for its state and for the log."""
 
 from __future__ import annotations
 
@@ -14,59 +14,62 @@ from .state import POLLING, Phase, ReflectorState, has_no_watches
 logger = logging.getLogger(__name__)
 
 LOGGED = 20
-"""Lines about single objects, of each kind, from one list to the next: a wrong object type must not flood the log."""
+"""Log lines of each kind about single objects between two lists. A wrong object type must not flood the log."""
 
 POLLING_REMINDER = 600.0
-"""Seconds from one WARNING that a collection cannot be watched to the next."""
+"""Seconds between two WARNINGs that a collection cannot be watched."""
 
 
-class _Lines:
-    """The lines of one kind about single objects; further ones are as good as one.
+class _LimitedLog:
+    """Logs the first LOGGED lines about single objects after each list.
 
     Args:
-        name: What logs call the reflector.
-        objects: Those that they are about.
+        name: The reflector's name in logs.
+        objects: The objects that the lines are about.
     """
 
     def __init__(self, name: str, objects: str) -> None:
         self._name = name
         self._objects = objects
-        self._wanted = 0
+        self._count = 0
 
     def list_begun(self) -> None:
-        """Tell of the next ones again."""
-        self._wanted = 0
+        """Start counting again."""
+        self._count = 0
 
-    def tell(self, line: str, *values: object) -> None:
-        """Log that, unless there were as many."""
-        self._wanted += 1
-        if self._wanted <= LOGGED:
+    def error(self, line: str, *values: object) -> None:
+        """Log a line, unless LOGGED lines were logged since the last list."""
+        self._count += 1
+        if self._count <= LOGGED:
             logger.error(line, *values)
-        elif self._wanted == LOGGED + 1:
-            logger.error("%s: further %s are only counted, until the next list", self._name, self._objects)
+        elif self._count == LOGGED + 1:
+            logger.error(
+                "%s: more %s are counted but not logged until the next list", self._name, self._objects
+            )
 
 
 def _kind_of(error: Exception) -> tuple[Any, ...]:
-    if isinstance(error, ApiError):  # without reasons of the server's own: they have no bound
+    """Return what makes errors alike for the log. Unknown reasons do not count: a server may send any number."""
+    if isinstance(error, ApiError):
         return type(error), error.status, error.reason if error.reason in KNOWN_REASONS else ""
     return (type(error),)
 
 
 def _reason_of(error: Exception) -> str:
-    """What an error counts under: of those reasons that there may be, or without one the HTTP status or the type."""
+    """Return the name that an error is counted under: a known reason, else the HTTP status or the type."""
     if isinstance(error, ApiError):
         return error.reason if error.reason in KNOWN_REASONS else str(error.status)
     return type(error).__name__
 
 
 class ReflectorStats:
-    """Phase, counters and errors of one reflector, and of what processes what it has read. It decides nothing.
+    """Phase, counters and errors of one reflector. Records and logs; decides nothing.
 
     Args:
-        name: What logs call the reflector.
+        name: The reflector's name in logs.
 
     Attributes:
-        listed: Objects that the list under way has brought so far, or the last one in all.
+        listed: Objects of the current list so far, or of the last one.
     """
 
     def __init__(self, name: str) -> None:
@@ -74,26 +77,28 @@ class ReflectorStats:
         self._phase = Phase.NEW
         self._phase_since: float | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._loop_ahead = 0.0  # of the monotonic clock, in seconds
+        self._loop_ahead = 0.0  # seconds from the monotonic clock to the loop's
         self._last_activity: float | None = None
-        self._logged: set[tuple[Any, ...]] = set()  # kinds of errors since things were well
+        self._logged: set[tuple[Any, ...]] = set()  # kinds of errors logged since the last healthy watch
         self._lists = self._watches = self._events = 0
         self._failed_lists: dict[str, int] = {}
         self._failed_watches: dict[str, int] = {}
-        self._failures = self._failed_lists  # of what was asked for last
-        self._polls = 0  # lists in a row after which no watch could be opened
+        self._failures = self._failed_lists  # of the last request
+        self._polls = 0  # lists in a row that no working watch followed
         self._watch_refusal: Exception | None = None
         self._remind_at = 0.0  # loop time
         self._rejected = 0
-        self._dropped = _Lines(name, "dropped objects")
-        self._unprocessed = _Lines(name, "objects that cannot be processed")
+        self._dropped = _LimitedLog(name, "dropped objects")
+        self._unprocessed = _LimitedLog(name, "objects that cannot be processed")
         self._last_error: Exception | None = None
         self._answered = 0.0
-        self._recovery: asyncio.TimerHandle | None = None  # nothing may arrive on a watch for a minute
+        self._recovery: asyncio.TimerHandle | None = (
+            None  # a watch is healthy after a while even without events
+        )
         self.listed = 0
 
     def enter(self, phase: Phase) -> None:
-        """It does this now."""
+        """Record the phase that begins now."""
         if phase is not self._phase:
             self._phase = phase
             self._loop = asyncio.get_running_loop()
@@ -101,7 +106,7 @@ class ReflectorStats:
             self._loop_ahead = self._phase_since - monotonic()
 
     def list_begun(self) -> None:
-        """A list, or the stream that stands for one, is asked for."""
+        """Record that a list, or a streamed list, was requested."""
         self._lists += 1
         self._failures = self._failed_lists
         self.listed = 0
@@ -109,57 +114,57 @@ class ReflectorStats:
         self._unprocessed.list_begun()
 
     def went_back(self, version: str, before: str) -> None:
-        """A list is of a lower version than what was read before."""
+        """Warn that a list has a lower version than what was read before."""
         logger.warning(
-            "%s: the server has gone back, as where etcd was restored or a cluster made anew: it lists at %s what was "
-            "read up to %s. Start the process anew: handlers may have missed changes, and watches from versions that "
-            "the server has not reached bring nothing",
+            "%s: the server has gone back to lower versions, as after a restore of etcd or for a new cluster: it "
+            "lists at %s, and changes up to %s were read before. Restart the process: handlers may have missed "
+            "changes, and watches from versions that the server has not reached bring no events",
             self._name, version, before,
         )  # fmt: skip
 
     def watch_begun(self) -> None:
-        """A watch is asked for."""
+        """Record that a watch was requested."""
         self._watches += 1
         self._failures = self._failed_watches
 
-    def received(self, events: int = 0, *, is_news: bool = True) -> None:
-        """Something came from the server, so many events among it; an error alone is no news."""
-        if is_news:
+    def received(self, events: int = 0, *, is_progress: bool = True) -> None:
+        """Record an answer with so many events. An answer that is only an error is no progress."""
+        if is_progress:
             self._last_activity = asyncio.get_running_loop().time()
         self._events += events
 
-    def watching(self, well_from: float) -> None:
-        """A watch was answered, and is open; things are well again if it still is at this loop time."""
+    def watching(self, healthy_from: float) -> None:
+        """Record that a watch is open. If it still is at this loop time, it is healthy."""
         self.enter(Phase.WATCHING)
         loop = asyncio.get_running_loop()
         self._answered = loop.time()
-        self._recovery = loop.call_at(well_from, self._proved)
+        self._recovery = loop.call_at(healthy_from, self._watch_is_healthy)
 
     def watch_ended(self, *, is_refused: bool = True) -> None:
-        """That watch is open no more. Its answer counts, too, unless it was a refusal with the status of success."""
+        """Record that the watch has ended. Its answer counts as activity, unless its first event was an error."""
         if self._recovery is not None:
             self._recovery.cancel()
             self._recovery = None
             if not is_refused:
                 self._record_answer()
 
-    def _proved(self) -> None:
+    def _watch_is_healthy(self) -> None:
         self._record_answer()
-        self.well()
-        self.can_watch()
+        self.recovered()
+        self.watch_works()
 
-    def can_watch(self) -> None:
-        """A watch has brought something, or was open for long enough."""
+    def watch_works(self) -> None:
+        """Record that a watch brought events, or was open long enough."""
         self._polls, self._watch_refusal, self._remind_at = 0, None, 0.0
 
-    def cannot_watch(self, error: Exception, version: str) -> None:
-        """After a list no watch could be opened, or it was over at once, so that the next thing is another list.
+    def watch_failed_after_list(self, error: Exception, version: str) -> None:
+        """Record that the watch after a list failed or ended at once, so that the next step is another list.
 
-        What may pass, such as an internal error of the server, counts from the second time on.
+        An error that may pass, such as an internal error of the server, counts from the second time on.
 
         Args:
-            error: Why.
-            version: The list's.
+            error: Why the watch failed.
+            version: The list's version.
         """
         refused = isinstance(error, ApiError) and 400 <= error.status < 500
         if isinstance(error, ApiError) and (error.is_expired or error.is_too_large_resource_version):
@@ -174,10 +179,10 @@ class ReflectorStats:
         is_first, self._remind_at = not self._remind_at, now + POLLING_REMINDER
         if has_no_watches(error, version):
             self._remind_at = float("inf")
-            logger.info("%s: %s, as the server has no watches of it", self._name, POLLING)
-        elif not is_first or isinstance(error, ApiError):  # the first of any others has just been logged
+            logger.info("%s: %s, because the server has no watches for it", self._name, POLLING)
+        elif not is_first or isinstance(error, ApiError):  # the first of the others has just been logged
             logger.warning(
-                "%s: %s, so changes come late: %s. Allow the verb watch; let watches through proxies",
+                "%s: %s, so changes arrive late: %s. Allow the verb watch, and let proxies pass watches",
                 self._name, POLLING, said(error),
             )  # fmt: skip
         self._logged.add(_kind_of(error))
@@ -185,63 +190,65 @@ class ReflectorStats:
     def _record_answer(self) -> None:
         self._last_activity = max(self._last_activity or self._answered, self._answered)
 
-    def well(self) -> None:
-        """Things are well again."""
+    def recovered(self) -> None:
+        """Forget the errors: a watch is healthy."""
         self._last_error = None
         self._logged.clear()
 
     def failed(self, error: Exception) -> bool:
-        """Something went wrong; whether the first of its kind since things were well."""
-        self.watch_ended()  # if it has not, a resync has failed, which will end it
+        """Record an error; return whether it is the first of its kind since the last healthy watch."""
+        self.watch_ended()  # a failed resync is about to end the watch
         self._last_error = error
         kind = _kind_of(error)
         expired = isinstance(error, ApiError) and error.is_expired
-        is_first = not self._logged if expired else kind not in self._logged  # after an outage all have
+        is_first = (
+            not self._logged if expired else kind not in self._logged
+        )  # after an outage every version has expired
         self._logged.add(kind)
         return is_first
 
     def request_failed(self, error: Exception) -> None:
-        """The list or watch that was asked for last has failed. After a list it is not known whether a watch would."""
+        """Count the failure of the last list or watch. After a failed list it is unknown whether a watch would work."""
         reason = _reason_of(error)
         self._failures[reason] = self._failures.get(reason, 0) + 1
         if self._failures is self._failed_lists:
             self._polls, self._watch_refusal = 0, None
 
     def _read_to(self, version: str) -> str:
-        """What it is called, and how far it has read, once it has."""
+        """Return the name and the last version, for logs."""
         return f"{self._name} at {version}" if version else self._name
 
-    def log_failure(self, error: Exception, version: str, *, is_news: bool) -> None:
-        """Tell of what went wrong; at DEBUG what was told before."""
+    def log_failure(self, error: Exception, version: str, *, is_new: bool) -> None:
+        """Log an error, at DEBUG if it is not new."""
         expected = isinstance(error, ApiError) and error.is_expired
-        level = logging.DEBUG if not is_news else logging.INFO if expected else logging.WARNING
+        level = logging.DEBUG if not is_new else logging.INFO if expected else logging.WARNING
         logger.log(
             level, "%s: %s", self._read_to(version), said(error),
-            exc_info=traceback_of(error) if is_news else None,
+            exc_info=traceback_of(error) if is_new else None,
         )  # fmt: skip
 
     def rejected(self, error: RejectedObjectError | DecodeError, version: str) -> None:
-        """Objects were dropped."""
+        """Count and log dropped objects."""
         errors = error.all() if isinstance(error, RejectedObjectError) else (error,)
         self._rejected += len(errors)
         for each in errors:
-            self._dropped.tell("%s: dropped an object: %s", self._read_to(version), each)
+            self._dropped.error("%s: dropped an object: %s", self._read_to(version), each)
 
     def unprocessed(self, error: RejectedObjectError) -> None:
-        """Objects could not be processed, or not be indexed."""
+        """Log objects that could not be processed or indexed."""
         for each in error.all():
-            self._unprocessed.tell("%s: processing failed: %s", self._name, each)
+            self._unprocessed.error("%s: processing failed: %s", self._name, each)
 
     def state(
         self, version: str, retry_at: float | None, waiting_for: str | None, probe_error: Exception | None
     ) -> ReflectorState:
-        """A snapshot, for any thread.
+        """Return a snapshot. Works in any thread.
 
         Args:
-            version: The version up to which it has read.
-            retry_at: Loop time of the next try; None while none is waited for.
-            waiting_for: The server that has to answer before.
-            probe_error: What asking it has met with last.
+            version: The version up to which the reflector has read.
+            retry_at: Loop time of the next attempt; None if it does not wait for one.
+            waiting_for: The server that has to answer first.
+            probe_error: The last error of the probe that checks that server.
         """
         now = self._now_anywhere()
         return ReflectorState(
@@ -265,7 +272,7 @@ class ReflectorStats:
         )
 
     def _now_anywhere(self) -> float:
-        """Loop time, also for who asks from another thread, or after the end."""
+        """Return the loop time, also in another thread or after the loop has ended."""
         with suppress(RuntimeError):
             if (loop := asyncio.get_running_loop()) is self._loop:
                 return loop.time()

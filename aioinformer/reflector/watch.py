@@ -1,11 +1,10 @@
-"""One open watch: what arrives on it, when it is late, and what its end means for the next step."""
+"""One open watch: its events, and how long it may be silent."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from enum import Enum
 from random import Random
 from typing import Any
 
@@ -13,46 +12,44 @@ import anyio
 
 from .._core.tasks import maybe_await, within
 from ..client.error_mapping import network_error, network_errors
-from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, VeryShortWatchError
+from ..errors import IdleTimeoutError, TransportError, VeryShortWatchError
 from ..objects.meta import ListOptions, WatchEvent
 from ..protocols import ListerWatcher, WatchStream
+from .next_step import VERY_SHORT
 from .rolling_timeout import RollingTimeout
 
 logger = logging.getLogger(__name__)
 
-VERY_SHORT = 1.0
-"""Seconds: a watch that ends sooner without one event says that its version is no good."""
-
 HEALTHY = 5.0
-"""Seconds that a watch must live for its end to be an ordinary one, unless the server was asked to end it sooner."""
+"""A watch that lived this many seconds has an ordinary end. Less if the server was asked to end it sooner."""
 
 IDLE_GRACE = 5.0
-"""Seconds over the server's own timeout after which a silent watch counts as half-open."""
+"""A watch still open and silent this many seconds after the server should have ended it counts as half-open."""
 
 MAX_SILENCE = 75.0
 SILENCE_JITTER = 5.0
-"""Seconds without an event after which a watch is opened again, and up to how many more. A kube-apiserver sends a
+"""Seconds without an event after which the watch is reopened, plus up to SILENCE_JITTER. A kube-apiserver sends a
 bookmark about every minute."""
 
 LEAST_SILENCE = 60.0
-"""Seconds of silence, at least, where no bookmarks are known to come: one request a minute at most for each watch."""
+"""Seconds of silence, at least, for servers without bookmarks: each watch makes at most one request a minute."""
 
 
 def max_silence(random: Random) -> float:
-    """Seconds of silence where nobody says: a little different for each reader, for not all to ask again at once."""
+    """Return the default limit of silence in seconds, with jitter so that not all watches are reopened together."""
     return MAX_SILENCE + SILENCE_JITTER * random.random()
 
 
 CLOSE_GRACE = 10.0
-"""Seconds that a stream may take to close after its watch was cancelled."""
+"""Seconds to wait for a stream to close after its watch was cancelled."""
 
 
 class Pulse:
-    """How long the watches of one collection may be silent, and what it means if one is.
+    """How long the watches of one collection may be silent, and what a silence means.
 
-    A connection that is lost without a word looks like a collection that does not change. So a silent watch is closed,
-    and another one is opened from the last version. Where bookmarks were coming that is an error; where none come, as
-    from a server that has none, it is the ordinary end of a watch.
+    A lost connection looks like a collection that does not change. So a silent watch is closed, and the reflector
+    watches again from the last version. If bookmarks were arriving before, the silence is an error. If none arrive, as
+    from a server without bookmarks, it is an ordinary end.
 
     Args:
         max_silence: Seconds.
@@ -62,16 +59,16 @@ class Pulse:
         self._max_silence = max_silence
         self._expects_bookmarks = False
 
-    def bookmarks_came(self, apart: float) -> None:
-        """Two bookmarks of a watch came so many seconds apart."""
+    def record_interval(self, apart: float) -> None:
+        """Record that two bookmarks of a watch arrived so many seconds apart."""
         self._expects_bookmarks = apart <= self._max_silence
 
     def longest_silence(self) -> float:
-        """Seconds after which to open another watch."""
+        """Return the seconds of silence after which to open another watch."""
         return self._max_silence if self._expects_bookmarks else max(self._max_silence, LEAST_SILENCE)
 
-    def was_silent(self) -> bool:
-        """A watch was silent for so long; whether bookmarks should have come. They may not any more."""
+    def record_silence(self) -> bool:
+        """Record a watch that was too silent; return whether bookmarks were expected. They no longer are."""
         expected, self._expects_bookmarks = self._expects_bookmarks, False
         return expected
 
@@ -83,13 +80,13 @@ class OpenWatch:
         stream: The events.
         started: Loop time when the request was sent.
         timeout: Seconds after which the server was asked to end it.
-        from_any: Whether it was opened at ``""`` or ``"0"``, so that its first ADDED events are the collection.
+        from_any: Whether it was opened at ``""`` or ``"0"``: then its first ADDED events are the collection.
         pulse: How long it may be silent.
 
     Attributes:
         started: Loop time when the request was sent.
-        healthy_from: Loop time from which its end is an ordinary one.
-        events: Events taken from it, bookmarks among them, those that were dropped not: counted by who takes them.
+        healthy_from: From this loop time on its end is an ordinary one.
+        events: Events taken from it, including bookmarks, without dropped ones. The reader of the watch counts them.
     """
 
     def __init__(
@@ -104,7 +101,7 @@ class OpenWatch:
         self._idle_timeout = timeout + IDLE_GRACE
         self._pulse = pulse or Pulse()
         self._timeout = RollingTimeout()
-        self._bookmarked: float | None = None
+        self._last_bookmark: float | None = None
         self.started = started
         self.healthy_from = started + min(HEALTHY, timeout)
         self._returned: list[WatchEvent] = []
@@ -112,17 +109,17 @@ class OpenWatch:
         self.events = 0
 
     def is_healthy(self, now: float) -> bool:
-        """Whether, at a loop time, it has lived for long enough for its end to be an ordinary one."""
+        """Whether, at this loop time, its end is an ordinary one."""
         return now >= self.healthy_from
 
     async def next_batch(self, deadline: float | None = None) -> list[WatchEvent] | None:
-        """The events that arrived next, or None at the end of the stream, or of a silence that may be an ordinary one.
+        """Return the next events; None at the end of the stream, or after a silence that counts as an ordinary end.
 
         Args:
-            deadline: Loop time by which they must come, in place of how long it may be silent.
+            deadline: Loop time by which they must arrive; replaces the limit of silence.
 
         Raises:
-            IdleTimeoutError: Nothing came in time.
+            IdleTimeoutError: Nothing arrived in time.
         """
         if self._stream is None:
             return None
@@ -138,7 +135,7 @@ class OpenWatch:
             return None
         except Exception as error:
             if isinstance(error, TimeoutError) and self._timeout.has_ended:
-                if deadline is None and not self._pulse.was_silent() and quiet < end:
+                if deadline is None and not self._pulse.record_silence() and quiet < end:
                     return None
                 raise IdleTimeoutError(
                     f"the watch is open but nothing has arrived for {until - now:g} s"
@@ -148,27 +145,27 @@ class OpenWatch:
             raise
         return batch if isinstance(batch, list) else [batch]
 
-    def ended_at_once(self, now: float) -> VeryShortWatchError | None:
-        """What to say of its clean end at this loop time; None if it is an ordinary one."""
+    def very_short_end(self, now: float) -> VeryShortWatchError | None:
+        """Return the error for a clean end at this loop time; None if that is an ordinary end."""
         lived = now - self.started
         if self.events or lived >= VERY_SHORT:
             return None
         return VeryShortWatchError(
-            f"the watch was closed after {lived:.2f} s without an event, as by a proxy that lets no watch through"
+            f"the watch was closed after {lived:.2f} s without an event, as by a proxy that does not allow watches"
         )
 
-    def bookmark_came(self, now: float) -> None:
-        """A bookmark was taken at this loop time."""
-        if self._bookmarked is not None:
-            self._pulse.bookmarks_came(now - self._bookmarked)
-        self._bookmarked = now
+    def record_bookmark(self, now: float) -> None:
+        """Record that a bookmark arrived at this loop time."""
+        if self._last_bookmark is not None:
+            self._pulse.record_interval(now - self._last_bookmark)
+        self._last_bookmark = now
 
-    def give_back(self, events: list[WatchEvent]) -> None:
-        """Let events that were taken be the next to arrive."""
+    def put_back(self, events: list[WatchEvent]) -> None:
+        """Return these events from the next ``next_batch``."""
         self._returned = events
 
     async def aclose(self) -> None:
-        """Close the stream, if it can be closed; once."""
+        """Close the stream, if it has ``aclose``. Idempotent."""
         self._timeout.close()
         stream, self._stream = self._stream, None
         close: Callable[[], Awaitable[None]] | None = getattr(stream, "aclose", None)
@@ -176,19 +173,23 @@ class OpenWatch:
             with anyio.move_on_after(CLOSE_GRACE, shield=True) as grace:
                 await close()
             if grace.cancelled_caught:
-                logger.warning("%r did not close within %g s", stream, CLOSE_GRACE)
+                logger.warning(
+                    "The watch stream %r did not close within %g s; its connection may stay open",
+                    stream,
+                    CLOSE_GRACE,
+                )
 
 
 async def open_watch(
     list_watch: ListerWatcher, options: ListOptions, answer_timeout: float, pulse: Pulse | None = None
 ) -> OpenWatch:
-    """Open a watch, by anybody's ListerWatcher: what the network raises is a TransportError.
+    """Open a watch with any ListerWatcher. Network errors become TransportError.
 
     Args:
-        list_watch: Opens it.
-        options: Which; they say when the server is to end it.
-        answer_timeout: Seconds without an answer after which it is given up.
-        pulse: How long it may be silent.
+        list_watch: Opens the watch.
+        options: Of the watch, including the seconds after which the server ends it.
+        answer_timeout: Seconds without an answer after which opening fails.
+        pulse: How long the watch may be silent.
     """
     started = asyncio.get_running_loop().time()
     with network_errors():
@@ -199,90 +200,3 @@ async def open_watch(
             stream: WatchStream = aiter(opened)
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)
-
-
-class Next(Enum):
-    """What to do after a watch has ended, in words for the log."""
-
-    REWATCH = "watch again at once"
-    BACK_OFF_AND_REWATCH = "watch again after a pause"
-    RELIST = "list again"
-
-
-def after_failed_start(error: Exception) -> Next:
-    """A watch could not be opened. An overloaded or unreachable server says nothing about the version."""
-    overloaded = isinstance(error, ApiError) and error.is_too_many_requests
-    return Next.BACK_OFF_AND_REWATCH if overloaded or isinstance(error, TransportError) else Next.RELIST
-
-
-class Allowance:
-    """How often a watch that has had events is opened again at once, though it lived for a short time only.
-
-    As long as they live for a second each, on the average of the last few. So one cut, or a row of them, costs no
-    time, and a stream that ends again and again as soon as it is open does not make a hot loop.
-    """
-
-    LONGEST = 5.0
-
-    def __init__(self) -> None:
-        self._seconds = self.LONGEST
-
-    def take(self, lived: float) -> bool:
-        """A watch has lived for so many seconds; whether the next one may be opened at once."""
-        self._seconds = min(self._seconds + lived, self.LONGEST)
-        if self._seconds < VERY_SHORT:
-            return False
-        self._seconds -= VERY_SHORT
-        return True
-
-
-def after_end(
-    error: Exception | None,
-    lived: float,
-    events: int,
-    *,
-    healthy: bool,
-    retry_internal_error: bool,
-    allowance: Allowance,
-) -> Next:
-    """An open watch has ended.
-
-    Args:
-        error: What ended it: an ApiError that came as an ERROR event, a TransportError, or None at a clean end.
-        lived: Seconds since its request.
-        events: Events taken from it, bookmarks among them.
-        healthy: Whether that was long enough for an ordinary end.
-        retry_internal_error: Whether internal errors of the server are still to be ridden out.
-        allowance: Of watches that end soon.
-    """
-    if isinstance(error, ApiError):
-        if error.is_too_many_requests or (error.is_internal_error and retry_internal_error):
-            return Next.BACK_OFF_AND_REWATCH
-        return Next.RELIST
-    if error is not None and not isinstance(error, TransportError):
-        return Next.RELIST
-    if lived < VERY_SHORT and not events:
-        return Next.RELIST
-    at_once = not isinstance(error, DamagedError) and allowance.take(lived)
-    return Next.REWATCH if at_once or healthy else Next.BACK_OFF_AND_REWATCH
-
-
-class InternalErrorRetries:
-    """How long internal errors are ridden out between two lists (client-go ``RetryWithDeadline``).
-
-    Args:
-        duration: Seconds from the first error on; 0 for not at all.
-    """
-
-    RESET_AFTER = 60.0
-
-    def __init__(self, duration: float) -> None:
-        self._duration = duration
-        self._first = self._last = float("-inf")
-
-    def allow(self, now: float) -> bool:
-        """An internal error came at this time: whether to watch on rather than list again."""
-        if now - self._last >= self.RESET_AFTER:
-            self._first = now
-        self._last = now
-        return self._duration > 0 and now - self._first <= self._duration

@@ -11,7 +11,7 @@ from ..client import Client
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
 from ..listwatch.collection import Collection
-from ..listwatch.resource_list_watch import ResourceListWatch
+from ..listwatch.list_watch import ResourceListWatch
 from ..objects.codec import codec_for
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult

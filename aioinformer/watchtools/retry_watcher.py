@@ -224,7 +224,7 @@ class _Watches:
                     while (batch := await watch.next_batch()) is not None:
                         for event in batch:
                             if event.type == BOOKMARK:
-                                watch.bookmark_came(now())
+                                watch.record_bookmark(now())
                             taken = self._take(event)
                             if taken is not None:
                                 yield taken

@@ -179,7 +179,7 @@ async def test_a_closing_bookmark_that_never_comes_is_not_asked_for_again(
     lost = server.faults.lose_closing_bookmark(times=None)
     options: dict[str, Any] = {"initial_events_timeout": 0.3, "use_watch_list": True, "logged": True}
     async with informed(list_watch, KubeObject, **options) as (informer, witness):
-        await log.until("INFO", "no streaming lists here")
+        await log.until("INFO", "the server has no streaming lists")
         for round_ in range(3):
             server.create("v1", "configmaps", configmap(f"round{round_}"), cluster.namespace)
             expire(server)

@@ -102,7 +102,7 @@ class TestWithoutEnd:
         """Here even without a limit: nothing is cached, and it is tried again with backoff."""
         script = Script([[whole(body_of([configmap("a", 1)], 5, token="more"))]])
         async with informed(script) as subject:
-            await log.until("WARNING", "configmaps", "a continue token has come a second time")
+            await log.until("WARNING", "configmaps", "the server sent the same continue token twice")
             assert not cached(subject.informer)
             assert len(subject.server.asked) < 100
 

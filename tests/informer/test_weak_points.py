@@ -103,7 +103,7 @@ async def test_an_index_that_fails_for_all_names_each_object_and_does_not_flood_
         *lines, last = caplog.messages
         assert lines == [failed % (number, number, why) for number in range(1, 21)]
         assert last == (
-            "scripted pods: further objects that cannot be processed are only counted, until the next list"
+            "scripted pods: more objects that cannot be processed are counted but not logged until the next list"
         )
         caplog.clear()
         await asyncio.sleep(30)

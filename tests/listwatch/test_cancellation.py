@@ -27,7 +27,7 @@ from .streams import EVENT, POD_LIST, begin, json_of, serving
 
 
 async def cancelled_after(turns: int, work: Awaitable[Any]) -> bool:
-    """Cancel this after so many turns of the loop; whether it had not ended by then."""
+    """Cancel this after so many event loop iterations; return whether it was still running."""
     task = asyncio.ensure_future(work)
     for _ in range(turns):
         await asyncio.sleep(0)
@@ -41,7 +41,7 @@ async def cancelled_after(turns: int, work: Awaitable[Any]) -> bool:
 
 
 async def cancelled_everywhere(work: Callable[[], Awaitable[Any]]) -> int:
-    """Cancel this after one turn of the loop, then after more, until it ends first; how often."""
+    """Cancel this after one event loop iteration, then after more, until it ends first; return how often."""
     turns = count = 0
     while await cancelled_after(turns, work()):
         turns += 1 + turns // 8  # while a thread works the loop turns without end
@@ -104,7 +104,7 @@ async def test_requests(library: str, tmp_path: Path, tls: bool) -> None:
             assert_at_rest(client)
 
 
-async def test_requests_of_a_client_that_lives_on(library: str) -> None:
+async def test_cancelled_requests_of_an_open_client(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         if "watch" not in request.query:
             return json_of(POD_LIST)
@@ -133,8 +133,8 @@ async def test_requests_of_a_client_that_lives_on(library: str) -> None:
         await watch()
 
 
-async def test_others_go_on_when_the_one_who_renews_is_cancelled(library: str, tmp_path: Path) -> None:
-    """What it began goes on, too: each who has less time than a plugin would begin it anew, in vain."""
+async def test_cancelled_renewal_does_not_stop_other_requests(library: str, tmp_path: Path) -> None:
+    """The renewal goes on: otherwise each request with a short timeout would start it again in vain."""
     plugin = Plugin(tmp_path)
     plugin.says("wait")
 
@@ -158,7 +158,7 @@ async def test_others_go_on_when_the_one_who_renews_is_cancelled(library: str, t
         await client.close()
 
 
-async def test_what_is_loaded_ends_with_the_client(library: str, tmp_path: Path) -> None:
+async def test_background_loads_end_with_the_client(library: str, tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.says("hang")
     path = write_kubeconfig(tmp_path / "config", "http://127.0.0.1:1", plugin.user())
@@ -176,7 +176,7 @@ async def test_what_is_loaded_ends_with_the_client(library: str, tmp_path: Path)
         await second
 
 
-async def test_a_plugin_at_every_moment(tmp_path: Path) -> None:
+async def test_cancelled_plugin_at_every_moment(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.gives(token="secret")
 

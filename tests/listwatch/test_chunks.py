@@ -1,4 +1,4 @@
-"""Chunks are taken apart as by aiohttp, whatever they are, and however they come."""
+"""Chunked answers are read as aiohttp reads them, however they are cut."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ByAiohttp(_Connection):
 def outcome_of(
     connection: ResponseHandler, pieces: Iterable[bytes], reads: set[int], limit: int
 ) -> dict[str, Any]:
-    """What a reader gets of an answer that comes in these pieces, who reads after some of them."""
+    """Return what a reader gets from an answer in these pieces, if it reads after some of them."""
     connection.set_response_params(read_bufsize=limit, read_timeout=60)
     came, body = b"", EMPTY_PAYLOAD
     for index, piece in enumerate(pieces):
@@ -132,7 +132,7 @@ HEADERS = st.sampled_from(
     cuts=CUTS,
     reads=st.sets(st.integers(0, 10)),
 )
-@example(  # the parser was told of a pause that is over
+@example(  # the parser saw a pause that is over
     header=HEADER + b"\r\n",
     chunks=[b"12c\r\n" + b"x" * 300 + b"\r\n", b"5;name=value\r\nhello\r\n"],
     damage=None,

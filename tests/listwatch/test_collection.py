@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioinformer import ConfigError, ListOptions
-from aioinformer.listwatch.collection import Collection, asked, query_of
+from aioinformer.listwatch.collection import Collection, query_of, request_text
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_an_odd_version_is_refused(api_version: str) -> None:
     assert str(caught.value).endswith(f"not {api_version!r}")
 
 
-def test_the_core_group_has_no_name() -> None:
+def test_core_group_name_is_an_error() -> None:
     with pytest.raises(ConfigError, match="the core group's api_version is 'v1', not 'core/v1'"):
         Collection("core/v1", "pods")
 
@@ -48,7 +48,7 @@ def test_versions(api_version: str) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [("configmaps", "v1"), ("deployments", "apps/v1")])
-def test_what_is_given_in_the_other_order(first: str, second: str) -> None:
+def test_swapped_arguments_get_a_hint(first: str, second: str) -> None:
     with pytest.raises(ConfigError, match=f"not '{first}'; the api_version '{second}' comes first"):
         Collection(first, second)
 
@@ -97,7 +97,7 @@ def test_every_option_is_sent_by_its_name() -> None:
     assert dict(query_of(ListOptions(send_initial_events=True)))["sendInitialEvents"] == "true"
 
 
-def test_selectors_of_the_resource_yield_to_those_of_the_options() -> None:
+def test_selectors_of_the_options_override_the_collections() -> None:
     resource = Collection("v1", "pods", label_selector="app=web", field_selector="spec.nodeName=a")
     own = resource.with_selectors(ListOptions(label_selector="app=db", limit=5))
     assert (own.label_selector, own.field_selector, own.limit) == ("app=db", "spec.nodeName=a", 5)
@@ -131,11 +131,11 @@ def test_selectors_of_the_resource_yield_to_those_of_the_options() -> None:
         ),
     ],
 )
-def test_what_is_accepted(resource: Collection, lists: bool, expected: str) -> None:
+def test_accept_header(resource: Collection, lists: bool, expected: str) -> None:
     assert resource.accept(lists=lists) == expected
 
 
-def test_what_was_asked() -> None:
-    assert asked("list", "pods", ListOptions()) == "list pods"
-    assert asked("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"
-    assert asked("list", "pods", ListOptions(continue_token="x")) == "list pods, a further page"
+def test_request_text() -> None:
+    assert request_text("list", "pods", ListOptions()) == "list pods"
+    assert request_text("list", "pods", ListOptions(resource_version="0")) == "list pods at resourceVersion 0"
+    assert request_text("list", "pods", ListOptions(continue_token="x")) == "list pods, a further page"

@@ -74,20 +74,18 @@ def test_objects_are_cut_out_as_they_were_sent() -> None:
         b"[" * 5000,
     ],
 )
-def test_a_line_that_says_no_event_is_given_as_it_is(line: bytes) -> None:
+def test_line_without_an_event_is_returned_as_it_is(line: bytes) -> None:
     pod = WatchEvent("ADDED", b'{"kind":"Pod","metadata":{"name":"a"}}')
     assert decoded([line, EVENT.rstrip()]) == [WatchEvent(NO_EVENT, line), pod]
 
 
-def test_what_is_wrong_inside_an_object_is_left_to_who_decodes_it() -> None:
+def test_bad_object_is_left_to_the_decoder() -> None:
     assert decoded([b'{"type":"ADDED","object":{"a":1}']) == [WatchEvent("ADDED", b'{"a":1')]
 
 
 @pytest.mark.parametrize("behind", [b',"seen":1', b',"extra":{"a":[1]}', b', "x": null, "y": {}', b" "])
 @pytest.mark.parametrize("drop_managed_fields", [False, True])
-def test_fields_behind_an_object_are_dropped_by_who_decodes_it(
-    behind: bytes, drop_managed_fields: bool
-) -> None:
+def test_decoder_drops_fields_after_an_object(behind: bytes, drop_managed_fields: bool) -> None:
     raw = b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","resourceVersion":"7"},"spec":{}}'
     [event, mark] = decoded(
         [b'{"type":"%s","object":%s%s}' % (type_, raw, behind) for type_ in (b"DELETED", b"BOOKMARK")]
@@ -101,18 +99,18 @@ def test_fields_behind_an_object_are_dropped_by_who_decodes_it(
 
 
 @pytest.mark.parametrize("behind", [b"}", b",", b',"seen"', b"{}", b',"seen":1}{"a":2'])
-def test_what_is_no_field_behind_an_object_is_malformed(behind: bytes) -> None:
+def test_other_text_after_an_object_is_malformed(behind: bytes) -> None:
     [event] = decoded([b'{"type":"ADDED","object":{"metadata":{"name":"a"}}%s}' % behind])
     with pytest.raises(DecodeError):
         codec_for(KubeObject).decode(event.object)
 
 
-def test_other_types_and_errors_without_a_status_are_given_too() -> None:
+def test_other_types_and_errors_without_a_status_are_returned() -> None:
     assert decoded([b'{"type":"WHATEVER","object":{}}']) == [WatchEvent("WHATEVER", b"{}")]
     assert decoded([b'{"type":"ERROR","object":"no status"}']) == [WatchEvent("ERROR", b'"no status"')]
 
 
-def test_blank_lines_are_no_errors() -> None:
+def test_blank_lines_are_skipped() -> None:
     assert decoded([b"", b"\r", b"  "]) == []
 
 
@@ -121,7 +119,7 @@ def stream_of(*chunks: bytes | Exception, longest: int = LONGEST_OBJECT) -> tupl
     return EventStream(body, longest), body
 
 
-async def test_what_arrived_at_once_is_one_batch() -> None:
+async def test_events_of_one_chunk_are_one_batch() -> None:
     stream, _ = stream_of(EVENT * 3 + EVENT[:10], EVENT[10:])
     assert [len(batch) async for batch in stream] == [3, 1]
 
@@ -131,13 +129,13 @@ async def test_batches_are_bounded() -> None:
     assert [len(batch) async for batch in stream] == [LONGEST_BATCH, LONGEST_BATCH, 1]
 
 
-async def test_a_bad_line_is_no_end_of_the_stream() -> None:
+async def test_bad_line_does_not_end_the_stream() -> None:
     stream, _ = stream_of(EVENT + b"nothing\n" + EVENT, b"a\nb\n", EVENT)
     types = [[event.type for event in batch] async for batch in stream]
     assert types == [["ADDED", NO_EVENT, "ADDED"], [NO_EVENT, NO_EVENT], ["ADDED"]]
 
 
-async def test_blank_lines_without_end_let_others_run() -> None:
+async def test_endless_blank_lines_let_other_tasks_run() -> None:
     stream, _ = stream_of(*[b"\n" * 1000] * 10, EVENT)
     others = 0
 
@@ -154,14 +152,14 @@ async def test_blank_lines_without_end_let_others_run() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 async def test_a_line_without_an_end_ends_the_stream(size: int) -> None:
-    """It would fill the memory; whole lines before it are given."""
+    """It would fill the memory. Whole lines before it are returned."""
     stream, _ = stream_of(EVENT, *[b"x" * size] * (30_000 // size), longest=20_000)
     assert len(await anext(stream)) == 1
     with pytest.raises(DecodeError, match=r"more than 20000 bytes have come, and no object has ended"):
         await anext(stream)
 
 
-async def test_a_line_of_the_longest_length_is_taken() -> None:
+async def test_line_of_the_longest_length_is_read() -> None:
     stream, _ = stream_of(EVENT[:9], EVENT[9:], longest=len(EVENT) - 1)
     assert len(await anext(stream)) == 1
 
@@ -180,7 +178,7 @@ async def test_a_whole_last_line_needs_no_newline() -> None:
     assert [len(batch) async for batch in stream] == [1, 1]
 
 
-async def test_an_error_of_the_body_is_the_streams() -> None:
+async def test_error_of_the_body_ends_the_stream() -> None:
     stream, body = stream_of(EVENT, TransportError("reset"))
     assert len(await anext(stream)) == 1
     with pytest.raises(TransportError, match=r"reset"):
@@ -192,7 +190,7 @@ async def test_an_error_of_the_body_is_the_streams() -> None:
         await anext(stream)
 
 
-async def test_a_closed_stream_gives_nothing_more() -> None:
+async def test_closed_stream_returns_nothing() -> None:
     stream, _ = stream_of(EVENT * (LONGEST_BATCH + 1), EVENT)
     await anext(stream)
     await stream.aclose()
@@ -212,8 +210,8 @@ class Slow(Chunks):
 
 
 @virtual_time
-async def test_an_event_that_arrives_slowly_is_no_silence() -> None:
-    """Who waits for events would give the watch up, and never get it."""
+async def test_slow_event_yields_empty_batches() -> None:
+    """Otherwise the reader would close the watch and never get the event."""
     whole = EVENT
     chunks = [whole[at : at + 4] for at in range(0, len(whole), 4)]
     stream = EventStream(Slow(chunks, 0.4))

@@ -125,7 +125,7 @@ def test_the_status_of_an_error_is_decoded() -> None:
         message((1, b"\xff"), (2, field(1, envelope(pod())))),
     ],
 )
-def test_a_frame_that_says_no_event_stops_no_other(body: bytes) -> None:
+def test_frame_without_an_event_does_not_stop_the_others(body: bytes) -> None:
     stream = event("ADDED", pod("a")) + frame(body) + event("ADDED", pod("b"))
     assert [(each.type, each.object) for each in decoded(stream)] == [
         ("ADDED", samples.kube_object(pod("a"))),
@@ -134,7 +134,7 @@ def test_a_frame_that_says_no_event_stops_no_other(body: bytes) -> None:
     ]
 
 
-def test_of_an_object_that_cannot_be_read_the_error_is_for_who_decodes_it() -> None:
+def test_unreadable_object_is_replaced_by_its_error() -> None:
     bad = pod() + b"\x1a\x05"
     frames = Frames()
     for _ in range(2):
@@ -145,7 +145,7 @@ def test_of_an_object_that_cannot_be_read_the_error_is_for_who_decodes_it() -> N
                 decode(found.object)
 
 
-def test_what_cannot_be_read_leaves_nothing_in_memory() -> None:
+def test_unreadable_objects_are_freed() -> None:
     """Errors keep frames, which keep events; and the garbage collector does not see those."""
 
     def errors() -> int:
@@ -163,8 +163,8 @@ def test_what_cannot_be_read_leaves_nothing_in_memory() -> None:
     assert errors() <= before
 
 
-def test_a_kind_that_nothing_is_known_of_ends_the_stream() -> None:
-    """It was not asked for."""
+def test_unknown_kind_ends_the_stream() -> None:
+    """The request did not ask for it."""
     with pytest.raises(DecodeError, match=r"Cave of example\.com/v1 cannot be read as protobuf"):
         decoded(event("ADDED", pod(), TypeMeta("example.com/v1", "Cave")))
 
@@ -204,7 +204,7 @@ def test_a_frame_has_its_limit() -> None:
         Frames().feed((LONGEST_OBJECT + 1).to_bytes(4, "big") + b"x")
 
 
-async def test_a_stream_is_protobuf_where_it_begins_as_no_json_does() -> None:
+async def test_first_byte_decides_between_protobuf_and_json() -> None:
     assert await streamed(event("ADDED", pod("a")), event("DELETED", pod("a"))) == [
         [WatchEvent("ADDED", samples.kube_object(pod("a")))],
         [WatchEvent("DELETED", samples.kube_object(pod("a")))],
@@ -219,7 +219,7 @@ async def test_batches_have_their_limit() -> None:
 
 
 @pytest.mark.parametrize("left", [1, 3, 4, 5, 60])
-async def test_cut_within_an_event_it_says_so(left: int) -> None:
+async def test_stream_cut_inside_an_event_is_a_transport_error(left: int) -> None:
     stream = EventStream(Chunks([event("ADDED", pod("a")) + event("ADDED", pod("b"))[:left]]))
     assert [each.object.name for each in await anext(stream)] == ["a"]
     with pytest.raises(TransportError, match=f"in the middle of an event, after {left} bytes"):

@@ -32,7 +32,7 @@ def test_a_line_that_spans_many_chunks_is_joined_once() -> None:
     assert time.perf_counter() - started < 30  # quadratic joining takes minutes
 
 
-def test_what_was_closed_is_forgotten() -> None:
+def test_close_empties_the_buffer() -> None:
     splitter = LineSplitter()
     splitter.feed(b"begun")
     assert splitter.close() == b"begun"

@@ -56,13 +56,6 @@ class Stream:
         self.closed += 1
 
 
-def test_what_is_no_function() -> None:
-    with pytest.raises(ConfigError, match="list_func must be a function"):
-        ListWatch(None, lambda _: Stream())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigError, match="watch_func must be a function"):
-        ListWatch(list_one, Stream())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-
-
 async def test_a_list_function_gives_one_chunk() -> None:
     source: ListsInChunks = ListWatch(list_one, lambda _: Stream())
     assert [chunk async for chunk in source.list_chunks(ListOptions(limit=3))] == [
@@ -75,7 +68,7 @@ async def test_a_list_function_may_be_plain() -> None:
     assert await ListWatch(lambda _: ListResult([1], "5"), lambda _: Stream()).list() == ListResult([1], "5")
 
 
-async def test_semantics_and_names_are_the_users() -> None:
+async def test_semantics_and_description_are_the_users() -> None:
     plain = ListWatch(list_one, lambda _: Stream())
     assert not plain.watch_list_semantics
     assert plain.resource is None
@@ -84,7 +77,7 @@ async def test_semantics_and_names_are_the_users() -> None:
     assert repr(named) == "<ListWatch caves>"
 
 
-def test_a_collection_of_a_server_ends_with_its_last_reader() -> None:
+def test_list_watch_is_freed_with_its_last_reference() -> None:
     client = Client.from_url("http://127.0.0.1:1")
     collection = ListWatch.for_resource(client, "v1", "pods")
     assert str(collection.resource) == "pods"
@@ -130,21 +123,21 @@ async def test_a_stream_without_aclose_is_left_alone() -> None:
     await stream.aclose()
 
 
-async def test_errors_of_the_call_failed_to_start() -> None:
+async def test_error_of_the_call_is_raised_by_watch() -> None:
     async def refuse(options: ListOptions) -> Any:
-        raise ConnectionRefusedError("nobody there")
+        raise ConnectionRefusedError("connection refused")
 
     source = ListWatch(refuse, refuse, description="pods")
-    with pytest.raises(TransportError, match=r"list pods at resourceVersion 0: nobody there"):
+    with pytest.raises(TransportError, match=r"list pods at resourceVersion 0: connection refused"):
         await source.list(ListOptions(resource_version="0"))
-    with pytest.raises(TransportError, match=r"watch pods at resourceVersion 3: nobody there"):
+    with pytest.raises(TransportError, match=r"watch pods at resourceVersion 3: connection refused"):
         await source.watch(ListOptions(resource_version="3"))
 
 
 @pytest.mark.parametrize(
     "error", [OSError("cut"), TimeoutError("cut"), aiohttp.ClientPayloadError("cut"), TransportError("cut")]
 )
-async def test_errors_of_the_iteration_are_the_streams(error: Exception) -> None:
+async def test_error_of_the_iterator_is_raised_by_the_stream(error: Exception) -> None:
     source = ListWatch(list_one, lambda _: Stream(ADDED, error), description="pods")
     stream = await source.watch(ListOptions())
     assert await anext(stream) == ADDED
@@ -164,7 +157,7 @@ async def test_other_errors_pass_as_they_are() -> None:
         await anext(stream)
 
 
-async def test_functions_that_return_the_wrong_thing() -> None:
+async def test_function_with_a_wrong_result_is_a_decode_error() -> None:
     async def wrong(options: ListOptions) -> Any:
         return 5
 
@@ -187,8 +180,8 @@ class Slow(Chunks):
 
 
 @virtual_time
-async def test_a_list_that_arrives_slowly_gives_signs_of_life() -> None:
-    """Else a slow link would be taken for a dead one, however long the list may take."""
+async def test_slow_list_yields_empty_pieces() -> None:
+    """Otherwise a slow connection would count as dead."""
 
     class SlowServer(Server):
         async def stream(

@@ -1,4 +1,4 @@
-"""Metadata alone: asked for, and made where a server sends whole objects all the same."""
+"""Metadata only: requested, and made from whole objects if the server sends those."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ OTHER_LAYOUT = b'{"metadata": {"name": "a"}, "apiVersion": "meta.k8s.io/v1", "ki
         (b"[]", b"[]"),
     ],
 )
-def test_objects_are_reduced_and_the_rest_is_left_to_who_decodes_it(raw: bytes, reduced: bytes) -> None:
+def test_objects_are_reduced_and_other_bytes_are_kept(raw: bytes, reduced: bytes) -> None:
     assert partial_object(raw) == reduced
 
 
-async def test_what_is_no_event_is_told_of_as_it_is() -> None:
+async def test_line_without_an_event_is_not_reduced() -> None:
     async def events() -> AsyncIterator[list[WatchEvent]]:
         yield [WatchEvent(NO_EVENT, STATUS), WatchEvent("ADDED", POD)]
 
@@ -46,7 +46,7 @@ async def test_what_is_no_event_is_told_of_as_it_is() -> None:
     assert await anext(stream) == [WatchEvent(NO_EVENT, STATUS), WatchEvent("ADDED", PARTIAL)]
 
 
-def test_what_is_left_is_the_metadata() -> None:
+def test_reduced_object_has_only_metadata() -> None:
     whole = json.loads(POD)
     assert KubeObject.from_bytes(partial_object(POD)).to_dict() == {
         "kind": "PartialObjectMetadata",
@@ -56,7 +56,7 @@ def test_what_is_left_is_the_metadata() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Pod", PARTIAL_KIND])
-def test_so_is_that_of_items_that_are_read_where_a_list_is_taken_apart(kind: str) -> None:
+def test_items_read_by_the_splitter_are_reduced(kind: str) -> None:
     """Of a list that is longer than one piece."""
     spec = {} if kind == PARTIAL_KIND else {"spec": {"x": "x" * 1000}}
     items = [{"metadata": {"name": str(number)}, **spec} for number in range(600)]
@@ -71,7 +71,7 @@ def test_so_is_that_of_items_that_are_read_where_a_list_is_taken_apart(kind: str
     assert {obj.kind for obj in read} == {PARTIAL_KIND}
 
 
-async def test_metadata_is_what_is_asked_for(library: str) -> None:
+async def test_request_asks_for_metadata(library: str) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return json_of(POD_LIST)
 
@@ -89,8 +89,8 @@ async def test_metadata_is_what_is_asked_for(library: str) -> None:
         assert str(list_watch) == "<ResourceListWatch metadata of pods in red>"
 
 
-async def test_a_server_that_knows_no_such_thing() -> None:
-    """It sends whole objects; what is cached is their metadata all the same."""
+async def test_whole_objects_of_a_server_without_metadata_are_reduced() -> None:
+    """The cache has only their metadata."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if "watch" not in request.query:

@@ -69,7 +69,7 @@ def test_in_any_chunks_it_gives_the_same_items(
     assert {piece.type_meta for piece in pieces} == {samples.POD}
 
 
-def test_an_item_is_given_when_it_is_complete() -> None:
+def test_item_is_returned_when_it_is_complete() -> None:
     body = listed(pod("a"), pod("b"))
     splitter, end = ProtobufListSplitter(), body.index(pod("a")) + len(pod("a"))
     assert splitter.feed(body[: end - 1]) is None
@@ -78,7 +78,7 @@ def test_an_item_is_given_when_it_is_complete() -> None:
     assert [item.name for item in piece.items] == ["a"]
 
 
-def test_metadata_alone_is_a_kind_of_its_own() -> None:
+def test_metadata_only_list_has_its_own_kind() -> None:
     raw = field(1, samples.metadata())
     partial = TypeMeta("meta.k8s.io/v1", "PartialObjectMetadataList")
     pieces = split(envelope(message((1, META), (2, raw)), partial), 50)
@@ -87,7 +87,7 @@ def test_metadata_alone_is_a_kind_of_its_own() -> None:
     ]
 
 
-def test_of_an_item_that_cannot_be_read_the_error_is_for_who_decodes_it() -> None:
+def test_unreadable_item_is_replaced_by_its_error() -> None:
     [a, error, c] = items_of(split(listed(pod("a"), pod("b") + b"\x1a\x05", pod("c")), 40))
     assert (a.name, c.name) == ("a", "c")
     with pytest.raises(DecodeError, match="not a Kubernetes object"):
@@ -95,19 +95,19 @@ def test_of_an_item_that_cannot_be_read_the_error_is_for_who_decodes_it() -> Non
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_an_answer_that_breaks_off_says_so(size: int) -> None:
+def test_incomplete_body_is_a_transport_error(size: int) -> None:
     body = listed(pod("a"), pod("b"))
     for end in range(1, len(body) - 4):  # the last four are empty fields behind the list
         with pytest.raises(TransportError, match=f"the answer breaks off after {end} bytes"):
             split(body[:end], size)
 
 
-def test_a_list_without_a_version_is_one() -> None:
+def test_list_without_a_version_is_a_list() -> None:
     pieces = split(listed(pod(), meta=b""), 10_000)
     assert (len(items_of(pieces)), pieces[-1].resource_version) == (1, "")
 
 
-def test_a_status_is_the_error_that_it_is() -> None:
+def test_status_is_raised_as_its_error() -> None:
     for size in (1, 10_000):
         with pytest.raises(ApiError) as raised:
             split(envelope(STATUS, TypeMeta("v1", "Status")), size)
@@ -134,7 +134,7 @@ def test_a_status_is_the_error_that_it_is() -> None:
     ],
 )
 @pytest.mark.parametrize("size", [1, 10_000])
-def test_what_is_no_list_says_what_it_is(body: bytes, message: str, size: int) -> None:
+def test_other_answer_is_an_error_with_its_kind(body: bytes, message: str, size: int) -> None:
     with pytest.raises(DecodeError, match=message):
         split(body, size)
 
@@ -157,7 +157,7 @@ def test_an_item_has_its_limit() -> None:
         split(listed(pod("ab")), 10, longest=len(pod("a")))
 
 
-def test_what_never_says_what_it_is_has_its_limit() -> None:
+def test_body_without_a_kind_has_its_limit() -> None:
     splitter = ProtobufListSplitter(longest_object=1000)
     with pytest.raises(DecodeError, match=f"more than {HEAD + 1000} bytes have come"):
         for _ in range(100):

@@ -54,7 +54,7 @@ class Subject:
 
     @property
     def complaints(self) -> int:
-        """Whatever it said it could not take."""
+        """The errors of dropped objects."""
         return len(self.errors) + sum(each.rejected for each in self.informer.state.reflectors)
 
     async def until(self, condition: Any) -> None:
@@ -196,10 +196,8 @@ def damaged_lines(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
 
 @settings(max_examples=EXAMPLES)
 @given(damaged_lines(), SIZES)
-async def test_lines_that_are_whole_lose_nothing_by_others_that_are_not(
-    damaged: tuple[bytes, list[bytes]], size: int
-) -> None:
-    """And what was lost is listed again, without any help of the server's."""
+async def test_damaged_lines_do_not_lose_whole_lines(damaged: tuple[bytes, list[bytes]], size: int) -> None:
+    """The reflector relists the lost ones, without help from the server."""
     data, intact = damaged
     replay = Replay("watch", lambda body: data if body == WATCH else body, size=size)
     async with informed(replay, min_watch_timeout=0.05) as subject:

@@ -108,7 +108,7 @@ class HistoryListWatch:
         self.description = f"history of {namespace or 'everything'}"
 
     async def list(self, options: ListOptions) -> ListResult:
-        raise AssertionError("whoever can list in chunks is asked for those")
+        raise AssertionError("list() was called although list_chunks() exists")
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         history = self.history

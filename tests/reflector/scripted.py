@@ -153,7 +153,7 @@ class Scripted:
         self.open_lists = 0
 
     async def list(self, options: ListOptions) -> ListResult:
-        raise AssertionError("whoever can list in chunks is asked for those")
+        raise AssertionError("list() was called although list_chunks() exists")
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         self.lists.append(options)

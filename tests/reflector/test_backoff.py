@@ -1,4 +1,4 @@
-"""Backoff: how long to wait before the next try."""
+"""Backoff: how long to wait before the next attempt."""
 
 from random import Random
 
@@ -24,7 +24,7 @@ def test_delays_double_from_0_8_to_30() -> None:
     assert [round(backoff.next(), 3) for _ in range(8)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
 
 
-def test_the_jitter_is_up_to_once_the_delay() -> None:
+def test_jitter_adds_at_most_the_delay_itself() -> None:
     backoff = Backoff(FixedRandom(0.5))
     assert [backoff.next() for _ in range(3)] == pytest.approx([1.2, 2.4, 4.8])
 
@@ -38,14 +38,14 @@ def test_the_cap_holds_with_the_jitter(seed: int) -> None:
     assert all(0.8 <= delay <= 30.0 for delay in delays)
 
 
-def test_a_long_outage_does_not_reset_it() -> None:
+def test_long_outage_does_not_reset_the_backoff() -> None:
     """W1: upstream falls back to 0.8 s every two minutes of an outage."""
     backoff = Backoff(FixedRandom(0.0))
     delays = [backoff.next() for _ in range(100)]
     assert delays[6:] == [30.0] * 94
 
 
-def test_reset() -> None:
+def test_reset_makes_the_next_delay_the_shortest() -> None:
     backoff = Backoff(FixedRandom(0.0))
     for _ in range(5):
         backoff.next()
@@ -53,7 +53,7 @@ def test_reset() -> None:
     assert backoff.next() == 0.8
 
 
-def test_retry_after_is_honoured_even_beyond_the_cap() -> None:
+def test_retry_after_overrides_the_cap() -> None:
     backoff = Backoff(FixedRandom(0.0))
     assert backoff.next(at_least=5) == 5
     assert backoff.next(at_least=90) == 90

@@ -1,4 +1,4 @@
-"""One bad object, event or answer stops no other."""
+"""A bad object, event or answer does not stop the others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TestBadInput:
         return {obj.metadata.name: obj.metadata.resource_version for obj in store.list()}
 
     @virtual_time
-    async def test_an_undecodable_object_of_a_list_stops_no_other_and_loses_nothing_cached(
+    async def test_undecodable_list_item_keeps_the_cached_object_and_the_other_items(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = self.store()
@@ -78,8 +78,8 @@ class TestBadInput:
         assert "scripted pods at 3" in caplog.text
 
     @virtual_time
-    async def test_a_list_with_one_that_nobody_knows_is_made_up_for_by_another(self) -> None:
-        """What it was may be what the cache had, and lacks now."""
+    async def test_list_item_without_readable_key_leads_to_a_relist(self) -> None:
+        """The item may be an object that the cache had and has now lost."""
         store = self.store()
         server = Scripted(
             [page(pod("a", 1, node="n1"), b"{", version=3), page(pod("a", 1, node="n1"), version=3)],
@@ -90,7 +90,7 @@ class TestBadInput:
         assert [asked for asked, _ in server.versions()].count("list") == 2
 
     @virtual_time
-    async def test_nor_does_one_of_a_streamed_list(self) -> None:
+    async def test_undecodable_object_of_a_streamed_list_keeps_the_cached_object(self) -> None:
         store = self.store()
         server = Scripted(
             [],
@@ -107,7 +107,7 @@ class TestBadInput:
         assert subject.state.rejected == 1
 
     @virtual_time
-    async def test_undecodable_events_are_dropped_and_counted_and_do_not_move_the_version(self) -> None:
+    async def test_undecodable_events_are_counted_and_do_not_advance_the_version(self) -> None:
         """C80."""
         store = self.store()
         events = [
@@ -121,29 +121,29 @@ class TestBadInput:
         assert subject.state.rejected == 3
 
     @virtual_time
-    async def test_they_do_not_count_as_life(self) -> None:
+    async def test_watch_with_only_undecodable_events_counts_as_empty(self) -> None:
         """C80: nothing but rejected events in less than a second is a very short watch."""
         server = Scripted([page(version=10)] * 2, [[WatchEvent("ADDED", b"[]")]])
         await run_for(reflector(server), 2)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "10")]
 
     @virtual_time
-    async def test_a_deletion_whose_object_cannot_be_decoded_still_deletes(self) -> None:
+    async def test_deletion_of_an_undecodable_object_still_deletes(self) -> None:
         store = self.store()
         events = [narrow("ADDED", "a", 11, node="n1"), narrow("DELETED", "a", 12)]
         await run_for(Reflector(Scripted([page(version=10)], [[events, FOREVER]]), Narrow, store), 10)
         assert self.versions(store) == {}
 
     @virtual_time
-    async def test_such_a_deletion_takes_no_version_from_what_came_before(self) -> None:
-        """Of what came and went it would be told again."""
+    async def test_undecodable_deletion_keeps_the_version_of_earlier_events(self) -> None:
+        """Otherwise the watch would send earlier events again."""
         events = [narrow("ADDED", "a", 11, node="n1"), narrow("DELETED", "b", 12)]
         server = Scripted([page(version=10)], [[events, 1.0], [FOREVER]])
         await run_for(Reflector(server, Narrow, self.store()), 10)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "11")]
 
     @virtual_time
-    async def test_such_a_deletion_is_a_tombstone_in_a_queue(self) -> None:
+    async def test_undecodable_deletion_is_a_tombstone_in_a_queue(self) -> None:
         known = self.store()
         queue = DeltaFIFO(known_objects=known)
         await queue.add(msgspec.json.decode(pod("a", 11, node="n1"), type=Narrow))
@@ -177,7 +177,7 @@ class TestBadInput:
         assert subject.state.rejected == 1
 
     @virtual_time
-    async def test_objects_without_a_name_are_refused_by_the_store_and_counted(self) -> None:
+    async def test_store_rejects_objects_without_a_name_and_they_are_counted(self) -> None:
         store = plain_store()
         nameless = b'{"metadata": {"resourceVersion": "12"}}'
         subject = reflector(
@@ -192,7 +192,7 @@ class TestBadInput:
         assert subject.state.rejected == 2
 
     @virtual_time
-    async def test_a_line_that_says_no_event_is_dropped_and_counted(
+    async def test_line_without_an_event_is_dropped_and_counted(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = Recorder()
@@ -204,7 +204,9 @@ class TestBadInput:
         assert "dropped an object: a line of 100 bytes that says no event; it begins b'x y x" in caplog.text
 
     @virtual_time
-    async def test_floods_are_not_all_logged(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_only_the_first_bad_objects_after_a_list_are_logged(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         flood = [WatchEvent(NO_EVENT, b"x")] * 1000
         subject = reflector(Scripted([page(version=10)], [[flood, FOREVER]]))
         await run_for(subject, 10)
@@ -215,8 +217,10 @@ class TestBadInput:
         "lost", [WatchEvent(NO_EVENT, b"{"), WatchEvent("DELETED", b'{"metadata":{"name":"b","resou')]
     )
     @virtual_time
-    async def test_what_was_missed_is_listed_once_the_last_list_is_old_enough(self, lost: WatchEvent) -> None:
-        """Nobody knows what was lost, here a deletion: without a list its object would be cached for ever."""
+    async def test_unreadable_event_leads_to_a_relist_once_the_last_list_is_old_enough(
+        self, lost: WatchEvent
+    ) -> None:
+        """The lost event may be a deletion: without a relist its object would stay cached forever."""
         store = plain_store()
         server = Scripted(
             [page(pod("a", 1), pod("b", 2), version=10), page(pod("a", 1), version=20)],
@@ -230,15 +234,15 @@ class TestBadInput:
         server.assert_closed()
 
     @virtual_time
-    async def test_lines_that_are_lost_again_and_again_do_not_list_more_often(self) -> None:
-        """A proxy that mixes words of its own into every watch costs a list in five minutes, not a spin of them."""
+    async def test_repeatedly_lost_lines_do_not_relist_more_often(self) -> None:
+        """A proxy that adds text to every watch costs one list in five minutes, not a hot loop."""
         noisy: list[Step] = [WatchEvent(NO_EVENT, b": keep-alive"), 10.0] * 360
         server = Scripted([page(version=10)] * 100, [noisy] * 100)
         await run_for(reflector(server), 3600)
         assert len(server.lists) == 12
 
     @virtual_time
-    async def test_an_error_event_that_is_no_status(self) -> None:
+    async def test_error_event_without_a_status_ends_the_watch(self) -> None:
         errors = Errors()
         server = Scripted([page(version=10)] * 2, [[WatchEvent("ERROR", b"<html>")]])
         await run_for(reflector(server, watch_error_handler=errors), 10)
@@ -246,7 +250,7 @@ class TestBadInput:
 
 
 @virtual_time
-async def test_objects_that_do_not_fit_are_named_and_counted_where_people_look(
+async def test_objects_that_do_not_fit_are_in_the_log_and_the_state(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     events = [narrow("ADDED", "a", 11, node="n1"), narrow("ADDED", "b", 12)]

@@ -27,7 +27,7 @@ from .scripted import (
 
 
 class WithBookmarks(Recorder):
-    """A store that is told, by an async verb."""
+    """A store with an async bookmark verb."""
 
     async def bookmark(self, resource_version: str) -> None:
         self.verbs.append(("bookmark", resource_version))
@@ -38,7 +38,7 @@ EVENTS = [added("b", 11), bookmark(12), modified("b", 13), bookmark(14), deleted
 
 @pytest.mark.parametrize("batched", [False, True])
 @virtual_time
-async def test_in_their_place_among_the_events(batched: bool) -> None:
+async def test_bookmarks_keep_their_place_among_the_events(batched: bool) -> None:
     """client-go ``ReflectorBookmarkStore``; C66: the reflector's own version moves, too."""
     store = WithBookmarks()
     subject = reflector(
@@ -52,14 +52,14 @@ async def test_in_their_place_among_the_events(batched: bool) -> None:
 
 
 @virtual_time
-async def test_a_store_that_does_not_ask_is_left_in_peace() -> None:
+async def test_store_without_the_verb_gets_no_bookmarks() -> None:
     store = Recorder()
     await run_for(reflector(Scripted([page(version=10)], [[*EVENTS, FOREVER]]), store), 5)
     assert [verb for verb, _ in store.verbs] == ["replace", "add", "update", "delete"]
 
 
 @virtual_time
-async def test_a_plain_store_knows_how_far_it_is() -> None:
+async def test_plain_store_knows_its_version() -> None:
     store: Store[KubeObject] = plain_store()
     server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), bookmark(12), FOREVER]])
     await run_for(reflector(server, store), 5)
@@ -68,7 +68,7 @@ async def test_a_plain_store_knows_how_far_it_is() -> None:
 
 
 @virtual_time
-async def test_a_queue_gets_them_as_deltas() -> None:
+async def test_queue_gets_bookmarks_as_deltas() -> None:
     queue = RealFIFO(atomic_events=True, emit_delta_type_bookmark=True)
     await run_for(reflector(Scripted([page(version=10)], [[*EVENTS, FOREVER]]), queue), 5)
     assert [delta.type.value for delta in queue.queued] == [
@@ -77,7 +77,7 @@ async def test_a_queue_gets_them_as_deltas() -> None:
 
 
 @virtual_time
-async def test_the_one_that_closes_a_watch_list_is_the_lists_version() -> None:
+async def test_closing_bookmark_gives_the_lists_version() -> None:
     store = WithBookmarks()
     stream: list[Any] = [[added("a", 1), closing_bookmark(10), bookmark(11)], bookmark(12), FOREVER]
     subject = reflector(Scripted([], [stream], watch_list_semantics=True), store)
@@ -99,7 +99,7 @@ class Typed(msgspec.Struct):
 @pytest.mark.parametrize("object_type", [Typed, None])
 @pytest.mark.parametrize("streamed", [False, True])
 @virtual_time
-async def test_one_of_the_object_type_is_one_too(object_type: type[Typed] | None, streamed: bool) -> None:
+async def test_bookmark_may_have_the_object_type(object_type: type[Typed] | None, streamed: bool) -> None:
     """C66, as TestReflectorListAndWatch and TestWatchList send them."""
     ending = Meta(resource_version="10", annotations={INITIAL_EVENTS_END: "true"})
     initial = [WatchEvent(ADDED, Typed(Meta("a", resource_version="9"))), WatchEvent(BOOKMARK, Typed(ending))]
@@ -123,7 +123,7 @@ class Updated(Recorder):
 
 
 @virtual_time
-async def test_a_store_is_told_how_far_the_watch_has_come_c66() -> None:
+async def test_store_gets_the_version_of_the_watch_c66() -> None:
     """TestReflectorResourceVersionUpdate."""
     store = Updated()
     assert isinstance(store, ResourceVersionUpdater)
@@ -132,7 +132,7 @@ async def test_a_store_is_told_how_far_the_watch_has_come_c66() -> None:
 
 
 @virtual_time
-async def test_one_without_a_version_says_nothing() -> None:
+async def test_bookmark_without_a_version_is_ignored() -> None:
     store = WithBookmarks()
     await run_for(reflector(Scripted([page(version=10)], [[bookmark(""), FOREVER]]), store), 5)
     assert [verb for verb, _ in store.verbs] == ["replace"]

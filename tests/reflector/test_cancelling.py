@@ -35,7 +35,7 @@ from .scripted import (
 
 
 def scenarios() -> dict[str, Scripted]:
-    """Servers that lead through every await of a reflector."""
+    """Return servers that make a reflector pass every await."""
     gone = error_event(410, "Gone")
     stream: list[Step] = [added("a", 1), [closing_bookmark(2), added("b", 3)], added("c", 4), FOREVER]
     return {
@@ -71,7 +71,7 @@ async def made_a_failure() -> None:
 class TestCancelling:
     @pytest.mark.parametrize("resync_period", [0.0, 0.5])
     @pytest.mark.parametrize("name", list(scenarios()))
-    def test_anywhere_nothing_stays_open(self, name: str, resync_period: float) -> None:
+    def test_cancelling_anywhere_leaves_nothing_open(self, name: str, resync_period: float) -> None:
         """C75, C81: every stream closed once, no task left, no error but the cancelling."""
         for steps in range(60):
 
@@ -84,7 +84,7 @@ class TestCancelling:
             run(main())
 
     @pytest.mark.parametrize("name", list(scenarios()))
-    def test_of_one_round_too(self, name: str) -> None:
+    def test_cancelling_list_and_watch_leaves_nothing_open(self, name: str) -> None:
         for steps in range(40):
 
             async def main(steps: int = steps) -> None:
@@ -98,8 +98,10 @@ class TestCancelling:
 
     @pytest.mark.parametrize("how", ["list", "page", "watch", "stream"])
     @virtual_time
-    async def test_being_cancelled_is_no_error_c81(self, how: str, caplog: pytest.LogCaptureFixture) -> None:
-        """C81, TestRunUntil: in the middle of whatever it asks for; nobody is told of one, and nothing is logged."""
+    async def test_cancelling_is_not_reported_as_an_error_c81(
+        self, how: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """C81, TestRunUntil: in the middle of any request; no error handler is called, and nothing is logged."""
         lists: dict[str, list[ListAnswer]] = {
             "page": [page(version=1, token="t")],
             "watch": [page(version=1)],
@@ -117,7 +119,7 @@ class TestCancelling:
         assert not caplog.records
 
     @virtual_time
-    async def test_before_the_start_nothing_is_asked(self) -> None:
+    async def test_cancelling_before_the_start_sends_no_request(self) -> None:
         """C76."""
         server = Scripted()
         assert await cancel_after(0, asyncio.create_task(reflector(server).run()))
@@ -125,7 +127,7 @@ class TestCancelling:
 
     @pytest.mark.parametrize("watch_list", [False, True])
     @virtual_time
-    async def test_during_any_backoff_it_is_immediate(self, watch_list: bool) -> None:
+    async def test_cancelling_during_a_backoff_is_immediate(self, watch_list: bool) -> None:
         """W5: upstream waits out the rest of a WatchList's backoff."""
         loop = asyncio.get_running_loop()
         for server in (
@@ -143,7 +145,7 @@ class TestCancelling:
             assert loop.time() == before
 
     @virtual_time
-    async def test_in_the_middle_of_a_watch(self) -> None:
+    async def test_cancelling_a_watch_closes_it(self) -> None:
         stream = Stream(added("a", 2), FOREVER)
         task = asyncio.create_task(reflector(Scripted([page(version=1)], [stream])).run())
         await settled()
@@ -156,7 +158,7 @@ class TestCancelling:
     @pytest.mark.parametrize("how", [swallowed, made_a_failure])
     @pytest.mark.parametrize("where", ["list", "page", "watch", "stream", "handler", "add", "resync"])
     @virtual_time
-    async def test_whatever_users_code_makes_of_it(
+    async def test_cancelling_works_although_user_code_swallows_it(
         self, where: str, how: Callable[[], Awaitable[None]], resync_period: float
     ) -> None:
         """C81: swallowed or made a failure of, as ``asyncio.wait_for`` of Python 3.11 can do to it."""
@@ -180,7 +182,7 @@ class TestCancelling:
                 raise OSError("no server")
             return stream()
 
-        async def told(reflector: Any, error: Exception) -> None:
+        async def on_error(reflector: Any, error: Exception) -> None:
             if where == "handler":
                 await how()
 
@@ -188,7 +190,7 @@ class TestCancelling:
         if where in ("add", "resync"):
             setattr(store, where, lambda *_: how())
         subject: Reflector[Any] = Reflector(
-            ListWatch(listed, watch), None, store, resync_period, watch_error_handler=told
+            ListWatch(listed, watch), None, store, resync_period, watch_error_handler=on_error
         )
         task = asyncio.create_task(subject.run())
         await asyncio.sleep(5)
@@ -199,7 +201,7 @@ class TestCancelling:
         assert task.cancelled()
 
     @virtual_time
-    async def test_a_streamed_list_is_closed_where_its_store_swallows_it(self) -> None:
+    async def test_streamed_list_is_closed_although_the_store_swallows_the_cancellation(self) -> None:
         stream = Stream(closing_bookmark(1), FOREVER)
         store: Any = Recorder()
         store.replace = lambda objects, version: swallowed()

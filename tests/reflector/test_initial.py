@@ -32,7 +32,7 @@ def decode(event: WatchEvent) -> Any:
 
 
 def gathered(initial: InitialEvents) -> list[Any]:
-    return list(chain.from_iterable(initial.give_up()))
+    return list(chain.from_iterable(initial.take_all()))
 
 
 def keys_at(initial: InitialEvents) -> dict[str, str]:
@@ -41,34 +41,34 @@ def keys_at(initial: InitialEvents) -> dict[str, str]:
 
 class TestInitialEvents:
     @virtual_time
-    async def test_gathers_until_the_closing_bookmark_and_gives_back_the_rest(self) -> None:
+    async def test_collects_until_the_closing_bookmark_and_returns_the_rest(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
-        assert await initial.take([added("a", 1), added("b", 2)], decode) == []
+        assert await initial.add([added("a", 1), added("b", 2)], decode) == []
         assert initial.resource_version == ""
-        rest = await initial.take([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
+        rest = await initial.add([added("c", 3), closing_bookmark(9), added("d", 10)], decode)
         assert rest == [added("d", 10)]
         assert initial.is_complete
         assert initial.resource_version == "9"
         assert keys_at(initial) == {"default/a": "1", "default/b": "2", "default/c": "3"}
 
     @virtual_time
-    async def test_changes_and_deletions_meanwhile_count(self) -> None:
+    async def test_changes_and_deletions_before_the_bookmark_apply(self) -> None:
         """C68."""
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take(
+        await initial.add(
             [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("c", 5)], decode
         )
         assert keys_at(initial) == {"default/a": "3"}
 
     @pytest.mark.parametrize("value", [None, "false", ""])
     @virtual_time
-    async def test_other_bookmarks_close_nothing(self, value: str | None) -> None:
+    async def test_other_bookmarks_do_not_close(self, value: str | None) -> None:
         """C67: the annotation must say "true"."""
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take([bookmark(5, value)], decode)
+        await initial.add([bookmark(5, value)], decode)
         assert not initial.is_complete
 
-    async def test_others_run_while_a_large_batch_is_taken(self) -> None:
+    async def test_other_tasks_run_while_a_large_batch_is_added(self) -> None:
         def slow(event: WatchEvent) -> Any:
             time.sleep(2 * SLICE)
             return decode(event)
@@ -76,41 +76,41 @@ class TestInitialEvents:
         others: list[int] = []
         initial = InitialEvents(10, meta_namespace_key_func)
         asyncio.get_running_loop().call_soon(lambda: others.append(len(initial)))
-        await initial.take([added(str(number), 1) for number in range(5)], slow)
+        await initial.add([added(str(number), 1) for number in range(5)], slow)
         assert others == [1]
 
     @virtual_time
     async def test_an_error_event_is_raised(self) -> None:
         with pytest.raises(ApiError, match="Expired"):
-            await InitialEvents(10, meta_namespace_key_func).take([error_event(410, "Expired")], decode)
+            await InitialEvents(10, meta_namespace_key_func).add([error_event(410, "Expired")], decode)
 
     @virtual_time
-    async def test_objects_put_the_deadline_off_and_bookmarks_do_not(self) -> None:
-        """W4: a server that sends bookmarks for ever but never the closing one is found out."""
+    async def test_objects_extend_the_deadline_and_bookmarks_do_not(self) -> None:
+        """W4: a server that sends only other bookmarks runs into the deadline."""
         initial = InitialEvents(10, meta_namespace_key_func)
         first = initial.deadline()
         await asyncio.sleep(4)
-        await initial.take([bookmark(5)], decode)
+        await initial.add([bookmark(5)], decode)
         assert initial.deadline() == first
-        await initial.take([added("a", 1)], decode)
+        await initial.add([added("a", 1)], decode)
         assert initial.deadline() == pytest.approx(first + 4)
 
     @virtual_time
-    async def test_an_object_known_by_key_only_keeps_its_place_but_replaces_nothing(self) -> None:
+    async def test_undecodable_object_does_not_replace_an_earlier_state(self) -> None:
         def broken(event: WatchEvent) -> Any:
             return ExplicitKey(decode(event).key)
 
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take([added("a", 1)], decode)
-        await initial.take([modified("a", 2), added("b", 3)], broken)
+        await initial.add([added("a", 1)], decode)
+        await initial.add([modified("a", 2), added("b", 3)], broken)
         a, b = gathered(initial)
         assert isinstance(a, KubeObject)
         assert b == ExplicitKey("default/b")
 
     @virtual_time
-    async def test_objects_without_a_key_are_left_to_the_queue_to_refuse(self) -> None:
+    async def test_objects_without_a_key_are_left_for_the_queue_to_reject(self) -> None:
         initial = InitialEvents(10, meta_namespace_key_func)
-        await initial.take([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
+        await initial.add([WatchEvent("ADDED", 1), WatchEvent("ADDED", 2)], lambda event: event.object)
         assert gathered(initial) == [1, 2]
 
     @pytest.mark.parametrize(
@@ -124,10 +124,10 @@ class TestInitialEvents:
         ids=["line", "bookmark", "annotations", "version"],
     )
     @virtual_time
-    async def test_what_cannot_be_read_may_have_been_anything(self, event: WatchEvent) -> None:
-        """An object, or the closing bookmark: without it the collection would be taken for smaller than it is."""
+    async def test_unreadable_event_is_a_decode_error(self, event: WatchEvent) -> None:
+        """It may be an object or the closing bookmark: without it the list may be incomplete."""
         with pytest.raises(DecodeError):
-            await InitialEvents(10, meta_namespace_key_func).take([added("a", 1), event], decode)
+            await InitialEvents(10, meta_namespace_key_func).add([added("a", 1), event], decode)
 
 
 def test_closing_bookmark() -> None:
@@ -137,7 +137,7 @@ def test_closing_bookmark() -> None:
 
 
 class TestStreaming:
-    def test_asked_again_after_a_while_that_doubles_up_to_a_day(self) -> None:
+    def test_pause_doubles_up_to_a_day(self) -> None:
         streaming = Streaming(wanted=True)
         assert streaming.is_due(0.0)
         now, pauses = 0.0, []
@@ -149,18 +149,18 @@ class TestStreaming:
         assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
         assert pauses[-1] == LONGEST_PAUSE
 
-    def test_a_success_ends_the_growth(self) -> None:
+    def test_success_resets_the_pause(self) -> None:
         streaming = Streaming(wanted=True)
         streaming.failed(0.0)
         streaming.failed(1000.0)
         streaming.succeeded()
         assert streaming.failed(2000.0) == FIRST_PAUSE
 
-    def test_not_wanted_is_never(self) -> None:
+    def test_streams_can_be_turned_off(self) -> None:
         assert not Streaming(wanted=False).is_due(1e9)
 
 
-def test_what_says_that_a_server_has_no_watch_lists() -> None:
+def test_errors_of_servers_without_watch_lists() -> None:
     assert lacks_watch_list(IdleTimeoutError("no bookmark came"))
     assert lacks_watch_list(ApiError(422, "Invalid", "sendInitialEvents: Forbidden"))
     assert lacks_watch_list(ApiError(405, "MethodNotAllowed"))

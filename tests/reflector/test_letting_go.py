@@ -1,4 +1,4 @@
-"""What is read is held once: of a list that failed nothing is left, although its error is kept."""
+"""Memory: a failed list is freed although its error is kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .scripted import FOREVER, Scripted, Stream, bookmark, closing_bookmark, exp
 
 
 class Pods:
-    """Makes pods, and knows which of them somebody holds."""
+    """Makes pods, and knows which are still referenced."""
 
     def __init__(self) -> None:
         self._made: list[ref[Any]] = []
@@ -56,7 +56,7 @@ def pods() -> Pods:
 
 @pytest.fixture(autouse=True)
 def no_garbage_collection() -> Iterator[None]:
-    """Half a list must not wait for it."""
+    """Half a list must not stay in memory meanwhile."""
     gc.disable()
     yield
     gc.enable()
@@ -80,7 +80,7 @@ async def end(task: asyncio.Task[None]) -> None:
 
 class TestLists:
     @virtual_time
-    async def test_one_that_broke_off(self, pods: Pods) -> None:
+    async def test_list_that_breaks_off_is_freed(self, pods: Pods) -> None:
         server = Scripted(
             made(
                 lambda: ListResult([pods("a")], "5", "more"),
@@ -97,7 +97,7 @@ class TestLists:
 
     @pytest.mark.parametrize("second", [expired(), ListResult([], "5", "more")], ids=["expired", "again"])
     @virtual_time
-    async def test_one_whose_pages_end_in_one_full_list(self, second: Any, pods: Pods) -> None:
+    async def test_expired_pages_are_freed(self, second: Any, pods: Pods) -> None:
         server = Scripted(made(lambda: ListResult([pods("a")], "5", "more"), lambda: second, lambda: FOREVER))
         task = await begin(reflector(server))
         assert [options.limit for options in server.lists] == [500, 500, 0]
@@ -105,7 +105,7 @@ class TestLists:
         await end(task)
 
     @virtual_time
-    async def test_one_that_was_streamed(self, pods: Pods) -> None:
+    async def test_failed_streamed_list_is_freed(self, pods: Pods) -> None:
         def broken() -> Stream:
             return stream(
                 lambda: WatchEvent(ADDED, pods("a")),
@@ -124,7 +124,7 @@ class TestLists:
 
 
 @virtual_time
-async def test_the_error_that_ended_a_watch_is_not_kept_by_the_next_one(pods: Pods) -> None:
+async def test_next_watch_does_not_keep_the_last_error(pods: Pods) -> None:
     class EndedError(TransportError):
         """May be referred to weakly."""
 
@@ -139,7 +139,7 @@ async def test_the_error_that_ended_a_watch_is_not_kept_by_the_next_one(pods: Po
     subject = reflector(server)
     task = await begin(subject)
     assert len(server.watches) == 2
-    subject._stats.well()
+    subject._stats.recovered()
     gc.collect()
     assert [each() for each in errors] == [None]
     await end(task)
@@ -147,9 +147,9 @@ async def test_the_error_that_ended_a_watch_is_not_kept_by_the_next_one(pods: Po
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["listed", "streamed"])
 @virtual_time
-async def test_what_was_given_to_the_store_is_its_own(streamed: bool, pods: Pods) -> None:
+async def test_reflector_keeps_no_objects_that_the_store_has(streamed: bool, pods: Pods) -> None:
     class Forgetful(DeltaFIFO):
-        """Only tells how often it was given something."""
+        """Counts its calls."""
 
         given = 0
 
@@ -189,8 +189,8 @@ async def test_a_store_may_keep_what_it_was_given(
 
 @pytest.mark.parametrize("atomic", [False, True])
 @pytest.mark.parametrize("bad", [1, 3])
-async def test_rejected_objects_keep_no_list(atomic: bool, bad: int, pods: Pods) -> None:
-    """Their errors know the frames they came through, which know the list."""
+async def test_errors_of_rejected_objects_do_not_keep_the_list(atomic: bool, bad: int, pods: Pods) -> None:
+    """Errors keep their frames, and frames keep the list."""
     fifo = RealFIFO(atomic_events=True) if atomic else DeltaFIFO()
     with pytest.raises(RejectedObjectError) as caught:
         await fifo.replace([pods("a"), *({} for _ in range(bad))], "1")

@@ -1,4 +1,4 @@
-"""How a collection is listed: versions, pages, expiry, silence."""
+"""Lists: versions, pages, expiry, silence."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .scripted import FOREVER, Scripted, expired, page, pod
 
 
 def pager(list_watch: Scripted, timeout: float = 60.0) -> Pager:
-    async def turn_in(piece: ListResult) -> list[Any]:
+    async def decode(piece: ListResult) -> list[Any]:
         await asyncio.sleep(0)
         return list(piece.items)
 
-    return Pager(list_watch, turn_in, timeout)
+    return Pager(list_watch, decode, timeout)
 
 
 class TestVersions:
-    def test_first_any_then_the_last(self) -> None:
+    def test_first_list_is_at_any_version_later_ones_at_the_last(self) -> None:
         """C61, C62."""
         versions = ListVersions(0)
         assert versions.relist_version("") == "0"
         assert versions.relist_version("17") == "17"
 
-    def test_a_refused_version_gives_way_to_the_most_recent_until_a_success(self) -> None:
+    def test_after_a_refused_version_lists_are_at_the_most_recent_until_a_success(self) -> None:
         """C62."""
         versions = ListVersions(0)
         versions.unavailable = True
@@ -42,11 +42,11 @@ class TestVersions:
         assert versions.relist_version("17") == "17"
         assert versions.rewatch_version("17") == "17"
 
-    def test_a_watch_list_begins_at_the_last_version(self) -> None:
+    def test_watch_list_starts_at_the_last_version(self) -> None:
         """C61: and the first at the most recent."""
         assert ListVersions(0).rewatch_version("") == ""
 
-    def test_pages_only_where_the_watch_cache_does_not_answer(self) -> None:
+    def test_pages_only_if_the_watch_cache_does_not_answer(self) -> None:
         versions = ListVersions(0)
         assert versions.page_size("0") == PAGE_SIZE == 500
         assert versions.page_size("") == PAGE_SIZE
@@ -64,7 +64,7 @@ class TestVersions:
         versions.succeeded("", paginated=True)
         assert versions.page_size("17") == 0
 
-    def test_the_users_page_size_always_holds(self) -> None:
+    def test_user_page_size_always_applies(self) -> None:
         versions = ListVersions(7)
         assert {versions.page_size(version) for version in ("", "0", "17")} == {7}
 
@@ -78,7 +78,7 @@ class TestPager:
         server.assert_closed()
 
     @virtual_time
-    async def test_later_pages_go_by_the_token_alone_and_the_first_names_the_version(self) -> None:
+    async def test_later_pages_send_only_the_token_and_the_first_page_sets_the_version(self) -> None:
         server = Scripted([page(pod("a"), version=5, token="more"), page(pod("b"), version=6)])
         listed = await pager(server).list("3", 1)
         assert listed == Listed([(pod("a"),), (pod("b"),)], "5", paginated=True)
@@ -87,7 +87,7 @@ class TestPager:
 
     @virtual_time
     async def test_an_expired_token_falls_back_to_one_full_list_at_the_same_version(self) -> None:
-        """C63: "10", continue, "10" without a limit; of the abandoned pages nothing is left."""
+        """C63: "10", continue, "10" without a limit; the abandoned pages are dropped."""
         server = Scripted([page(pod("a"), version=5, token="more"), expired(), page(pod("b"), version=7)])
         assert await pager(server).list("10", 1) == Listed([(pod("b"),)], "7", paginated=True)
         asked = [(each.resource_version, each.continue_token, each.limit) for each in server.lists]
@@ -95,8 +95,8 @@ class TestPager:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_full_list_that_expires_too_is_an_error(self) -> None:
-        """A server that pages even so, and whose pages expire, must not be asked for ever without a pause."""
+    async def test_expired_token_without_page_size_is_an_error(self) -> None:
+        """Otherwise a server that sends pages anyway, and whose tokens expire, would be asked in a hot loop."""
         server = Scripted([page(pod("a"), version=5, token="more"), expired()] * 2)
         with pytest.raises(ApiError, match="Expired"):
             await pager(server).list("10", 1)
@@ -104,39 +104,39 @@ class TestPager:
 
     @pytest.mark.parametrize("period", [1, 2, 3])
     @virtual_time
-    async def test_a_token_that_comes_again_gives_way_to_one_full_list(
+    async def test_repeated_token_falls_back_to_one_full_list(
         self, period: int, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Of a server that does not know what continue means the pages would have no end."""
+        """A server that ignores continue would send pages forever."""
         pages = [page(pod("a"), version=5, token=f"t{number}") for number in range(period)] * 2
         server = Scripted([*pages[: period + 1], page(pod("b"), version=7)])
         assert await pager(server).list("10", 1) == Listed([(pod("b"),)], "7")
         assert server.lists[-1] == ListOptions(resource_version="10")
-        assert "a continue token came twice" in caplog.text
+        assert "the same continue token twice" in caplog.text
         server.assert_closed()
 
     @virtual_time
-    async def test_and_if_that_has_no_end_either_it_is_an_error(self) -> None:
+    async def test_repeated_token_without_page_size_is_an_error(self) -> None:
         server = Scripted([page(pod("a"), version=5, token="t")] * 4)
         with pytest.raises(DecodeError, match="the list has no end"):
             await pager(server).list("10", 1)
         assert len(server.lists) == 4
 
     @virtual_time
-    async def test_a_token_that_is_gone_is_the_callers(self) -> None:
-        """Only Expired is said of tokens; Gone (410 without that reason) says that the version is no good."""
+    async def test_gone_token_is_raised(self) -> None:
+        """Expired is about tokens. Gone (410 without that reason) is about the version."""
         server = Scripted([page(pod("a"), version=5, token="more"), ApiError(410, "Gone")])
         with pytest.raises(ApiError, match="Gone"):
             await pager(server).list("10", 1)
         assert len(server.lists) == 2
 
     @virtual_time
-    async def test_expiry_of_the_first_page_is_the_callers(self) -> None:
+    async def test_expired_first_page_is_raised(self) -> None:
         with pytest.raises(ApiError):
             await pager(Scripted([expired()])).list("10", 500)
 
     @virtual_time
-    async def test_a_list_that_never_answers(self) -> None:
+    async def test_list_without_an_answer_times_out(self) -> None:
         server = Scripted([FOREVER])
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -146,7 +146,7 @@ class TestPager:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_slow_list_may_take_its_time_as_long_as_something_comes(self) -> None:
+    async def test_slow_list_does_not_time_out_while_data_arrives(self) -> None:
         class Slow(Scripted):
             async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
                 for n in range(10):
@@ -156,22 +156,22 @@ class TestPager:
         assert len((await pager(Slow()).list("0", 500)).objects) == 10
 
     @virtual_time
-    async def test_a_timeout_of_the_lists_own_is_a_transport_error(self) -> None:
+    async def test_timeout_raised_by_the_list_is_a_transport_error(self) -> None:
         with pytest.raises(TransportError, match="mine") as caught:
             await pager(Scripted([TimeoutError("mine")])).list("0", 500)
         assert not isinstance(caught.value, IdleTimeoutError)
 
     @pytest.mark.parametrize("error", [OSError("of the network"), aiohttp.ClientError("of the network")])
     @virtual_time
-    async def test_what_the_network_raises_is_a_transport_error(self, error: Exception) -> None:
-        """Whoever's ListerWatcher it is."""
+    async def test_network_error_is_a_transport_error(self, error: Exception) -> None:
+        """Of any ListerWatcher."""
         with pytest.raises(TransportError, match="of the network") as caught:
             await pager(Scripted([error])).list("0", 500)
         assert caught.value.__cause__ is error
 
     @virtual_time
-    async def test_a_list_without_any_answer_is_not_an_empty_collection(self) -> None:
-        """It would delete everything cached."""
+    async def test_list_that_yields_nothing_is_an_error(self) -> None:
+        """An empty list would delete the whole cache."""
         with pytest.raises(TransportError, match="without an answer"):
             await pager(Scripted([[]])).list("0", 500)
 
@@ -184,7 +184,7 @@ class TestPager:
         assert 2 in objects
 
     @pytest.mark.parametrize("steps", range(14))
-    def test_cancelled_anywhere_the_pieces_are_closed(self, steps: int) -> None:
+    def test_cancelling_anywhere_closes_the_pieces(self, steps: int) -> None:
         async def main() -> None:
             server = Scripted([[ListResult([pod("a")]), page(version=5, token="more")], page(version=5)])
             await cancel_after(steps, asyncio.create_task(pager(server).list("0", 1)))

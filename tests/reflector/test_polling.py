@@ -1,4 +1,4 @@
-"""A collection that can be listed and not watched is polled by lists, and says so."""
+"""A collection that can be listed but not watched is polled by lists, and the state says so."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pages(count: int, version: str = "1") -> list[ListAnswer]:
 
 
 @virtual_time
-async def test_the_state_says_so_until_a_watch_is_open() -> None:
+async def test_state_says_polling_until_a_watch_is_open() -> None:
     server = Scripted([page(added("a", 1).object, version=1)] * 10, [forbidden()] * 3)
     subject = reflector(server)
     async with running(subject.run()):
@@ -48,7 +48,7 @@ async def test_the_state_says_so_until_a_watch_is_open() -> None:
 
 
 @virtual_time
-async def test_a_warning_says_so_at_once_and_every_ten_minutes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_polling_is_a_warning_at_once_and_every_ten_minutes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     await run_for(reflector(Scripted(pages(1000), [forbidden()] * 1000)), 1500)
     said = [(each.levelname, each.getMessage()) for each in caplog.records]
@@ -56,14 +56,14 @@ async def test_a_warning_says_so_at_once_and_every_ten_minutes(caplog: pytest.Lo
     assert set(said) == {
         (
             "WARNING",
-            f"scripted pods: {POLLING}, so changes come late: 403 Forbidden: alice may not watch pods. "
-            "Allow the verb watch; let watches through proxies",
+            f"scripted pods: {POLLING}, so changes arrive late: 403 Forbidden: alice may not watch pods. "
+            "Allow the verb watch, and let proxies pass watches",
         )
     }
 
 
 @virtual_time
-async def test_it_says_so_where_initial_states_are_streamed(caplog: pytest.LogCaptureFixture) -> None:
+async def test_polling_is_reported_with_streamed_lists_too(caplog: pytest.LogCaptureFixture) -> None:
     server = Scripted(pages(1000), [forbidden()] * 1000, watch_list_semantics=True)
     subject = reflector(server)
     async with running(subject.run()):
@@ -73,8 +73,8 @@ async def test_it_says_so_where_initial_states_are_streamed(caplog: pytest.LogCa
 
 
 @virtual_time
-async def test_watches_that_end_at_once_are_polling_too(caplog: pytest.LogCaptureFixture) -> None:
-    """As of a proxy that lets no watch through; the first of them may have been one cut."""
+async def test_watches_that_end_at_once_count_as_polling(caplog: pytest.LogCaptureFixture) -> None:
+    """As behind a proxy that blocks watches. The first may have been a cut."""
     watches: list[Sequence[Step]] = [[0.2]] * 100
     subject = reflector(Scripted(pages(1000), watches))
     async with running(subject.run()):
@@ -83,12 +83,12 @@ async def test_watches_that_end_at_once_are_polling_too(caplog: pytest.LogCaptur
         await asyncio.sleep(20)
         assert (subject.state.phase, subject.state.polling) == (Phase.BACKING_OFF, True)
         await asyncio.sleep(700)
-    told = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
-    assert [POLLING in each for each in told] == [False, True]
+    warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert [POLLING in each for each in warnings] == [False, True]
 
 
 @virtual_time
-async def test_what_passes_is_not_polling() -> None:
+async def test_passing_error_is_not_polling() -> None:
     expired, failed = ApiError(410, "Expired"), ApiError(500, "InternalError")
     subject = reflector(Scripted(pages(10), [expired, expired, failed]))
     async with running(subject.run()):
@@ -99,7 +99,7 @@ async def test_what_passes_is_not_polling() -> None:
 
 
 @virtual_time
-async def test_an_outage_is_no_polling() -> None:
+async def test_outage_is_not_polling() -> None:
     lists: list[ListAnswer] = [page(version=1), TransportError("refused"), page(version=1)]
     subject = reflector(Scripted(lists, [forbidden()] * 10))
     async with running(subject.run()):
@@ -110,10 +110,10 @@ async def test_an_outage_is_no_polling() -> None:
 
 
 @virtual_time
-async def test_a_collection_without_versions_and_watches_is_listed_again_and_again(
+async def test_collection_without_versions_and_watches_is_listed_repeatedly(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """As metrics.k8s.io: client-go lists it with back-off, too. No option could mend that, so there is no warning."""
+    """As metrics.k8s.io: client-go also lists it with backoff. No option could change that, so there is no warning."""
     caplog.set_level(logging.INFO)
     lists = [page(added(name, "").object, version="") for name in "abcdefghij"]
     refused = ApiError(405, "MethodNotAllowed", "watch is not supported")
@@ -141,7 +141,7 @@ async def test_failures_are_counted_by_reason() -> None:
     lists: list[ListAnswer] = [
         TransportError("refused"),
         ApiError(403, "Forbidden"),
-        ApiError(500, "made up by somebody"),
+        ApiError(500, "an invented reason"),
         page(version=1),
         page(version=2),
     ]
@@ -164,7 +164,7 @@ async def test_failures_are_counted_by_reason() -> None:
 
 
 @virtual_time
-async def test_a_resync_that_fails_is_no_failed_request() -> None:
+async def test_failed_resync_is_not_a_failed_request() -> None:
     class Failing:
         async def add(self, obj: object) -> None: ...
         async def update(self, obj: object) -> None: ...

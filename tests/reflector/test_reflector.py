@@ -1,4 +1,4 @@
-"""The reflector as a whole: lists, versions, where it writes, resyncs."""
+"""The reflector: lists, versions, stores, resyncs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .scripted import (
 
 
 @virtual_time
-async def test_it_runs_once_at_a_time() -> None:
+async def test_second_run_at_the_same_time_is_an_error() -> None:
     server = Scripted([page(pod("a"), version=10), page(pod("b"), version=20)])
     subject = reflector(server, store := plain_store())
     async with subject:
@@ -55,7 +55,7 @@ async def test_it_runs_once_at_a_time() -> None:
 
 class TestListing:
     @virtual_time
-    async def test_the_first_list_and_the_watch_behind_it(self) -> None:
+    async def test_first_list_and_the_watch_after_it(self) -> None:
         """C61: a list at "0" in pages of 500, then a watch from its version, with bookmarks and a random timeout."""
         server = Scripted([page(pod("a"), version=10)])
         store = Recorder()
@@ -70,7 +70,7 @@ class TestListing:
         server.assert_closed()
 
     @virtual_time
-    async def test_an_expired_version_is_listed_again_at_once_at_the_most_recent(self) -> None:
+    async def test_expired_version_relists_at_once_at_the_most_recent(self) -> None:
         """C62: "0", "10", ""; afterwards the versions are used again."""
         server = Scripted(
             [page(version=10), expired(), page(version=12), page(version=14)],
@@ -82,8 +82,8 @@ class TestListing:
         assert server.calls[3][2] == server.calls[2][2]
 
     @virtual_time
-    async def test_pages_that_expire_are_listed_in_full_at_the_version_of_the_first_c63(self) -> None:
-        """C63, TestReflectorFullListIfExpired: "0", "10", "", "10"; the version is not given up."""
+    async def test_expired_page_relists_in_full_at_the_same_version_c63(self) -> None:
+        """C63, TestReflectorFullListIfExpired: "0", "10", "", "10"; the version is kept."""
         server = Scripted(
             [page(pod("a", 1), version=10), page(pod("a", 1), version=12, token="more"), expired(),
              page(pod("a", 1), pod("b", 11), version=13), page(version=14)],
@@ -99,8 +99,8 @@ class TestListing:
 
     @pytest.mark.parametrize("status", [400, 422])
     @virtual_time
-    async def test_a_version_that_the_server_takes_for_none_is_given_up(self, status: int) -> None:
-        """Out of an event that was damaged on its way; else it would be refused for ever."""
+    async def test_invalid_version_is_dropped(self, status: int) -> None:
+        """As from a damaged event. Otherwise every list would be refused."""
         server = Scripted(
             [page(version=10), ApiError(status, "BadRequest"), page(version=12)],
             [[added("a", "x1"), 6.0, error_event(410, "Gone")]],
@@ -115,13 +115,13 @@ class TestListing:
         ]
 
     @virtual_time
-    async def test_a_selector_that_the_server_cannot_parse_is_not_taken_for_a_version(self) -> None:
+    async def test_invalid_selector_does_not_drop_the_version(self) -> None:
         server = Scripted([ApiError(400, "BadRequest", "unable to parse requirement"), page(version=1)])
         await run_for(reflector(server), 10)
         assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
 
     @virtual_time
-    async def test_a_version_that_is_too_large_likewise(self) -> None:
+    async def test_too_large_version_relists_at_the_most_recent(self) -> None:
         """C62, TestReflectorFullListIfTooLarge."""
         server = Scripted(
             [page(version=10), too_large(), page(version=12)], [[5.0, error_event(410, "Gone")]]
@@ -147,7 +147,7 @@ class TestListing:
 
     @virtual_time
     async def test_a_list_in_pages_may_be_newer_than_the_last_one(self) -> None:
-        """Else a server whose watch cache began anew would give an old state, from which no watch can go on."""
+        """Otherwise a restarted watch cache would return an old state from which no watch can continue."""
         server = Scripted(
             [page(version=10), page(version=12, token="more"), page(version=12)],
             [[5.0, error_event(410, "Gone")]],
@@ -157,7 +157,7 @@ class TestListing:
         assert asked[:3] == [("0", "", 7), ("10", "NotOlderThan", 7), ("", "", 7)]
 
     @virtual_time
-    async def test_the_error_of_a_list_is_told_and_retried_with_backoff(self) -> None:
+    async def test_list_error_calls_the_handler_and_is_retried_with_backoff(self) -> None:
         errors = Errors()
         server = Scripted([ValueError("a user's list function"), ApiError(403, "Forbidden"), page(version=1)])
         await run_for(reflector(server, watch_error_handler=errors), 60)
@@ -165,8 +165,8 @@ class TestListing:
         assert server.delays()[:2] == pytest.approx([0.8, 1.6])
 
     @virtual_time
-    async def test_a_cancellation_of_somebody_elses_making_is_an_error_like_others(self) -> None:
-        """A user's function that awaits what was cancelled must not end the reflector without a word."""
+    async def test_cancelled_user_function_is_an_error_and_is_retried(self) -> None:
+        """A user's function that awaits a cancelled task must not end the reflector silently."""
 
         class Cancelling(Scripted):
             async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
@@ -179,11 +179,11 @@ class TestListing:
         errors = Errors()
         server = Cancelling([page(version=1)])
         await run_for(reflector(server, watch_error_handler=errors), 10)
-        assert "cancelled from within" in str(errors)
+        assert "a list or watch function was cancelled" in str(errors)
         assert server.versions() == [("list", "0"), ("watch", "1")]
 
     @virtual_time
-    async def test_nor_does_one_in_the_watch_error_handler_end_it(
+    async def test_cancelled_watch_error_handler_does_not_end_the_reflector(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def cancelled_elsewhere(reflector: object, error: Exception) -> None:
@@ -192,10 +192,10 @@ class TestListing:
         server = Scripted([OSError("down"), page(version=1)])
         await run_for(reflector(server, watch_error_handler=cancelled_elsewhere), 10)
         assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
-        assert "the watch error handler failed on: down" in caplog.text
+        assert "the watch error handler raised an exception for: down" in caplog.text
 
     @virtual_time
-    async def test_a_list_that_never_answers_is_given_up(self) -> None:
+    async def test_list_without_an_answer_times_out(self) -> None:
         errors = Errors()
         server = Scripted([1000.0])
         await run_for(reflector(server, watch_error_handler=errors, list_timeout=20.0), 61)
@@ -204,8 +204,8 @@ class TestListing:
         server.assert_closed()
 
     @virtual_time
-    async def test_retry_after_is_honoured_once(self) -> None:
-        """And is not remembered for later waits."""
+    async def test_retry_after_applies_once(self) -> None:
+        """Later waits ignore it."""
         server = Scripted(
             [too_many_requests(retry_after=25), page(version=1), page(version=2)],
             [[0.5], [6.0, error_event(410, "Gone")]],
@@ -215,8 +215,8 @@ class TestListing:
         assert server.delays()[:3] == pytest.approx([25, 0, 0.5 + 1.6])
 
     @virtual_time
-    async def test_a_list_function_that_stops_in_the_middle_of_its_pages_replaces_nothing(self) -> None:
-        """A server that goes away in the middle: what is cached stays."""
+    async def test_list_that_stops_between_pages_replaces_nothing(self) -> None:
+        """The cache keeps its objects."""
         store = plain_store()
         store.add(KubeObject.from_bytes(pod("kept", 3)))
         server = Scripted([page(pod("a"), version=10, token="more"), TransportError("cut"), FOREVER])
@@ -242,7 +242,7 @@ class TestVersions:
         assert subject.last_sync_resource_version == "11"
 
     @virtual_time
-    async def test_adds_of_a_watch_from_anywhere_do_not_count(self) -> None:
+    async def test_initial_adds_of_a_watch_from_any_version_do_not_advance_the_version(self) -> None:
         """C65: they are the collection, in any order, until the first event of another kind."""
         stream: list[Step] = [added("a", 5), 1.0, bookmark(7), 1.0, added("b", 8), FOREVER]
         subject = reflector(Scripted([page(version="")], [stream]))
@@ -256,7 +256,7 @@ class TestVersions:
         assert seen == ["", "7", "8"]
 
     @virtual_time
-    async def test_a_bookmark_moves_the_version_and_writes_nothing(self) -> None:
+    async def test_bookmark_advances_the_version_and_writes_nothing(self) -> None:
         """C66."""
         store = Recorder()
         server = Scripted([page(version=10)], [[bookmark(20), 10.0]])
@@ -275,8 +275,8 @@ class TestVersions:
         assert subject.state.rejected == 1
 
     @virtual_time
-    async def test_the_version_never_runs_ahead_of_the_store(self) -> None:
-        """A store that fails: the same events come again."""
+    async def test_version_is_never_ahead_of_the_store(self) -> None:
+        """After the store fails, the same events arrive again."""
 
         class Failing(Recorder):
             failing = True
@@ -302,18 +302,18 @@ class TestVersions:
 
 
 class TestTargets:
-    """A Reflector is usable alone."""
+    """A Reflector works without an informer."""
 
     @virtual_time
-    async def test_a_plain_store(self) -> None:
+    async def test_writes_to_a_plain_store(self) -> None:
         store = plain_store()
         events = [added("b", 11), modified("a", 12), deleted("c", 13), FOREVER]
         await run_for(reflector(Scripted([page(pod("a", 1), pod("c", 2), version=10)], [events]), store), 10)
         assert content(store) == {"default/a": "12", "default/b": "11"}
 
     @virtual_time
-    async def test_objects_as_they_come(self) -> None:
-        """object_type None passes on whatever there is."""
+    async def test_object_type_none_passes_objects_through(self) -> None:
+        """Objects of any type."""
         store: Store[Any] = Store(lambda obj: obj[0])
         server = Scripted(
             [ListResult([("a", 1)], "10")],
@@ -323,8 +323,8 @@ class TestTargets:
         assert store.list() == [("b", 2)]
 
     @virtual_time
-    async def test_the_live_list_of_a_list_function(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What happens to it while it is taken in the watch says."""
+    async def test_list_function_may_change_its_list_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The watch reports changes made while the list is read."""
         monkeypatch.setattr("aioinformer._core.coop.SLICE", -1.0)  # a pause at each step
         objects = [pod("a", 1), pod("b", 2), pod("c", 3), pod("d", 4)]
 
@@ -357,8 +357,8 @@ class TestTargets:
         await asyncio.wait({task})
 
     @virtual_time
-    async def test_a_queue_with_known_objects_finds_them(self) -> None:
-        """C77: what was lost while nobody watched is replaced away."""
+    async def test_queue_with_known_objects_finds_missed_deletions(self) -> None:
+        """C77: the relist removes objects deleted while no watch was open."""
         known = plain_store()
         queue = DeltaFIFO(known_objects=known)
         server = Scripted(
@@ -379,18 +379,16 @@ class TestTargets:
         await asyncio.wait({task})
 
     @virtual_time
-    async def test_nor_is_that_ridden_out_c77(self) -> None:
-        """It is no internal error (apierrors ``knownReasons``)."""
+    async def test_unsafe_delete_error_is_not_retried_as_internal_error_c77(self) -> None:
+        """It is not an internal error (apierrors ``knownReasons``)."""
         server = Scripted([page(version=10), page(version=20)], [[error_event(500, "StorageReadError")]])
         await run_for(reflector(server, max_internal_error_retry_duration=60.0), 5)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "20")]
 
     @pytest.mark.parametrize("watch_list", [False, True])
     @virtual_time
-    async def test_what_could_not_be_read_and_was_deleted_anyway_is_replaced_away_c77(
-        self, watch_list: bool
-    ) -> None:
-        """C77, TestReflectorReplacesStoreOnUnsafeDelete: the watch says no more than that it cannot read it."""
+    async def test_relist_removes_an_unreadable_deleted_object_c77(self, watch_list: bool) -> None:
+        """C77, TestReflectorReplacesStoreOnUnsafeDelete: the watch only reports that it cannot read the object."""
         unsafe = error_event(
             500, "StorageReadError", "failed to prepare current and previous objects: corrupt object"
         )
@@ -441,13 +439,13 @@ class TestTargets:
 
 class TestResync:
     @virtual_time
-    async def test_each_period(self) -> None:
+    async def test_resync_each_period(self) -> None:
         store = Recorder()
         await run_for(reflector(Scripted([page(version=1)]), store, 10.0), 35)
         assert store.resyncs == 3
 
     @virtual_time
-    async def test_should_resync_is_asked(self) -> None:
+    async def test_should_resync_decides(self) -> None:
         store = Recorder()
         answers = iter([True, False, True])
         await run_for(
@@ -457,8 +455,8 @@ class TestResync:
 
     @pytest.mark.parametrize("asks", [True, False])
     @virtual_time
-    async def test_where_that_fails_the_next_one_is_a_period_later(self, asks: bool) -> None:
-        """The list that follows would end at once, and so on."""
+    async def test_next_resync_after_a_failure_is_a_period_later(self, asks: bool) -> None:
+        """Otherwise the next round would end at once, and so on."""
 
         def fail() -> bool:
             raise OSError("full")
@@ -473,15 +471,15 @@ class TestResync:
         assert len(server.lists) == 4
 
     @virtual_time
-    async def test_relists_do_not_put_it_off(self) -> None:
-        """C50: upstream's timer begins anew with each list."""
+    async def test_relists_do_not_delay_a_resync(self) -> None:
+        """C50: upstream's timer restarts with each list."""
         store = Recorder()
         watches: list[Sequence[Step]] = [[6.0, error_event(410, "Gone")]] * 20
         await run_for(reflector(Scripted([page(version=1)] * 20, watches), store, 10.0), 65)
         assert store.resyncs >= 5
 
     @virtual_time
-    async def test_run_again_it_makes_up_for_one_that_came_due_meanwhile(self) -> None:
+    async def test_second_run_does_an_overdue_resync(self) -> None:
         store = Recorder()
         subject = reflector(Scripted([page(version=1)] * 2), store, 10.0)
         await run_for(subject, 15)
@@ -490,7 +488,7 @@ class TestResync:
         assert store.resyncs == 2
 
     @virtual_time
-    async def test_one_that_fails_ends_the_round_without_an_error_of_its_own_c83(self) -> None:
+    async def test_failed_resync_ends_list_and_watch_without_an_error_c83(self) -> None:
         """C83, TestReflectorResync: it returns after exactly two."""
 
         class Failing(Recorder):
@@ -506,8 +504,8 @@ class TestResync:
         server.assert_closed()
 
     @virtual_time
-    async def test_one_that_fails_ends_the_watch(self) -> None:
-        """C83: listed again; the errors are told."""
+    async def test_failed_resync_ends_the_watch(self) -> None:
+        """C83: the reflector relists and reports the errors."""
 
         class Failing(Recorder):
             async def resync(self) -> None:
@@ -525,7 +523,7 @@ class TestResync:
         server.assert_closed()
 
 
-async def test_on_the_real_loops() -> None:
+async def test_list_and_watch_on_real_loops() -> None:
     store = plain_store()
     server = Scripted([page(pod("a", 1), version=10)], [[added("b", 11), FOREVER]])
     task = asyncio.create_task(Reflector(server, KubeObject, store, 0.01).run())

@@ -1,4 +1,4 @@
-"""What follows the end of a watch."""
+"""What the reflector does after a watch has ended."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .scripted import (
 
 class TestEndsOfWatches:
     @virtual_time
-    async def test_an_ordinary_end_watches_on_at_once_from_the_last_version(self) -> None:
+    async def test_ordinary_end_watches_again_at_once_from_the_last_version(self) -> None:
         server = Scripted([page(version=10)], [[added("a", 11), 300.0], [300.0]])
         await run_for(reflector(server), 700)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "11"), ("watch", "11")]
@@ -38,10 +38,8 @@ class TestEndsOfWatches:
 
     @pytest.mark.parametrize("error", [too_many_requests(), TransportError("refused")])
     @virtual_time
-    async def test_a_watch_that_cannot_be_opened_is_tried_again_without_a_list(
-        self, error: Exception
-    ) -> None:
-        """C70: one list, five watches; the errors are told."""
+    async def test_watch_that_cannot_be_opened_is_retried_without_a_list(self, error: Exception) -> None:
+        """C70: one list, five watches; the error handler is called."""
         errors = Errors()
         server = Scripted([page(version=10)], [error] * 4)
         await run_for(reflector(server, watch_error_handler=errors), 300)
@@ -50,15 +48,15 @@ class TestEndsOfWatches:
         assert errors.errors == [error] * 4
 
     @virtual_time
-    async def test_retry_after_of_a_watch(self) -> None:
-        """Once; the next wait is an ordinary one."""
+    async def test_retry_after_of_a_watch_applies_once(self) -> None:
+        """The next wait is an ordinary one."""
         server = Scripted([page(version=10)], [too_many_requests(retry_after=40), too_many_requests()])
         await run_for(reflector(server), 100)
         assert server.delays() == pytest.approx([0, 40, 1.6])
 
     @virtual_time
-    async def test_expiry_at_the_start_of_a_watch_lists_again(self) -> None:
-        """C73: told, and listed at the last version."""
+    async def test_expiry_at_the_start_of_a_watch_relists(self) -> None:
+        """C73: the error handler is called, and the reflector relists at the last version."""
         errors = Errors()
         server = Scripted([page(version=10), page(version=20)], [expired()])
         await run_for(reflector(server, watch_error_handler=errors), 60)
@@ -66,8 +64,8 @@ class TestEndsOfWatches:
         assert [str(error) for error in errors.errors] == ["410 Expired: too old resource version"]
 
     @virtual_time
-    async def test_expiry_in_the_stream_lists_again_at_the_last_version(self) -> None:
-        """C72. Difference from upstream: errors in the stream reach the watch error handler, too."""
+    async def test_expiry_in_the_stream_relists_at_the_last_version(self) -> None:
+        """C72. Difference from upstream: the watch error handler also gets errors in the stream."""
         errors = Errors()
         server = Scripted(
             [page(version=10), page(version=20)],
@@ -79,8 +77,8 @@ class TestEndsOfWatches:
         server.assert_closed()
 
     @virtual_time
-    async def test_history_that_expired_during_an_outage_is_listed_at_once(self) -> None:
-        """The outage has been waited for; but what expires right after its list would do so again and again."""
+    async def test_expiry_after_an_outage_relists_at_once(self) -> None:
+        """The reflector has already waited. A version that expires right after its list would do so repeatedly."""
         server = Scripted(
             [page(version=10), page(version=20), page(version=30)],
             [
@@ -97,7 +95,7 @@ class TestEndsOfWatches:
         assert server.delays() == pytest.approx([0, 6, 0.8, 0, 0, 1.6, 0])
 
     @virtual_time
-    async def test_history_that_expires_soon_after_each_list_is_listed_at_once_now_and_then(self) -> None:
+    async def test_repeated_expiry_relists_at_once_only_sometimes(self) -> None:
         """Upstream backs off between any two lists."""
         server = Scripted([page(version=10)] * 600, [[1.0], [error_event(410, "Gone")]] * 600)
         await run_for(reflector(server), 600)
@@ -107,7 +105,7 @@ class TestEndsOfWatches:
         assert len(lists) < 50
 
     @virtual_time
-    async def test_what_came_before_the_error_is_kept(self) -> None:
+    async def test_events_before_the_error_are_stored(self) -> None:
         store = Recorder()
         server = Scripted([page(version=10)], [[[added("a", 11), error_event(410, "Gone"), added("b", 12)]]])
         subject = reflector(server, store)
@@ -116,8 +114,8 @@ class TestEndsOfWatches:
         assert subject.last_sync_resource_version == "11"
 
     @virtual_time
-    async def test_a_very_short_empty_watch_lists_again_after_a_backoff(self) -> None:
-        """C74. A watch that closes empty again and again does not spin."""
+    async def test_very_short_empty_watch_relists_after_a_backoff(self) -> None:
+        """C74. A watch that always closes empty is no hot loop."""
         server = Scripted([page(version=10)] * 100, [()] * 100)
         await run_for(reflector(server), 60)
         assert server.versions()[:4] == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "10")]
@@ -134,17 +132,15 @@ class TestEndsOfWatches:
 
     @pytest.mark.parametrize("end", [TransportError("cut"), 0.0])
     @virtual_time
-    async def test_watches_with_events_that_are_cut_each_second_are_opened_again_at_once(
-        self, end: Step
-    ) -> None:
+    async def test_watches_with_events_cut_each_second_are_reopened_at_once(self, end: Step) -> None:
         """As upstream does."""
         server = Scripted([page(version=10)], [[added("a", 11), 1.0, end]] * 50)
         await run_for(reflector(server), 49)
         assert server.delays() == pytest.approx([0] + [1.0] * 48, abs=1e-6)
 
     @virtual_time
-    async def test_what_is_damaged_is_not_asked_for_again_at_once(self) -> None:
-        """It would be again: upstream backs off, too."""
+    async def test_damaged_stream_backs_off(self) -> None:
+        """Damage repeats; upstream also backs off."""
         watches: list[Sequence[Step]] = [[added("a", 11), 1.0, DamagedError("a bit was turned")]] * 5
         server = Scripted([page(version=10)], watches)
         await run_for(reflector(server), 10)
@@ -152,7 +148,7 @@ class TestEndsOfWatches:
         assert server.delays() == pytest.approx([0, 1.8, 2.6, 4.2])
 
     @virtual_time
-    async def test_silent_watches_that_a_proxy_ends_are_opened_again_at_once(self) -> None:
+    async def test_silent_watches_that_a_proxy_ends_are_reopened_at_once(self) -> None:
         server = Scripted([page(version=10)], [[3.0]] * 100)
         await run_for(reflector(server), 100)
         assert server.delays() == pytest.approx([0] + [3.0] * 33)
@@ -173,33 +169,33 @@ class TestEndsOfWatches:
         assert server.delays()[6:] == pytest.approx([30.0] * (len(server.delays()) - 6))
 
     @virtual_time
-    async def test_a_server_asked_for_short_watches_ends_them_healthily(self) -> None:
+    async def test_end_of_a_watch_requested_to_be_short_is_healthy(self) -> None:
         server = Scripted([page(version=10)], [[1.0]] * 10)
         await run_for(reflector(server, min_watch_timeout=1.0), 9.5)
         assert server.delays() == pytest.approx([0] + [1.0] * 9)
 
     @virtual_time
-    async def test_a_watch_never_shorter_than_a_second(self) -> None:
+    async def test_server_timeout_is_at_least_a_second(self) -> None:
         server = Scripted([page(version=10)])
         await run_for(reflector(server, min_watch_timeout=0.1), 1)
         assert server.watches[0].timeout_seconds == 1
 
     @virtual_time
-    async def test_429_in_the_stream_backs_off_and_watches_on(self) -> None:
+    async def test_429_in_the_stream_backs_off_and_watches_again(self) -> None:
         server = Scripted([page(version=10)], [[error_event(429, "TooManyRequests", retryAfterSeconds=7)]])
         await run_for(reflector(server), 60)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("watch", "10")]
         assert server.delays() == pytest.approx([0, 7])
 
     @virtual_time
-    async def test_internal_errors_list_again_by_default(self) -> None:
+    async def test_internal_errors_relist_by_default(self) -> None:
         """C71."""
         server = Scripted([page(version=10), page(version=11)], [[10.0, error_event(500, "InternalError")]])
         await run_for(reflector(server), 60)
         assert server.versions() == [("list", "0"), ("watch", "10"), ("list", "10"), ("watch", "11")]
 
     @virtual_time
-    async def test_internal_errors_are_ridden_out_for_as_long_as_asked(self) -> None:
+    async def test_internal_errors_are_retried_for_as_long_as_the_option_says(self) -> None:
         """C71."""
         watches: list[Sequence[Step]] = [[error_event(500, "InternalError")]] * 20
         server = Scripted([page(version=10), page(version=11)], watches)
@@ -208,7 +204,7 @@ class TestEndsOfWatches:
         assert server.versions()[:7] == [("list", "0"), *[("watch", "10")] * 5, ("list", "10")]
 
     @virtual_time
-    async def test_each_list_gives_them_their_time_anew(self) -> None:
+    async def test_each_list_restarts_the_time_for_internal_errors(self) -> None:
         """C71 TestRetryInternalError: the deadline is a watch's, and a list begins another."""
         lists = [page(version=10), page(version=11), page(version=12)]
         gone: list[Step] = [error_event(410, "Gone")]
@@ -219,8 +215,8 @@ class TestEndsOfWatches:
         assert called == ["list", "watch", "watch", "list", "watch", "watch", "watch"]
 
     @virtual_time
-    async def test_a_silent_watch_is_opened_again_from_the_last_version(self) -> None:
-        """By default, before any bookmark and whatever the server sends: it may have none, so nothing is told."""
+    async def test_silent_watch_is_reopened_from_the_last_version(self) -> None:
+        """By default, also before the first bookmark. The server may have none, so this is not an error."""
         errors = Errors()
         server = Scripted([page(version=10)], [[20.0, added("a", 11), FOREVER]])
         subject = reflector(server, watch_error_handler=errors, max_silence=0)
@@ -232,7 +228,7 @@ class TestEndsOfWatches:
         server.assert_closed()
 
     @virtual_time
-    async def test_watches_that_were_opened_together_are_not_opened_again_together(self) -> None:
+    async def test_watches_opened_together_are_reopened_apart(self) -> None:
         servers = [Scripted([page(version=10)]) for _ in range(20)]
         subjects = [reflector(each, max_silence=0, random=Random(n)) for n, each in enumerate(servers)]
         await asyncio.gather(*(run_for(each, 100) for each in subjects))
@@ -250,7 +246,7 @@ class TestEndsOfWatches:
         assert set(server.delays()[1:]) == {silence}
 
     @virtual_time
-    async def test_a_watch_that_outlasts_its_own_timeout_is_taken_for_half_open(self) -> None:
+    async def test_watch_open_beyond_its_timeout_is_half_open(self) -> None:
         errors = Errors()
         server = Scripted([page(version=10)])
         await run_for(reflector(server, watch_error_handler=errors), 400)
@@ -261,10 +257,8 @@ class TestEndsOfWatches:
 
     @pytest.mark.parametrize(("max_silence", "silence"), [(0, 75.0), (90, 90.0)])
     @virtual_time
-    async def test_where_there_were_bookmarks_their_absence_is_noticed(
-        self, max_silence: float, silence: float
-    ) -> None:
-        """Of a later watch, too: upstream has the pings of HTTP/2."""
+    async def test_missing_bookmarks_end_the_watch(self, max_silence: float, silence: float) -> None:
+        """Also in a later watch. Upstream has HTTP/2 pings."""
         errors = Errors()
         watches: list[Sequence[Step]] = [[60.0, bookmark(11), 60.0, bookmark(12), 30.0], [FOREVER]]
         server = Scripted([page(version=10)], watches)
@@ -277,7 +271,7 @@ class TestEndsOfWatches:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_watch_that_is_never_answered_is_given_up(self) -> None:
+    async def test_watch_without_an_answer_times_out(self) -> None:
         errors = Errors()
         server = Scripted([page(version=10)], [FOREVER])
         await run_for(reflector(server, watch_error_handler=errors, list_timeout=20.0), 60)
@@ -285,7 +279,7 @@ class TestEndsOfWatches:
         assert str(errors) == "no answer to a watch for 20 s"
 
     @virtual_time
-    async def test_an_error_that_is_nobodys_ends_the_watch_and_is_told(self) -> None:
+    async def test_unknown_error_ends_the_watch_and_calls_the_handler(self) -> None:
         errors = Errors()
         server = Scripted([page(version=10)] * 2, [[ZeroDivisionError("a stream of a user's")]])
         await run_for(reflector(server, watch_error_handler=errors), 10)

@@ -1,4 +1,4 @@
-"""When to try again: the reflectors of one server outlast its outage together, and back off alone from the rest."""
+"""Retry: readers of a server wait out its outage together, and back off alone from other errors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def of_server(server: Server, lists: Lists, watches: Watches = ()) -> Collection
 
 
 @virtual_time
-async def test_what_was_answered_since_is_no_outage_to_outlast() -> None:
+async def test_answer_since_the_error_means_no_outage() -> None:
     server = Server()
     retry = Retry(Random(0), ServerHealth(server, Random(0)))
     retry.failed(IdleTimeoutError("the stream has no closing bookmark"))
@@ -63,8 +63,8 @@ async def test_what_was_answered_since_is_no_outage_to_outlast() -> None:
 
 
 @virtual_time
-async def test_all_are_back_within_a_second_of_the_one_that_asks(caplog: pytest.LogCaptureFixture) -> None:
-    """Each missed its answer once, the rest was asked by one for all."""
+async def test_all_readers_return_within_a_second_after_the_probe(caplog: pytest.LogCaptureFixture) -> None:
+    """Each reader fails once; then a single probe asks for all."""
     caplog.set_level(logging.INFO)
     server = Server()
     health = ServerHealth(server, Random(0))
@@ -98,8 +98,8 @@ async def test_all_are_back_within_a_second_of_the_one_that_asks(caplog: pytest.
 
 
 @virtual_time
-async def test_each_tries_for_itself_now_and_then() -> None:
-    """Whoever asks for all may be misled: by a gateway that does not pass on what it asks for, for example."""
+async def test_each_reader_also_tries_itself_after_a_while() -> None:
+    """The probe may be wrong, for example behind a gateway that does not forward it."""
     server = Server(then=ApiError(503))
     collection = of_server(server, [page(version=10)], [[10.0, CUT], CUT, CUT, CUT])
     await run_for(reflector(collection, random=Random(3)), 600)
@@ -109,7 +109,7 @@ async def test_each_tries_for_itself_now_and_then() -> None:
 
 
 @virtual_time
-async def test_one_that_serves_though_it_says_that_it_is_not_ready_is_found_out() -> None:
+async def test_server_that_answers_although_not_ready_is_used() -> None:
     collection = of_server(Server(then=ApiError(500)), [page(version=10)], [[100.0, CUT], REFUSED])
     await run_for(reflector(collection), 130)
     assert len(collection.streams) == 2
@@ -117,7 +117,7 @@ async def test_one_that_serves_though_it_says_that_it_is_not_ready_is_found_out(
 
 
 @virtual_time
-async def test_what_is_not_the_servers_trouble_backs_off_alone() -> None:
+async def test_error_that_is_not_an_outage_backs_off_alone() -> None:
     server = Server()
     lists: list[ListAnswer] = [ApiError(500), ApiError(403), too_many_requests(), ValueError("of a function")]
     collection = of_server(server, lists)
@@ -127,7 +127,7 @@ async def test_what_is_not_the_servers_trouble_backs_off_alone() -> None:
 
 
 @virtual_time
-async def test_where_the_server_answers_after_all_the_delays_grow_as_ever() -> None:
+async def test_delays_grow_if_the_server_answers_the_probe() -> None:
     server = Server()
     collection = of_server(server, [CUT] * 5)
     await run_for(reflector(collection), 60)
@@ -138,8 +138,8 @@ async def test_where_the_server_answers_after_all_the_delays_grow_as_ever() -> N
 
 
 @virtual_time
-async def test_an_outage_is_no_failed_try() -> None:
-    """What comes after it begins with the shortest delay; the server's own wish is kept."""
+async def test_outage_does_not_lengthen_the_backoff() -> None:
+    """The next delay is the shortest, but Retry-After is kept."""
     server = Server()
     watches: Watches = [[100.0, CUT], too_many_requests(), too_many_requests(7)]
     collection = of_server(server, [page(version=10)], watches)
@@ -155,8 +155,8 @@ async def test_an_outage_is_no_failed_try() -> None:
 
 
 @virtual_time
-async def test_that_a_stream_breaks_off_is_no_reason_to_ask_for_the_server() -> None:
-    """What follows is: its next request."""
+async def test_broken_stream_does_not_start_a_probe() -> None:
+    """The next request may."""
     server = Server()
     collection = of_server(server, [page(version=10)], [[2.0, CUT], [2.0, CUT]])
     await run_for(reflector(collection), 60)
@@ -165,11 +165,11 @@ async def test_that_a_stream_breaks_off_is_no_reason_to_ask_for_the_server() -> 
 
 
 class TestRefused:
-    """401, 403, 404: the server is well, and somebody has to do something about it."""
+    """401, 403, 404: the server is healthy, and a person has to fix the cause."""
 
     @pytest.mark.parametrize("status", [401, 403, 404])
     @virtual_time
-    async def test_the_delays_grow_less(self, status: int) -> None:
+    async def test_delays_after_refusals_are_shorter(self, status: int) -> None:
         collection = Scripted([ApiError(status)] * 200)
         await run_for(reflector(collection, random=Random(1)), 3600)
         delays = collection.delays()
@@ -179,8 +179,8 @@ class TestRefused:
         assert all(15 <= delay <= 30 for delay in delays[20:])
 
     @virtual_time
-    async def test_each_try_is_one_request(self) -> None:
-        """What is refused as a stream is asked for as a list now and then, in case that is allowed."""
+    async def test_each_attempt_is_one_request(self) -> None:
+        """After a refused stream, a list is tried from time to time, in case it is allowed."""
         watches = [ApiError(403)] * 4
         collection = Scripted([ApiError(403), page(version=10)], watches, watch_list_semantics=True)
         await run_for(reflector(collection), 60)
@@ -191,7 +191,7 @@ class TestRefused:
         assert collection.delays() == pytest.approx([0.8, 1.6, 3.2, 6, 6, 0])
 
     @virtual_time
-    async def test_who_may_list_but_not_watch_lists(self) -> None:
+    async def test_user_allowed_to_list_but_not_to_watch_gets_lists(self) -> None:
         watches = [ApiError(403)] * 100
         collection = Scripted([page(version=10)] * 100, watches, watch_list_semantics=True)
         await run_for(reflector(collection), 60)
@@ -202,8 +202,8 @@ class TestRefused:
 
     @pytest.mark.parametrize("streams", [False, True])
     @virtual_time
-    async def test_those_who_may_list_but_not_watch_ask_as_seldom(self, streams: bool) -> None:
-        """That a list is answered is no news to the others: given back is only what lets one of them watch."""
+    async def test_readers_that_may_list_but_not_watch_retry_rarely(self, streams: bool) -> None:
+        """An answered list does not wake the other readers; an opened watch does."""
         server, loop = Server(), asyncio.get_running_loop()
         server.goes_away()
         health = ServerHealth(server, Random(0))
@@ -229,7 +229,7 @@ class TestRefused:
         assert [len(each.streams) for each in collections] == [1] * 10
 
     @virtual_time
-    async def test_when_one_is_accepted_all_that_were_refused_try_again(self) -> None:
+    async def test_accepted_watch_makes_all_refused_readers_retry(self) -> None:
         server = Server()
         health = ServerHealth(server, Random(0))
         first = Collection(server, health, [ApiError(403)] * 4 + [page(version=10)])
@@ -246,7 +246,7 @@ class TestRefused:
         assert not server.asked
 
     @virtual_time
-    async def test_credentials_that_are_not_taken_are_asked_for_by_one_for_all(
+    async def test_rejected_credentials_are_probed_once_for_all_readers(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.INFO)
@@ -271,7 +271,7 @@ class TestRefused:
         ]
 
     @virtual_time
-    async def test_where_the_probe_is_taken_but_no_request_each_backs_off_alone(self) -> None:
+    async def test_accepted_probe_but_refused_requests_back_off_alone(self) -> None:
         server = Server()
         collection = of_server(server, [ApiError(401)] * 20)
         await run_for(reflector(collection), 60)
@@ -280,8 +280,8 @@ class TestRefused:
 
 
 @virtual_time
-async def test_a_server_that_comes_and_goes_is_asked_ever_more_seldom() -> None:
-    """Each time the one that asks finds it back at once, but nobody else does."""
+async def test_flapping_server_is_asked_less_and_less_often() -> None:
+    """Each time only the probe succeeds."""
     server = Server(answer for _ in range(1000) for answer in (REFUSED, b"ok"))
     collection = of_server(server, [CUT] * 1000)
     await run_for(reflector(collection), 600)
@@ -289,7 +289,7 @@ async def test_a_server_that_comes_and_goes_is_asked_ever_more_seldom() -> None:
 
 
 @virtual_time
-async def test_the_state_says_what_is_waited_for() -> None:
+async def test_state_names_the_server_that_is_waited_for() -> None:
     server = Server()
     collection = of_server(server, [page(version=10)], [[100.0, CUT]])
     subject = reflector(collection)

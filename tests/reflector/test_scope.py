@@ -1,4 +1,4 @@
-"""Structs that do not say their namespace: namesakes of different namespaces are not taken for one object."""
+"""Structs without a namespace field: objects of the same name in two namespaces are not mixed up."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def names(store: Store[Any]) -> list[str]:
         (None, False),
     ],
 )
-def test_which_types_cannot_say_it(object_type: Any, lacks: bool) -> None:
+def test_types_that_lack_a_namespace_field(object_type: Any, lacks: bool) -> None:
     assert lacks_namespace(object_type) is lacks
 
 
 @pytest.mark.parametrize("watch_list", [False, True])
 @virtual_time
-async def test_namesakes_of_another_namespace_are_refused_and_told_of(
+async def test_same_name_in_another_namespace_is_dropped_and_logged(
     watch_list: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     objects = [pod("a", 1, "red"), pod("b", 2, "red"), pod("a", 3, "blue")]
@@ -105,14 +105,14 @@ async def test_namesakes_of_another_namespace_are_refused_and_told_of(
     assert names(store) == ["a 1", "b 2"]
     assert subject.state.rejected == 1
     assert (
-        "a of namespace blue would take the place of its namesake in red: the metadata of Narrow needs a field "
+        "a of namespace blue would replace the object of the same name in red: the metadata of Narrow needs a field "
         "namespace"
     ) in caplog.text
 
 
 @virtual_time
-async def test_one_without_a_name_is_dropped_alone() -> None:
-    """Whoever stores it says so."""
+async def test_object_without_a_name_is_dropped_alone() -> None:
+    """The store rejects it, with a message."""
     nameless = b'{"metadata":{"namespace":"blue"}}'
     last = b'{"metadata":{"name":"b","namespace":"red","resourceVersion":"11"}},"seen":{}'
     server = Scripted(
@@ -126,7 +126,7 @@ async def test_one_without_a_name_is_dropped_alone() -> None:
 
 
 @virtual_time
-async def test_objects_of_one_namespace_pass_and_so_do_those_that_have_none() -> None:
+async def test_objects_of_one_namespace_and_cluster_scoped_objects_pass() -> None:
     for first, second in ((pod("a", 1, "red"), added("b", 11, namespace="red")),
                           (unscoped("a", 1), WatchEvent("ADDED", unscoped("b", 11)))):  # fmt: skip
         store: Store[Narrow] = plain_store()  # type: ignore[assignment]
@@ -137,7 +137,7 @@ async def test_objects_of_one_namespace_pass_and_so_do_those_that_have_none() ->
 
 
 @virtual_time
-async def test_a_key_of_ones_own_is_ones_own() -> None:
+async def test_custom_key_function_with_namespace_is_not_checked() -> None:
     store: Store[Narrow] = Store(lambda obj: f"red/{obj.metadata.name}-{obj.metadata.resource_version}")
     server = Scripted([page(pod("a", 1, "red"), pod("a", 2, "blue"), version=10)])
     subject = Reflector(server, Narrow, store)
@@ -145,7 +145,7 @@ async def test_a_key_of_ones_own_is_ones_own() -> None:
     assert len(store) == 2
 
 
-def test_several_namespaces_are_known_beforehand() -> None:
+def test_informer_of_several_namespaces_refuses_such_types_at_once() -> None:
     servers = {"red": Scripted(), "blue": Scripted()}
     with pytest.raises(
         ConfigError, match=r"2 namespaces need a field metadata.namespace, which Narrow has not"
@@ -156,8 +156,8 @@ def test_several_namespaces_are_known_beforehand() -> None:
 
 @pytest.mark.parametrize("queue", ["delta", "real"])
 @virtual_time
-async def test_deletions_of_one_namespace_are_noticed_by_a_list(queue: Any) -> None:
-    """Whatever its objects say of their namespace: all that is stored comes from it."""
+async def test_list_of_one_namespace_deletes_missing_objects(queue: Any) -> None:
+    """Even if its objects have no namespace field."""
     server = Scripted(
         [page(pod("a", 1, "red"), pod("b", 2, "red"), version=10), page(pod("b", 2, "red"), version=20)],
         [[1.0, deleted("x", 11, namespace="red"), 6.0, error_event(410, "Gone")]],
@@ -169,7 +169,7 @@ async def test_deletions_of_one_namespace_are_noticed_by_a_list(queue: Any) -> N
         assert names(subject.store) == ["b 2"]
 
 
-async def test_a_collection_that_is_confined_needs_no_check() -> None:
+async def test_collection_of_one_namespace_needs_no_check() -> None:
     class Confined(Scripted):
         resource = ListWatch.for_resource(_client(), "v1", "pods", "red").resource
 
@@ -186,7 +186,7 @@ def _client() -> Any:
     return Client.from_url("http://127.0.0.1:1")
 
 
-def test_the_one_namespace_that_is_read_is_told_by_a_source_whose_objects_tell_theirs() -> None:
+def test_namespace_read_is_known_if_objects_have_the_field() -> None:
     red, everywhere = (ListWatch.for_resource(_client(), "v1", "pods", each) for each in ("red", None))
     assert namespace_read(red, KubeObject) == "red"
     assert namespace_read(red, Narrow) == namespace_read(everywhere, KubeObject) == ""

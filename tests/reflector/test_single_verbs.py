@@ -1,4 +1,4 @@
-"""Stores, queues and ListerWatchers that have single verbs alone, or their own of those, as a recording double."""
+"""Stores, queues and ListerWatchers with only single verbs, or with overridden ones, such as recording doubles."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_subclasss_own_verbs_are_called(base: type[Any]) -> None:
 
 
 @virtual_time
-async def test_what_a_subclasss_own_replace_raises_is_told() -> None:
+async def test_exception_of_a_subclasss_replace_is_reported() -> None:
     class Full(Store[KubeObject]):
         def replace(self, objects: Any, resource_version: str = "") -> None:
             raise OSError("disk full")
@@ -61,7 +61,7 @@ async def test_what_a_subclasss_own_replace_raises_is_told() -> None:
 
 
 class Own:
-    """client-go's ListerWatcher, and no more."""
+    """Only the methods of client-go's ListerWatcher."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -119,7 +119,7 @@ async def test_a_subclasss_own_list_is_called(traced: bool) -> None:
 
 
 @virtual_time
-async def test_a_list_that_is_none_is_an_error_like_others() -> None:
+async def test_list_that_returns_no_list_is_an_error() -> None:
     class Wrong(Own):
         async def list(self, options: ListOptions) -> Any:
             return []
@@ -129,7 +129,7 @@ async def test_a_list_that_is_none_is_an_error_like_others() -> None:
     assert str(errors) == "expected a ListResult, got list"
 
 
-def test_what_cannot_be_listed_or_watched_is_refused() -> None:
+def test_object_without_list_or_watch_is_an_error() -> None:
     class Blind:
         def list(self, options: ListOptions) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What one can see of a reflector: its errors, its log, its state."""
+"""A reflector's errors, log and state."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .scripted import (
 
 
 class TestOfOtherThreads:
-    async def test_seconds_are_right_from_any_thread_and_after_the_end(self) -> None:
+    async def test_seconds_are_correct_in_any_thread_and_after_the_end(self) -> None:
         subject = reflector(Scripted([page(version=1)]))
         before = asyncio.get_running_loop().time() - 0.002  # uvloop's clock ticks each millisecond
         async with running(subject.run()):
@@ -45,7 +45,7 @@ class TestOfOtherThreads:
                 lasted = state.phase_seconds - 0.002
         assert subject.state.phase_seconds < 60
 
-    def test_under_virtual_time_they_are_virtual(self) -> None:
+    def test_seconds_follow_virtual_time(self) -> None:
         subject = reflector(Scripted([page(version=1)]))
 
         async def main() -> None:
@@ -75,7 +75,7 @@ class TestErrorHandlerAndLog:
         assert seen == ["scripted pods: no"]
 
     @virtual_time
-    async def test_a_handler_that_raises_is_logged_and_ends_nothing(
+    async def test_error_handler_that_raises_is_logged_and_does_not_end_the_reflector(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         def handler(reflector: Reflector[Any], error: Exception) -> None:
@@ -84,10 +84,10 @@ class TestErrorHandlerAndLog:
         server = Scripted([OSError("no"), page(version=1)])
         await run_for(reflector(server, watch_error_handler=handler), 10)
         assert server.versions() == [("list", "0"), ("list", "0"), ("watch", "1")]
-        assert "the watch error handler failed on: no" in caplog.text
+        assert "the watch error handler raised an exception for: no" in caplog.text
 
     @virtual_time
-    async def test_an_error_that_cannot_say_what_it_is_ends_nothing(
+    async def test_error_whose_str_fails_does_not_end_the_reflector(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         class MuteError(Exception):
@@ -109,7 +109,7 @@ class TestErrorHandlerAndLog:
 
     @virtual_time
     async def test_watches_that_end_at_once_are_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
-        """TestReflectorWatchHandler's very short watch: as of a proxy that does not let watches through."""
+        """TestReflectorWatchHandler's very short watch: as behind a proxy that blocks watches."""
         server = Scripted([page(version=number) for number in range(1, 8)], [[0.2]] * 6)
         subject = reflector(server)
         async with running(subject.run()):
@@ -125,7 +125,7 @@ class TestErrorHandlerAndLog:
         assert warning.getMessage().startswith("scripted pods at 1: the watch was closed after 0.20 s")
 
     @virtual_time
-    async def test_the_next_outage_is_one_more(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_each_outage_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
         lists: list[ListAnswer] = [TransportError("refused"), page(version=1), TransportError("refused")]
         server = Scripted(lists, [[6.0, added("a", 2), error_event(410, "Gone")]])
         await run_for(reflector(server), 60)
@@ -137,7 +137,9 @@ class TestErrorHandlerAndLog:
         assert len(warnings) == 2
 
     @virtual_time
-    async def test_also_after_a_healthy_watch_without_a_word(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_outage_after_a_healthy_silent_watch_is_another_warning(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         lists: list[ListAnswer] = [TransportError("refused"), page(version=1)]
         server = Scripted(lists, [[200.0], TransportError("refused")])
         await run_for(reflector(server), 300)
@@ -148,17 +150,17 @@ class TestErrorHandlerAndLog:
         ]
 
     @virtual_time
-    async def test_a_server_that_has_gone_back_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_lower_version_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
         server = Scripted(
             [page(version=10), page(version=5), page(version=7)], [[6.0, added("a", 12), GONE], [6.0, GONE]]
         )
         await run_for(reflector(server), 60)
         (message,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
         assert message.startswith("scripted pods: the server has gone back")
-        assert "it lists at 5 what was read up to 12. Start the process anew" in message
+        assert "it lists at 5, and changes up to 12 were read before. Restart the process" in message
 
     @virtual_time
-    async def test_a_list_that_says_no_version_is_not_of_a_lower_one(
+    async def test_list_without_a_version_is_not_a_lower_version(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         server = Scripted([page(version="")] * 2, [[6.0, added("a", 12), GONE], FOREVER])
@@ -166,10 +168,10 @@ class TestErrorHandlerAndLog:
         assert caplog.records == []
 
     @virtual_time
-    async def test_expiry_is_no_warning_and_after_an_outage_no_news(
+    async def test_expiry_is_not_a_warning_and_after_an_outage_not_logged(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """There all informers have it at once."""
+        """After an outage all informers expire at once."""
         caplog.set_level(logging.INFO)
         gone = error_event(410, "Gone")
         server = Scripted(
@@ -182,7 +184,7 @@ class TestErrorHandlerAndLog:
         ]
 
     @virtual_time
-    async def test_a_healthy_run_is_told_at_debug_but_no_event_of_it(
+    async def test_healthy_run_is_logged_at_debug_without_its_events(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.DEBUG)
@@ -190,8 +192,8 @@ class TestErrorHandlerAndLog:
         first: list[Step] = [6.0, added("b", 2), added("c", 3)]
         second: list[Step] = [6.0, error_event(410, "Gone")]
         await run_for(reflector(Scripted([*lists, 2.0, page(version=5)], [first, second])), 30)
-        told = [each.getMessage() for each in caplog.records if each.levelno == logging.DEBUG]
-        assert [each for each in told if each.startswith("scripted pods: ")] == [
+        lines = [each.getMessage() for each in caplog.records if each.levelno == logging.DEBUG]
+        assert [each for each in lines if each.startswith("scripted pods: ")] == [
             "scripted pods: listed 1 objects at 1 in 2 pages, 0.0 s",
             "scripted pods: watching from 1",
             "scripted pods: the watch ended after 6.0 s and 2 events: watch again at once",
@@ -202,20 +204,22 @@ class TestErrorHandlerAndLog:
         ]
 
     @virtual_time
-    async def test_a_streamed_list_is_told_at_debug(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_streamed_list_is_logged_at_debug(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.DEBUG)
         server = Scripted(
             watches=[[3.0, added("a", 1), closing_bookmark(2), FOREVER]], watch_list_semantics=True
         )
         await run_for(reflector(server), 10)
         assert caplog.messages == [
-            "scripted pods: the list comes as a stream",
+            "scripted pods: reading the list as a stream",
             "scripted pods: streamed 1 objects at 2 in 3.0 s",
             "scripted pods: watching from 2",
         ]
 
     @virtual_time
-    async def test_errors_without_words_are_told_apart(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_errors_without_a_message_are_logged_by_type(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         await run_for(reflector(Scripted([ValueError(), LookupError()])), 10)
         messages = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
         assert messages == [
@@ -225,14 +229,14 @@ class TestErrorHandlerAndLog:
 
 
 class TestState:
-    def test_before_the_start_and_outside_a_loop(self) -> None:
+    def test_state_before_the_start_works_outside_a_loop(self) -> None:
         state = reflector(Scripted()).state
         assert state.phase is Phase.NEW
         assert str(state) == "scripted pods: new for 0.0 s, nothing read yet"
         assert repr(reflector(Scripted())) == "<Reflector scripted pods>"
 
     @virtual_time
-    async def test_through_an_outage(self) -> None:
+    async def test_state_during_an_outage(self) -> None:
         server = Scripted(
             [5.0, page(version=1), TransportError("refused"), page(version=2)],
             [[20.0, added("a", 7), error_event(410, "Gone")], [10.0, added("b", 8), FOREVER]],
@@ -261,8 +265,8 @@ class TestState:
         assert str(subject.state).startswith("scripted pods: stopped for 0.0 s")
 
     @virtual_time
-    async def test_the_last_error_is_over_when_a_watch_has_lived_also_without_a_word(self) -> None:
-        """An end that is the server's own timeout is none of it, nor is the time between two watches."""
+    async def test_healthy_silent_watch_clears_the_last_error(self) -> None:
+        """The server's own timeout is not an error, and neither is the time between two watches."""
         lists: list[ListAnswer] = [TransportError("refused"), page(version=1)]
         subject = reflector(Scripted(lists, [[3.0, TransportError("cut")], [3.0], FOREVER]))
         async with running(subject.run()):
@@ -280,7 +284,7 @@ class TestState:
             assert subject.state.last_error is None
 
     @virtual_time
-    async def test_a_resync_that_fails_is_the_last_error(self) -> None:
+    async def test_failed_resync_is_the_last_error(self) -> None:
         class NoResync(Recorder):
             async def resync(self) -> None:
                 raise ValueError("no")
@@ -290,7 +294,7 @@ class TestState:
             await asyncio.sleep(70)
             assert str(subject.state.last_error) == "no"
 
-    def test_after_the_end_and_outside_a_loop(self) -> None:
+    def test_state_after_the_end_works_outside_a_loop(self) -> None:
         subject = reflector(Scripted([page(version=1)]))
         run(run_for(subject, 10))
         assert subject.state.phase is Phase.STOPPED
@@ -298,12 +302,12 @@ class TestState:
         assert subject.state.idle_seconds is not None
         assert subject.state.idle_seconds >= 0
 
-    def test_the_name(self) -> None:
+    def test_name_is_the_description_or_the_option(self) -> None:
         assert reflector(Scripted(), name="mine").name == "mine"
 
 
 @virtual_time
-async def test_pages_that_were_given_up_are_not_listed() -> None:
+async def test_abandoned_pages_do_not_count_as_listed() -> None:
     server = Scripted([page(pod("a"), version=1, token="t"), expired(), page(pod("a"), pod("b"), version=3)])
     subject = reflector(server, page_size=1)
     await run_for(subject, 5)
@@ -313,8 +317,8 @@ async def test_pages_that_were_given_up_are_not_listed() -> None:
 class TestIdleSeconds:
     @pytest.mark.parametrize("streams", [False, True], ids=["lists", "streams"])
     @virtual_time
-    async def test_a_watch_that_brings_an_error_alone_is_no_news(self, streams: bool) -> None:
-        """As where a conversion webhook is broken: lists are refused, and watches begin well."""
+    async def test_watch_with_only_an_error_does_not_reset_idle_seconds(self, streams: bool) -> None:
+        """As with a broken conversion webhook: lists are refused, and watches start without an error."""
         broken = error_event(*((500, "InternalError") if streams else (429, "TooManyRequests")))
         first: list[Step] = [added("a", 1), closing_bookmark(1), 1.0, broken] if streams else [1.0, broken]
         lists: list[ListAnswer] = [] if streams else [page(version=1)]
@@ -329,8 +333,8 @@ class TestIdleSeconds:
 
     @pytest.mark.parametrize("end", [None, TransportError("cut")], ids=["closed", "cut"])
     @virtual_time
-    async def test_watches_that_are_answered_and_end_soon_count(self, end: Exception | None) -> None:
-        """As behind a proxy that lets each live for three seconds: the server is there, and nothing is missed."""
+    async def test_short_answered_watches_reset_idle_seconds(self, end: Exception | None) -> None:
+        """As behind a proxy that ends each after three seconds: the server answers, and no event is lost."""
         steps: list[Step] = [3.0] if end is None else [3.0, end]
         server = Scripted([page(version=1)], [steps] * 999)
         subject = reflector(server)
@@ -341,7 +345,7 @@ class TestIdleSeconds:
         assert len(server.watches) > 30
 
     @virtual_time
-    async def test_of_a_quiet_watch_the_answer_counts_once_it_has_lived(self) -> None:
+    async def test_answer_of_a_silent_watch_resets_idle_seconds_once_healthy(self) -> None:
         server = Scripted([page(version=1)], [[300.0], [300.0], [2.0, added("a", 2), FOREVER]])
         subject = reflector(server)
         async with running(subject.run()):

@@ -77,7 +77,7 @@ class TestWatchList:
         await asyncio.wait({task})
 
     @virtual_time
-    async def test_what_changes_before_the_closing_bookmark_is_part_of_the_initial_state_c68(self) -> None:
+    async def test_changes_before_the_closing_bookmark_are_part_of_the_initial_state_c68(self) -> None:
         store = plain_store()
         server = self.server(
             [added("a", 1), added("b", 2), modified("a", 3), deleted("b", 4), deleted("never", 5), closing_bookmark(9),
@@ -98,8 +98,8 @@ class TestWatchList:
         assert server.versions() == [("watch", "")]
 
     @virtual_time
-    async def test_broken_off_before_the_bookmark_it_begins_anew(self) -> None:
-        """C69: with nothing of the first try. W3: after a backoff."""
+    async def test_stream_broken_before_the_bookmark_starts_again(self) -> None:
+        """C69: without the objects of the first try. W3: after a backoff."""
         store = Recorder()
         server = self.server([added("a", 1)], [added("b", 2), closing_bookmark(9), FOREVER])
         await run_for(reflector(server, store), 60)
@@ -108,7 +108,7 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_broken_off_again_and_again_the_state_comes_by_a_list(self) -> None:
+    async def test_repeatedly_broken_stream_falls_back_to_a_list(self) -> None:
         """W20: streams that are always ended early; the next attempt streams again."""
         server = self.server(
             [added("a", 1)], [added("a", 1), TransportError("cut")], [added("a", 1)], [6.0, error_event(410, "Gone")],
@@ -120,7 +120,7 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_ended_after_the_bookmark_it_is_an_ordinary_watch(self) -> None:
+    async def test_end_after_the_bookmark_is_an_ordinary_end(self) -> None:
         """C69: no relist."""
         server = self.server([closing_bookmark(9), added("a", 10), 300.0])
         await run_for(reflector(server), 400)
@@ -129,8 +129,8 @@ class TestWatchList:
 
     @pytest.mark.parametrize("code", [410, 429, 500])
     @virtual_time
-    async def test_an_error_right_behind_the_bookmark_is_the_watchs(self, code: int) -> None:
-        """In one chunk with it, too: the list has been taken, and is not to blame."""
+    async def test_error_right_after_the_bookmark_ends_the_watch(self, code: int) -> None:
+        """Also in the same chunk: the list is complete."""
         server = self.server([[added("a", 1), closing_bookmark(9), error_event(code, "")]])
         await run_for(reflector(server), 5)
         assert server.versions() == [("watch", ""), ("watch", "9")]
@@ -138,8 +138,8 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_stream_that_ends_behind_its_list_is_watched_on(self) -> None:
-        """Upstream takes it for a very short watch, and lists again."""
+    async def test_stream_that_ends_after_its_list_watches_again(self) -> None:
+        """Upstream takes it for a very short watch, and relists."""
         server = self.server([added("a", 1), closing_bookmark(9)], [FOREVER])
         await run_for(reflector(server), 60)
         assert server.versions() == [("watch", ""), ("watch", "9")]
@@ -148,7 +148,7 @@ class TestWatchList:
 
     @pytest.mark.parametrize("error", [expired(), too_large()])
     @virtual_time
-    async def test_a_refused_version_gives_way_at_once_to_the_most_recent(self, error: Exception) -> None:
+    async def test_refused_version_streams_at_once_at_the_most_recent(self, error: Exception) -> None:
         server = self.server(
             [closing_bookmark(9), 10.0, error_event(410, "Gone")], error, [closing_bookmark(12), FOREVER]
         )
@@ -157,7 +157,7 @@ class TestWatchList:
         assert server.delays()[1] == 0
 
     @virtual_time
-    async def test_after_a_success_versions_are_asked_for_again(self) -> None:
+    async def test_versions_are_used_again_after_a_success(self) -> None:
         """C62: the flag is cleared."""
         gone = error_event(410, "Gone")
         server = self.server(expired(), [closing_bookmark(12), 10.0, gone], [closing_bookmark(15), FOREVER])
@@ -165,7 +165,7 @@ class TestWatchList:
         assert server.versions() == [("watch", ""), ("watch", ""), ("watch", "12")]
 
     @virtual_time
-    async def test_a_retry_after_that_a_list_went_around_is_forgotten(self) -> None:
+    async def test_successful_list_clears_retry_after(self) -> None:
         refused = ApiError(503, "ServiceUnavailable", "", {"retryAfterSeconds": 25})
         server = self.server(refused, [2.0, DamagedError("a bit was turned")], lists=[page(version=5)])
         await run_for(reflector(server), 60)
@@ -188,8 +188,8 @@ class TestWatchList:
         assert server.delays() == pytest.approx([7, 1.6])
 
     @virtual_time
-    async def test_without_the_closing_bookmark_it_lists_and_remembers_w4(self) -> None:
-        """W4: upstream waits for ever. W20: upstream asks again each time."""
+    async def test_missing_closing_bookmark_falls_back_to_lists_w4(self) -> None:
+        """W4: upstream waits forever. W20: upstream tries a stream each time."""
         server = self.server(
             [added("a", 1), bookmark(3), 4.0, bookmark(4), 4.0, bookmark(5), 4.0, bookmark(6), FOREVER],
             [6.0, error_event(410, "Gone")],
@@ -204,7 +204,7 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_server_that_knows_no_such_thing_is_remembered(self) -> None:
+    async def test_server_without_watch_list_is_remembered(self) -> None:
         server = self.server(
             ApiError(422, "Invalid"),
             [6.0, error_event(410, "Gone")],
@@ -217,8 +217,8 @@ class TestWatchList:
         "first", [ApiError(422, "Invalid"), [added("a", 1), FOREVER]], ids=["refused", "lost"]
     )
     @virtual_time
-    async def test_a_while_later_it_is_asked_again(self, first: Any) -> None:
-        """One lost bookmark, or a server that is upgraded: not for the process's life."""
+    async def test_stream_is_tried_again_after_a_while(self, first: Any) -> None:
+        """The bookmark may have been lost, or the server upgraded."""
         gone = error_event(410, "Gone")
         server = self.server(
             first, [200.0, gone], [200.0, gone], [closing_bookmark(9), 20.0, gone], [closing_bookmark(12), FOREVER],
@@ -248,8 +248,8 @@ class TestWatchList:
         ],
     )
     @virtual_time
-    async def test_what_cannot_be_read_gives_way_to_a_list(self, unreadable: WatchEvent) -> None:
-        """Nobody knows what it was: without it an object that is cached would be taken for deleted."""
+    async def test_unreadable_event_falls_back_to_a_list(self, unreadable: WatchEvent) -> None:
+        """Without it a cached object would count as deleted."""
         errors, store = Errors(), plain_store()
         server = self.server(
             [added("a", 1), unreadable, closing_bookmark(9), FOREVER],
@@ -263,7 +263,7 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_any_other_error_lists_this_time_only(self) -> None:
+    async def test_other_error_lists_this_time_only(self) -> None:
         """The next attempt streams again."""
         server = self.server(
             ApiError(500, "InternalError"), [6.0, error_event(410, "Gone")], [closing_bookmark(9), FOREVER],
@@ -290,7 +290,7 @@ class TestWatchList:
 
     @pytest.mark.parametrize("where", ["opening", "stream"])
     @virtual_time
-    async def test_whatever_somebodys_own_watch_function_raises_it_lists(self, where: str) -> None:
+    async def test_any_exception_of_a_watch_function_falls_back_to_a_list(self, where: str) -> None:
         """TestWatchList: "returning any other error … forces fallback"."""
         errors, surprise = Errors(), TypeError("unexpected keyword argument")
         server = self.server(surprise if where == "opening" else [surprise], lists=[page(version=5)])
@@ -300,7 +300,7 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_changes_behind_the_bookmark_with_an_error(self) -> None:
+    async def test_changes_after_the_bookmark_are_kept_before_an_error(self) -> None:
         store = Recorder()
         server = self.server(
             [[closing_bookmark(9), added("a", 10), error_event(410, "Gone")]], [closing_bookmark(12), FOREVER]
@@ -310,7 +310,7 @@ class TestWatchList:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_slow_stream_of_objects_is_not_given_up(self) -> None:
+    async def test_slow_stream_of_objects_does_not_time_out(self) -> None:
         steps: list[Step] = []
         for n in range(10):
             steps += [added(str(n), n), 8.0]

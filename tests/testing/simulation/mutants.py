@@ -208,14 +208,14 @@ MUTANTS = [
     ),
     Mutant(
         "no list after 410 in the stream",
-        "reflector/watch.py",
+        "reflector/next_step.py",
         "        if error.is_too_many_requests or (error.is_internal_error and retry_internal_error):",
         "        if error.is_too_many_requests or not error.is_internal_error or retry_internal_error:",
     ),
     Mutant(
         "events behind the closing bookmark are lost",
         "reflector/reflector.py",
-        "watch.give_back(rest)",
+        "watch.put_back(rest)",
         "pass",
     ),
     Mutant(
@@ -227,9 +227,9 @@ MUTANTS = [
     Mutant(
         "a refused version is asked for again",
         "reflector/reflector.py",
-        "            # The version is refused, not the list: ask for the most recent state at once.\n"
+        "            # The server refused the version, not the list: ask for the most recent state at once.\n"
         "            self._versions.unavailable = True",
-        "            # The version is refused, not the list: ask for the most recent state at once.",
+        "            # The server refused the version, not the list: ask for the most recent state at once.",
         "",
         "Lists are streamed, whose refusal says so first. tests/reflector/test_reflector.py lists at such versions.",
     ),
@@ -256,8 +256,8 @@ MUTANTS = [
     Mutant(
         "pages after the first are lost",
         "reflector/listing.py",
-        "                pieces.append(tuple(await self._turn_in(piece)))",
-        "                pieces.append(tuple(await self._turn_in(piece)) if not options.continue_token else ())",
+        "                pieces.append(tuple(await self._decode(piece)))",
+        "                pieces.append(tuple(await self._decode(piece)) if not options.continue_token else ())",
     ),
     Mutant(
         "an expired continue token ends the list",
