@@ -78,6 +78,23 @@ class Client:
         return cls(LibraryTransport(KubeConfig(context, path), library_named(library), on_warning=on_warning))
 
     @classmethod
+    def from_environment(
+        cls, *, library: str = KUBERNETES_ASYNCIO, on_warning: WarningHandler | None = None
+    ) -> Client:
+        """Return a client for the cluster of this pod, or else of the kubeconfig.
+
+        In a pod (``$KUBERNETES_SERVICE_HOST`` and ``$KUBERNETES_SERVICE_PORT`` are set) it is ``in_cluster()``,
+        elsewhere ``from_kubeconfig()``.
+
+        Args:
+            library: As for ``from_kubeconfig``.
+            on_warning: As for ``from_kubeconfig``.
+        """
+        if os.environ.get("KUBERNETES_SERVICE_HOST") and os.environ.get("KUBERNETES_SERVICE_PORT"):
+            return cls.in_cluster(library=library, on_warning=on_warning)
+        return cls.from_kubeconfig(library=library, on_warning=on_warning)
+
+    @classmethod
     def in_cluster(
         cls, *, library: str = KUBERNETES_ASYNCIO, on_warning: WarningHandler | None = None
     ) -> Client:

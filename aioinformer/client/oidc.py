@@ -91,7 +91,7 @@ async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> di
     issuer = str(config["idp-issuer-url"]).rstrip("/")
     context = await to_thread(_trust, config, user)
     sockets = Sockets()
-    connector = aiohttp.TCPConnector(ssl=context, resolver=Resolver(), socket_factory=sockets)
+    connector = sockets.connector(ssl=context, resolver=Resolver())
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
     try:
         async with aiohttp.ClientSession(

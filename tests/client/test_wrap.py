@@ -131,10 +131,10 @@ async def test_a_bare_api_client_needs_no_closing_of_ours(make: Callable[..., An
         assert all(len(page.items) == 1 for page in listed)
         streams: list[Any] = await asyncio.gather(*(pods.watch(ListOptions()) for _ in range(5)))
         sessions = pods.client.transport._opened.sessions
-        assert sessions._clients
+        assert sessions._by_kind
         while streams:
             await streams.pop().aclose()
-        assert not sessions._clients  # nothing is left to close
+        assert not sessions._by_kind  # nothing is left to close
         assert (await pods.list()).resource_version == "7"
         assert own_connections(api_client) == 0
         over.set()
