@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import inspect
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -153,6 +154,8 @@ async def test_its_own_hook_keeps_its_token_current(make: Callable[..., Any]) ->
         configuration.api_key["BearerToken"] = "Bearer old" if asked < 3 else "Bearer new"
 
     async with guarded("old") as (server, guard), make(server.url, "stale") as api_client:
+        if not inspect.iscoroutinefunction(api_client.configuration.auth_settings):
+            pytest.skip("this version of the library awaits no hook")
         api_client.configuration.refresh_api_key_hook = refresh
         pods = ListWatch.for_resource(api_client, "v1", "pods")
         await pods.list()
