@@ -64,7 +64,7 @@ class Client:
         library: str = KUBERNETES_ASYNCIO,
         on_warning: WarningHandler | None = None,
     ) -> Client:
-        """The cluster of a kubeconfig: contexts, client certificates, tokens, token files, exec plugins, OIDC.
+        """Return a client for a kubeconfig: contexts, client certificates, tokens, token files, exec plugins, OIDC.
 
         Args:
             context: The context's name; None for what is the current one when the client is opened.
@@ -78,10 +78,27 @@ class Client:
         return cls(LibraryTransport(KubeConfig(context, path), library_named(library), on_warning=on_warning))
 
     @classmethod
+    def from_environment(
+        cls, *, library: str = KUBERNETES_ASYNCIO, on_warning: WarningHandler | None = None
+    ) -> Client:
+        """Return a client for the cluster of this pod, or else of the kubeconfig.
+
+        In a pod (``$KUBERNETES_SERVICE_HOST`` and ``$KUBERNETES_SERVICE_PORT`` are set) it is ``in_cluster()``,
+        elsewhere ``from_kubeconfig()``.
+
+        Args:
+            library: As for ``from_kubeconfig``.
+            on_warning: As for ``from_kubeconfig``.
+        """
+        if os.environ.get("KUBERNETES_SERVICE_HOST") and os.environ.get("KUBERNETES_SERVICE_PORT"):
+            return cls.in_cluster(library=library, on_warning=on_warning)
+        return cls.from_kubeconfig(library=library, on_warning=on_warning)
+
+    @classmethod
     def in_cluster(
         cls, *, library: str = KUBERNETES_ASYNCIO, on_warning: WarningHandler | None = None
     ) -> Client:
-        """The cluster that this pod runs in, as its service account.
+        """Return a client for the cluster that this pod runs in, with its service account.
 
         Args:
             library: As for ``from_kubeconfig``.
@@ -98,7 +115,7 @@ class Client:
         library: str = KUBERNETES_ASYNCIO,
         on_warning: WarningHandler | None = None,
     ) -> Client:
-        """An API server by its URL; TLS is verified by the authorities that the machine trusts.
+        """Return a client for a URL. TLS is verified by the authorities that the machine trusts.
 
         Args:
             url: ``"http://127.0.0.1:8001"`` (of ``kubectl proxy``), ``"https://api.example.com:6443"``.
@@ -121,8 +138,9 @@ class Client:
         configuration's ``client_session_kwargs`` the ``headers`` alone count. A ``connection_pool_maxsize`` other than
         100, the library's default, limits how many calls may be under way; watches do not count.
 
-        Requests follow what becomes of its default headers (``set_default_header``), and of its configuration's
-        ``host`` and ``api_key``. What else is changed later, or put in another's place, counts when it is wrapped anew.
+        Later changes of its default headers (``set_default_header``) and of its configuration's ``host`` and
+        ``api_key`` take effect with the next request. For any other change, wrap it again. TLS settings come from the
+        configuration's files, or from the SSLContext that an ApiClient of kubernetes.aio has.
 
         Args:
             api_client: What to wrap.
@@ -135,9 +153,7 @@ class Client:
 
     @classmethod
     def of(cls, client: Any) -> Client:
-        """A Client as it is; an ApiClient wrapped, with connections that last no longer than their requests.
-
-        So nobody needs to close what this makes.
+        """Return a Client as it is, or wrap an ApiClient without keeping connections, so that it needs no closing.
 
         Raises:
             ConfigError: It is neither.
@@ -163,7 +179,7 @@ class Client:
 
     @property
     def health(self) -> ServerHealth:
-        """What all who read through this client share, so that one of them asks whether the server is back."""
+        """The server's health, shared by all readers of this client: one of them probes a server that is down."""
         return self._health
 
     async def open(self) -> None:

@@ -7,17 +7,18 @@ import ipaddress
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import msgspec
 
-from ..errors import ConfigError
+from ..errors import ClientClosedError, ConfigError
 from ..objects.decoders import DECODE_ERRORS
 from .error_mapping import without_credentials
 from .kept_files import KeptFiles
@@ -64,7 +65,7 @@ class Access:
         renew_at: Wall time from which the credentials are to be renewed.
         expires: Wall time from which they are of no use.
         headers: Sent with every request.
-        tls: What an SSLContext is made of, where there is no ApiClient yet.
+        tls: What an SSLContext is made of. A kubernetes.aio ApiClient has its own.
         plugin: What was asked for the credentials, and what it gave.
         name: Of the configuration, for messages.
         origin: Where the credentials came from, for the message of a 401.
@@ -76,16 +77,25 @@ class Access:
     token_file: TokenFile | None = None
     renew_at: float = math.inf
     expires: float = math.inf
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: MutableMapping[str, str] = field(default_factory=dict)
     tls: TLS = field(default_factory=TLS)
     plugin: tuple[object, ExecCredential] | None = None
     name: str = ""
     origin: str = ""
 
     @property
-    def is_somebodys(self) -> bool:
-        """Whether it shows who we are, if need be by a certificate."""
+    def has_credentials(self) -> bool:
+        """Whether it identifies a user, by a token or a certificate."""
         return bool(self.configuration.api_key or self.tls.certificate)
+
+    def ssl_context(self) -> SSLContext:
+        """Return the TLS settings for connections. Blocks for some ms.
+
+        Raises:
+            ConfigError: Certificates or keys cannot be used.
+        """
+        made = None if self.api_client is None else getattr(self.api_client.rest_client, "ssl_context", None)
+        return made or self.tls.context()
 
     def set_token(self, token: str) -> None:
         """Send this bearer token from now on.
@@ -153,8 +163,32 @@ class Wrapped:
         return getattr(self.api_client.configuration, "refresh_api_key_hook", None) is not None
 
     async def load(self, library: Library, wall: Wall) -> Access:
-        origin = "the credentials came from the ApiClient that the Client wraps"
-        return Access(self.api_client.configuration, self.api_client, origin=origin)
+        session = self.api_client.rest_client.pool_manager
+        if session is not None and session.closed:
+            raise ClientClosedError("the ApiClient is closed")
+        configuration = self.api_client.configuration
+        return Access(
+            configuration,
+            self.api_client,
+            headers=self.api_client.default_headers,
+            tls=_tls_of(configuration),
+            origin="the credentials came from the ApiClient that the Client wraps",
+        )
+
+
+def _tls_of(configuration: Any) -> TLS:
+    """Return the TLS settings of a kubernetes_asyncio Configuration."""
+
+    def pem(name: str, path: str | None) -> Pem | None:
+        return Pem(name, path) if path else None
+
+    certificate = configuration.cert_file
+    return TLS(
+        pem("ssl_ca_cert", configuration.ssl_ca_cert),
+        pem("cert_file", certificate),
+        pem("key_file", configuration.key_file or certificate),
+        configuration.verify_ssl,
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -97,7 +97,7 @@ class KubeConfig:
         is_near = is_local(url.hostname or "") and not access.configuration.proxy
         if url.scheme == "https" or is_near:
             await self._identify(sections, access, library, wall)
-            if self._last is not None and self._last.is_somebodys and not access.is_somebodys:
+            if self._last is not None and self._last.has_credentials and not access.has_credentials:
                 # Who is nobody is told 403, and only a 401 has this read again.
                 raise ConfigError("there are no credentials any more")
             if url.username is not None:

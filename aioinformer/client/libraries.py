@@ -1,23 +1,20 @@
-"""kubernetes_asyncio, and the asyncio client inside the official package: the same thing in two generations.
+"""kubernetes_asyncio, and the asyncio client inside the official package: two generations of the same code.
 
-Both are imported when they are first needed, in a thread, because that takes a second.
+Both are imported in a thread when they are first needed, because the import takes a second.
 """
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import importlib
 import math
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
-from ssl import SSLContext
 from typing import Any, TypeVar
 
-from ..errors import ClientClosedError, ConfigError
-from .tls import TLS
-from .transport import Query
+from ..errors import ConfigError
 
 T = TypeVar("T")
 
@@ -25,19 +22,20 @@ KUBERNETES_ASYNCIO = "kubernetes_asyncio"
 KUBERNETES_AIO = "kubernetes.aio"
 
 
+@dataclass(frozen=True)
 class Library:
-    """What we use of such a library: its configuration, authentication and request, for GET.
+    """A Kubernetes library, used for its Configuration and its authentication.
 
     Attributes:
-        package: The name it is imported by.
-        remedy: What to do where it cannot be.
+        package: The name that it is imported by.
+        remedy: What the user does if the import fails.
     """
 
-    package = ""
-    remedy = ""
+    package: str
+    remedy: str
 
     def load(self) -> None:
-        """Import it. Blocks, for a second.
+        """Import it. Blocks for a second.
 
         Raises:
             ConfigError: It is not installed.
@@ -49,113 +47,25 @@ class Library:
         user_agent()
 
     def module(self, name: str) -> Any:
-        """One of its modules."""
+        """Return one of its modules."""
         return importlib.import_module(f"{self.package}.{name}")
 
     def configuration(self) -> Any:
-        """An empty Configuration, which never is the process-wide default one."""
+        """Return an empty Configuration, which is never the process-wide default."""
         return self.module("client.configuration").Configuration()
 
-    async def api_client(self, configuration: Any, tls: TLS) -> tuple[Any, SSLContext]:
-        """An ApiClient for this configuration, without connections, and an SSLContext in place of its own.
 
-        Raises:
-            ConfigError: Certificates or keys cannot be used.
-        """
-
-        async def make() -> tuple[Any, SSLContext]:
-            api_client = self.module("client.api_client").ApiClient(configuration)
-            await api_client.close()
-            return api_client, tls.context()
-
-        # Its constructor makes an SSLContext, which takes 30 ms, and a session, which wants a loop.
-        return await in_thread(make)
-
-    def ssl_context(self, api_client: Any) -> Any:
-        """The SSLContext of an ApiClient."""
-        raise NotImplementedError
-
-    def over(self, session: Any, api_client: Any) -> Any:
-        """An ApiClient like this one, with its configuration and headers, that asks by this aiohttp session."""
-        alike = copy.copy(api_client)
-        alike.rest_client = copy.copy(api_client.rest_client)
-        alike.rest_client.pool_manager = session
-        return alike
-
-    async def get(
-        self, api_client: Any, path: str, query: Query, headers: dict[str, str], timeout: Any
-    ) -> Any:
-        """Ask, authenticated; the ``aiohttp.ClientResponse``, its body not yet read.
-
-        Raises:
-            Exception: aiohttp's errors, and by some versions an ApiException for answers other than 2xx.
-        """
-        raise NotImplementedError
-
-
-class _KubernetesAsyncio(Library):
-    package = KUBERNETES_ASYNCIO
-    remedy = "pip install 'kubernetes_asyncio>=36.1,<37'"
-
-    def ssl_context(self, api_client: Any) -> Any:
-        connector = api_client.rest_client.pool_manager.connector
-        if connector is None:
-            raise ClientClosedError("the ApiClient is closed")
-        return connector._ssl  # aiohttp has no other way to it
-
-    async def get(
-        self, api_client: Any, path: str, query: Query, headers: dict[str, str], timeout: Any
-    ) -> Any:
-        response = await api_client.call_api(
-            path,
-            "GET",
-            query_params=list(query),
-            header_params=headers,
-            auth_settings=["BearerToken"],
-            _preload_content=False,
-            _request_timeout=timeout,
-        )
-        api_client.last_response = None
-        return response
-
-
-class _KubernetesAio(Library):
-    package = KUBERNETES_AIO
-    remedy = "pip install 'aioinformer[kubernetes]'"
-
-    def ssl_context(self, api_client: Any) -> Any:
-        return api_client.rest_client.ssl_context
-
-    def over(self, session: Any, api_client: Any) -> Any:
-        alike = super().over(session, api_client)
-        # When to try again is the Reflector's business; a retrying client would also keep to its old session.
-        rest_client = alike.rest_client
-        rest_client.retry_client = rest_client._effective_retry_options = None
-        rest_client.configuration = copy.copy(rest_client.configuration)  # the user's own goes on as it is
-        rest_client.configuration.client_go_retries = False
-        return alike
-
-    async def get(
-        self, api_client: Any, path: str, query: Query, headers: dict[str, str], timeout: Any
-    ) -> Any:
-        method, url, headers, _, _ = await api_client.param_serialize(
-            "GET",
-            path,
-            query_params=list(query),
-            header_params=headers,
-            auth_settings=["BearerToken"],
-        )
-        response = await api_client.call_api(method, url, headers, _request_timeout=timeout)
-        return response.response
-
-
-_LIBRARIES: Mapping[str, Library] = {
-    library.package: library for library in (_KubernetesAsyncio(), _KubernetesAio())
+_LIBRARIES = {
+    library.package: library
+    for library in (
+        Library(KUBERNETES_ASYNCIO, "pip install 'kubernetes_asyncio>=32'"),
+        Library(KUBERNETES_AIO, "pip install 'aioinformer[kubernetes]'"),
+    )
 }
 
 
 def library_named(name: str) -> Library:
-    """The library of this name.
+    """Return the library of this name.
 
     Raises:
         ConfigError: There is none.
@@ -167,7 +77,7 @@ def library_named(name: str) -> Library:
 
 
 def library_of(api_client: Any) -> Library:
-    """The library that an ApiClient, or a subclass of it, comes from.
+    """Return the library that an ApiClient, or a subclass of it, comes from.
 
     Raises:
         ConfigError: It comes from none of them.
@@ -183,18 +93,21 @@ def library_of(api_client: Any) -> Library:
 
 
 async def in_thread(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine that blocks where it should wait: in a thread, on a loop of its own."""
+    """Run a coroutine that blocks in a thread, on an event loop of its own."""
 
     def run() -> T:
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            runner.get_loop().slow_callback_duration = math.inf  # to block is what it is for
+            runner.get_loop().slow_callback_duration = math.inf  # blocking is expected here
             return runner.run(make())
 
     return await to_thread(run)
 
 
 async def to_thread(function: Callable[..., T], *args: Any) -> T:
-    """Run what blocks in a thread that nobody else's work can keep busy, as it can those of ``asyncio.to_thread``."""
+    """Run a blocking function in a new thread.
+
+    The application's own ``asyncio.to_thread`` calls can occupy every thread of the default executor.
+    """
     thread = ThreadPoolExecutor(1, "aioinformer")
     try:
         return await asyncio.get_running_loop().run_in_executor(thread, function, *args)
@@ -204,8 +117,8 @@ async def to_thread(function: Callable[..., T], *args: Any) -> T:
 
 @lru_cache(maxsize=1)
 def user_agent() -> str:
-    """How we name ourselves to the server."""
-    import importlib.metadata  # slow: let it be in the thread that imports the library
+    """Return the User-Agent of our requests."""
+    import importlib.metadata  # slow; Library.load calls this in its thread
 
     try:
         return f"aioinformer/{importlib.metadata.version('aioinformer')}"

@@ -211,10 +211,10 @@ class LibraryTransport:
 
     async def _ask_once(self, opened: _Opened, request: HttpRequest, deadline: _Deadline) -> ResponseStream:
         sessions = opened.sessions
-        progress = sessions.hold()
+        progress = sessions.begin()
         try:
             async with deadline.awaiting(progress.too_late):
-                response = await sessions.ask(request, progress)
+                response = await sessions.ask(request, opened.access, progress)
         except BaseException as error:
             from aiohttp import RedirectClientError  # it is loaded by now
 
@@ -227,7 +227,7 @@ class LibraryTransport:
             if found is None or found is error:
                 raise
             raise found from cause_of(error)
-        body = ResponseStream(response, sessions)
+        body = ResponseStream(response, sessions, request.idle_timeout)
         if warned := response.headers.getall("Warning", ()):
             hand_on(opened.server, warnings_of(warned), self._on_warning)
         if 200 <= response.status < 300:
@@ -347,16 +347,10 @@ class LibraryTransport:
         proxy = proxy_for(configuration.host, configuration.proxy)
         identity = b"" if access.api_client else await to_thread(_identity, access)
         if stale is not None and stale.identity == identity:
-            # The same server by the same certificates: only the token is another.
-            access.configuration, access.api_client = stale.access.configuration, stale.access.api_client
-            access.configuration.api_key = configuration.api_key
+            # The server and the certificates are the same, so the connections stay.
             return _Opened(access, identity, stale.sessions, access.renew_at, access.expires)
-        if access.api_client is None:
-            access.api_client, ssl_context = await self._library.api_client(configuration, access.tls)
-            access.api_client.default_headers.update(access.headers)
-        else:
-            ssl_context = self._library.ssl_context(access.api_client)
-        sessions = Sessions(self._library, access.api_client, ssl_context, proxy, keep=self._keep_connections)
+        ssl_context = await to_thread(access.ssl_context)
+        sessions = Sessions(configuration, ssl_context, proxy, keep=self._keep_connections)
         if proxy:
             named = "proxy-url" if configuration.proxy else "the environment"
             sessions.via = f"it is asked by the proxy {without_credentials(proxy)}, which {named} names"

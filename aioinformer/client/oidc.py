@@ -91,17 +91,16 @@ async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> di
     issuer = str(config["idp-issuer-url"]).rstrip("/")
     context = await to_thread(_trust, config, user)
     sockets = Sockets()
-    connector = aiohttp.TCPConnector(ssl=context, resolver=Resolver(), socket_factory=sockets)
+    connector = sockets.connector(ssl=context, resolver=Resolver())
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT)
     try:
-        async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, proxy=proxy_for(issuer)
-        ) as session:
+        proxy = proxy_for(issuer)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             async with session.get(
-                f"{issuer}/.well-known/openid-configuration", raise_for_status=True
+                f"{issuer}/.well-known/openid-configuration", raise_for_status=True, proxy=proxy
             ) as answer:
                 endpoint = (await answer.json(content_type=None))["token_endpoint"]
-            said = await _ask(session, endpoint, config)
+            said = await _ask(session, endpoint, config, proxy)
         new = {"id-token": str(said["id_token"])}
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(
@@ -114,17 +113,20 @@ async def _refreshed(config: Mapping[str, Any], user: Section, wall: Wall) -> di
     return new
 
 
-async def _ask(session: aiohttp.ClientSession, endpoint: str, config: Mapping[str, Any]) -> Any:
-    """Exchange the refresh-token; who we are goes into the header, or into the form where that is refused."""
+async def _ask(
+    session: aiohttp.ClientSession, endpoint: str, config: Mapping[str, Any], proxy: str | None
+) -> Any:
+    """Exchange the refresh-token. The client's id goes into the header, or into the form if that is refused."""
     client, secret = str(config.get("client-id") or ""), str(config.get("client-secret") or "")
     form = {"grant_type": "refresh_token", "refresh_token": str(config["refresh-token"])}
     # RFC 6749, section 2.3.1
     basic = base64.b64encode(f"{quote_plus(client)}:{quote_plus(secret)}".encode()).decode()
-    async with session.post(endpoint, data=form, headers={"Authorization": f"Basic {basic}"}) as answer:
+    header = {"Authorization": f"Basic {basic}"}
+    async with session.post(endpoint, data=form, headers=header, proxy=proxy) as answer:
         if answer.ok:
             return await answer.json(content_type=None)
     form |= {"client_id": client, "client_secret": secret}
-    async with session.post(endpoint, data=form, raise_for_status=True) as answer:
+    async with session.post(endpoint, data=form, raise_for_status=True, proxy=proxy) as answer:
         return await answer.json(content_type=None)
 
 

@@ -1,8 +1,9 @@
-"""One answer of an API server: its body, or the error that it is."""
+"""An answer of an API server: its body, or its error."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Self
 
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError
@@ -23,12 +24,27 @@ _LONGEST_ERROR = 1024 * 1024
 
 
 class ResponseStream:
-    """The body of one answer. Closing gives its connection back, or closes it where it was not read out."""
+    """The body of one answer. Closing returns its connection to the pool, or closes it if data remains.
 
-    def __init__(self, response: aiohttp.ClientResponse, sessions: Sessions) -> None:
+    The silence limit is ours: aiohttp stops its own when the connection ends, and a read of damaged chunks would hang.
+
+    Args:
+        response: The answer.
+        sessions: Where the connection goes back to.
+        idle_timeout: Seconds that a read may wait; None for no limit.
+    """
+
+    def __init__(
+        self, response: aiohttp.ClientResponse, sessions: Sessions, idle_timeout: float | None
+    ) -> None:
         self._response = response
         self._sessions: Sessions | None = sessions
         self._read = response.content.readany
+        loop = asyncio.get_running_loop()
+        self._time = loop.time
+        self._waiting_since = math.inf
+        self._idle_timeout = idle_timeout or 0.0
+        self._timer = loop.call_later(idle_timeout, self._check_silence) if idle_timeout else None
 
     def __aiter__(self) -> Self:
         return self
@@ -36,6 +52,7 @@ class ResponseStream:
     async def __anext__(self) -> bytes:
         if self._sessions is None:
             raise StopAsyncIteration
+        self._waiting_since = self._time()
         try:
             chunk = await self._read()
         except TimeoutError as error:
@@ -46,6 +63,8 @@ class ResponseStream:
                 raise
             kind = DamagedError if _is_damaged(self._response) else TransportError
             raise kind(f"the answer broke off: {converted}") from cause_of(error)
+        finally:
+            self._waiting_since = math.inf
         if chunk:
             return chunk
         await self.aclose()
@@ -53,6 +72,8 @@ class ResponseStream:
 
     async def aclose(self) -> None:
         """Idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
         sessions, self._sessions = self._sessions, None
         if sessions is not None:
             connection = self._response.connection
@@ -60,9 +81,20 @@ class ResponseStream:
                 connection.transport.abort()  # not read out; TLS would wait for the server's goodbye
             await sessions.release(self._response)
 
+    def _check_silence(self) -> None:
+        """Fail the read that has waited for too long, or look again when it will have."""
+        now = self._time()
+        waited = max(0.0, now - self._waiting_since)  # 0 while no read waits
+        if waited >= self._idle_timeout:
+            self._response.content.set_exception(TimeoutError(f"no data for {self._idle_timeout:g} seconds"))
+            return
+        self._timer = asyncio.get_running_loop().call_at(
+            now - waited + self._idle_timeout, self._check_silence
+        )
+
 
 def _is_damaged(response: aiohttp.ClientResponse) -> bool:
-    """Whether TLS has ended the connection, as what arrived is not what was sent."""
+    """Return whether TLS ended the connection because the bytes were changed on the way."""
     connection = response.connection
     protocol = None if connection is None else connection.protocol
     lost = None if protocol is None else protocol.exception()
@@ -70,29 +102,29 @@ def _is_damaged(response: aiohttp.ClientResponse) -> bool:
 
 
 def encoding_of(response: aiohttp.ClientResponse) -> str:
-    """How the body is encoded, which no request asks for; ``""`` where it is not."""
+    """Return the body's encoding, which no request asks for; ``""`` for none."""
     encoding: str = response.headers.get("Content-Encoding", "").strip().lower()
     return "" if encoding == "identity" else encoding
 
 
 async def error_of(response: aiohttp.ClientResponse, body: ResponseStream, seconds: float) -> ApiError:
-    """The error that an answer stands for; what its body says as far as it can be had in so many seconds."""
-    said = b""
+    """Return the error that an answer stands for, with as much of its body as arrives in so many seconds."""
+    received = b""
     try:
         async with asyncio.timeout(seconds):
             async for chunk in body:
                 if encoding_of(response):
                     break
-                said += chunk
-                if len(said) > _LONGEST_ERROR:
+                received += chunk
+                if len(received) > _LONGEST_ERROR:
                     break
     except (TransportError, TimeoutError):
         pass
-    error = api_error(response.status, said, response.headers.get("Retry-After"))
+    error = api_error(response.status, received, response.headers.get("Retry-After"))
     if response.status < 400 and (location := response.headers.get("Location")):
         say_more(
             error,
-            f"the server redirects to {without_credentials(location)}, which no change follows: "
+            f"the server redirects to {without_credentials(location)}, and writes do not follow redirects: "
             "give the client its final URL",
         )
     return error

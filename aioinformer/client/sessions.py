@@ -1,41 +1,53 @@
-"""The connections to one server: a session for calls and one for streams."""
+"""The connections to one server: an aiohttp session for calls and one for streams."""
 
 from __future__ import annotations
 
 import io
-from collections import ChainMap
 from contextlib import AsyncExitStack
-from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlencode
 
 import aiohttp
+from multidict import CIMultiDict
 
+from .._core.tasks import maybe_await
 from ..errors import TransportError
-from .connections import Connector
 from .error_mapping import network_errors
-from .libraries import Library, user_agent
+from .libraries import user_agent
 from .resolver import Resolver
 from .sockets import Sockets
-from .transport import CONNECT_TIMEOUT, Change, HttpRequest
+from .transport import CONNECT_TIMEOUT, HttpRequest
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from .credentials import Access
 
 READ_BUFFER = 256 * 1024
-"""Bytes that a connection reads ahead, twice over: what a chunk of a stream has at most."""
+"""Bytes that a connection reads ahead, twice over: the most that a chunk of a stream has."""
 
 LONGEST_HEADER = 1024 * 1024
-"""Bytes of a header line: proxies that authenticate set cookies beyond aiohttp's 8190. Go takes 10 MB of them."""
-
-_LARGE = 1024 * 1024
-"""Bytes beyond which aiohttp wants to be given a body that it can write in pieces."""
+"""Bytes of a header line. Authenticating proxies set cookies beyond aiohttp's limit of 8190; Go accepts 10 MB."""
 
 LIBRARY_POOL_SIZE = 100
-"""``connection_pool_maxsize`` of a Configuration that does not set it, in both libraries: no limit here."""
+"""``connection_pool_maxsize`` of a Configuration that does not set it, in both libraries. It sets no limit here."""
+
+IDLE_CONNECTION_SECONDS = 5.0
+"""Seconds that an idle connection is kept.
+
+A load balancer that ends an idle connection may send an answer of 408 first, and aiohttp would take that for the
+answer to the next request. Load balancers wait for much longer than this: a minute is usual.
+"""
+
+_LARGE_BODY = 1024 * 1024
+"""Bytes above which aiohttp wants a body that it can write in pieces."""
 
 
 class Progress:
-    """What a request waits for.
+    """What a request is waiting for.
 
     Attributes:
-        wait: What it does not have yet, for messages: ``"answer"`` once it has a connection.
+        wait: What is missing, for messages: ``"answer"`` once the request has a connection.
     """
 
     def __init__(self, resolver: Resolver) -> None:
@@ -43,184 +55,192 @@ class Progress:
         self.wait = "answer"
 
     def too_late(self, seconds: float) -> str:
-        """Say what has not come within so many seconds."""
-        said = f"no {self.wait} within {seconds:g} seconds"
+        """Return the message for a request that got no answer within its deadline."""
+        message = f"no {self.wait} within {seconds:g} seconds"
         if self.wait == "connection" and (host := self._resolver.pending):
-            said += f": the host name {host} is not resolved yet"
-        return said
-
-
-_PROGRESS: ContextVar[Progress] = ContextVar("progress")
+            message += f": the host name {host} is not resolved yet"
+        return message
 
 
 class Sessions:
-    """Two aiohttp sessions under one ApiClient's configuration and SSLContext, opened when first used.
+    """Two aiohttp sessions with one SSLContext, opened when first used.
 
-    A watch holds its connection for minutes: streams have a session of their own without a limit, so they never
-    keep calls waiting. Calls have no limit either, as in Go, unless the configuration's ``connection_pool_maxsize``
-    sets one. What the library's own session would do and nobody wants is left out here: cookies, credentials
-    out of ``~/.netrc``, connections without keepalive, compressed answers.
+    A watch occupies its connection for minutes. Streams have a session of their own without a limit, so they never
+    delay calls. Calls have no limit either, as in Go, unless ``connection_pool_maxsize`` of the configuration sets one.
+    The sessions send no cookies, use no credentials from ``~/.netrc`` and accept no compressed answers.
 
     Args:
-        library: Whose ApiClient it is.
-        api_client: Gives configuration, headers and how to ask. Its own session is not used.
+        configuration: The library's Configuration: gives pool size, trace configs and session headers.
         ssl_context: For both sessions.
-        proxy: For both sessions, unless the ApiClient has one.
+        proxy: For both sessions; None for none.
         keep: Whether connections outlast their requests. If not, or after ``retire``, the sessions close when the
-            last request that holds them ends.
+            last request ends.
 
     Attributes:
-        via: By which proxy they ask, for messages; ``""`` for none.
+        via: A note about the proxy, for messages; ``""`` for none.
     """
 
     def __init__(
-        self, library: Library, api_client: Any, ssl_context: Any, proxy: str | None, *, keep: bool
+        self, configuration: Any, ssl_context: SSLContext | None, proxy: str | None, *, keep: bool
     ) -> None:
-        self._library = library
-        self._api_client = api_client
+        self._configuration = configuration
         self._ssl_context = ssl_context
         self._proxy = proxy
         self._keep = keep
-        self._held = 0
+        self._requests = 0
         self._responses: set[aiohttp.ClientResponse] = set()
         self._closed = False
-        self._clients: dict[bool, Any] = {}
+        self._by_kind: dict[bool, aiohttp.ClientSession] = {}
         self.via = ""
         self._sockets = Sockets()
         self._resolver = Resolver()
 
-    async def ask(self, request: HttpRequest, progress: Progress) -> aiohttp.ClientResponse:
-        """Ask; the answer, its body not yet read. To be called while holding.
+    def begin(self) -> Progress:
+        """Count a request that begins; ``release`` ends it. Return its progress."""
+        self._requests += 1
+        return Progress(self._resolver)
+
+    async def ask(self, request: HttpRequest, access: Access, progress: Progress) -> aiohttp.ClientResponse:
+        """Send a request, and return the answer, its body not yet read.
 
         Args:
-            request: What for.
-            progress: What ``hold`` returned for it.
+            request: What to send.
+            access: The server and the credentials.
+            progress: What ``begin`` returned for this request.
         """
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_TIMEOUT, sock_read=request.read_timeout
-        )
-        headers = {"Accept": request.accept, "Accept-Encoding": "identity"}
-        client = self._client(request.is_stream)
+        configuration = access.configuration
+        url = f"{configuration.host}{request.path}"
+        if request.query:
+            url += f"?{urlencode(request.query)}"
+        options: dict[str, Any] = {"method": "GET"}
         if request.change is not None:
-            client = self._library.over(_Sending(client.rest_client.pool_manager, request.change), client)
-        outer = _PROGRESS.set(progress)
-        try:
-            response = await self._library.get(client, request.path, request.query, headers, timeout)
-        finally:
-            _PROGRESS.reset(outer)
-        assert isinstance(response, aiohttp.ClientResponse)
+            method, body, _ = request.change
+            # aiohttp follows a redirect by a GET, which would change nothing.
+            options = {"method": method, "allow_redirects": False}
+            options["data"] = io.BytesIO(body) if len(body) > _LARGE_BODY else body or None
+        response = await self._session(request.is_stream).request(
+            url=url,
+            headers=await _headers(request, access),
+            proxy=self._proxy,
+            proxy_headers=configuration.proxy_headers or None,
+            server_hostname=configuration.tls_server_name or None,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+            trace_request_ctx=progress,
+            **options,
+        )
         self._responses.add(response)
         return response
 
-    def hold(self) -> Progress:
-        """A request begins; return what says how far it is."""
-        self._held += 1
-        return Progress(self._resolver)
-
     async def release(self, response: aiohttp.ClientResponse | None = None) -> None:
-        """A request has ended; its answer, if there was one, is closed."""
+        """End a request, and close its answer if there was one."""
         if response is not None:
             response.close()
             self._responses.discard(response)
-        self._held -= 1
-        if not self._held and not self._keep:
+        self._requests -= 1
+        if not self._requests and not self._keep:
             await self._close_sessions()
 
     async def retire(self) -> None:
-        """Serve the requests that hold these sessions, then close."""
+        """Close as soon as no request uses these sessions."""
         self._keep = False
-        if not self._held:
+        if not self._requests:
             await self._close_sessions()
 
     async def close(self) -> None:
-        """Close now. Requests that hold these sessions fail."""
+        """Close now. Requests under way fail."""
         self._closed = True
         for response in self._responses:
-            response.close()  # its session's close() would let its reader wait forever
+            response.close()  # closing the session alone would leave its reader waiting forever
         await self._close_sessions()
 
     async def _close_sessions(self) -> None:
-        """Close them all, whatever becomes of one: a cancellation ends but the wait for it."""
-        sockets, self._sockets = self._sockets, Sockets()  # for sessions that are opened meanwhile
+        """Close both sessions, also if one fails or the wait is cancelled."""
+        sockets, self._sockets = self._sockets, Sockets()  # sessions may open meanwhile
         async with AsyncExitStack() as closing:
-            closing.push_async_callback(sockets.close)  # comes last
-            for client in self._clients.values():
-                closing.push_async_callback(client.rest_client.pool_manager.close)
-            self._clients.clear()
-
-    def _client(self, streaming: bool) -> Any:
-        """The ApiClient over one of the sessions."""
-        if self._closed:
-            raise TransportError("the client is closed")
-        client = self._clients.get(streaming)
-        if client is None:
-            client = self._library.over(self._session(streaming), self._api_client)
-            if str(client.user_agent).startswith("OpenAPI-Generator"):
-                client.default_headers = ChainMap({"User-Agent": user_agent()}, client.default_headers)
-            self._clients[streaming] = client
-        return client
+            closing.push_async_callback(sockets.close)  # runs last
+            for session in self._by_kind.values():
+                closing.push_async_callback(session.close)
+            self._by_kind.clear()
 
     def _session(self, streaming: bool) -> aiohttp.ClientSession:
-        configuration = self._api_client.configuration
+        """Return the session for streams, or the one for calls."""
+        if self._closed:
+            raise TransportError("the client is closed")
+        session = self._by_kind.get(streaming)
+        if session is None:
+            session = self._by_kind[streaming] = self._open(streaming)
+        return session
+
+    def _open(self, streaming: bool) -> aiohttp.ClientSession:
+        configuration = self._configuration
         limit = configuration.connection_pool_maxsize or 0
         if streaming or limit == LIBRARY_POOL_SIZE:
             limit = 0
-        connector = Connector(
+        connector = self._sockets.connector(
             limit=limit,
             ssl=self._ssl_context or True,
             resolver=self._resolver,
-            socket_factory=self._sockets,
+            keepalive_timeout=IDLE_CONNECTION_SECONDS,
         )
         own = getattr(configuration, "client_session_kwargs", None) or {}
         return aiohttp.ClientSession(
             connector=connector,
             headers=own.get("headers"),
-            proxy=self._proxy,
+            response_class=_Response,
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
-            auto_decompress=False,  # a megabyte that nobody asked to be compressed may be a gigabyte
+            auto_decompress=False,  # a megabyte of unrequested compression may be a gigabyte
             read_bufsize=READ_BUFFER,
             max_line_size=LONGEST_HEADER,
             max_field_size=LONGEST_HEADER,
-            trace_configs=[_noting_progress(limit), *(getattr(configuration, "trace_configs", None) or ())],
+            trace_configs=[_record_progress(limit), *(getattr(configuration, "trace_configs", None) or ())],
         )
 
 
-def _noting_progress(limit: int) -> aiohttp.TraceConfig:
-    """Have a session's requests say what they wait for."""
+class _Response(aiohttp.ClientResponse):
+    """An answer whose request is sent once if it is a write.
 
-    def waiting_for(wait: str) -> Any:
-        async def note(*_: object) -> None:
-            _PROGRESS.get().wait = wait
+    aiohttp sends a PUT or DELETE again if its connection breaks, but the server may have done it already.
+    """
 
-        return note
+    async def start(self, connection: Any) -> Self:
+        if self.method == "GET":
+            await super().start(connection)
+        else:
+            with network_errors():  # aiohttp does not retry on our errors
+                await super().start(connection)
+        return self
+
+
+async def _headers(request: HttpRequest, access: Access) -> CIMultiDict[str]:
+    """Return the headers of a request, with the current credentials."""
+    headers = CIMultiDict({"Accept": request.accept, "Accept-Encoding": "identity"})
+    headers.update(access.headers)
+    if headers.get("User-Agent", "OpenAPI-Generator").startswith("OpenAPI-Generator"):
+        headers["User-Agent"] = user_agent()
+    # A coroutine since kubernetes_asyncio 36.
+    settings: Any = await maybe_await(access.configuration.auth_settings())
+    authorization = settings.get("BearerToken")
+    if authorization and authorization["value"]:
+        headers[authorization["key"]] = authorization["value"]
+    if request.change is not None:
+        headers["Content-Type"] = request.change.content_type
+    return headers
+
+
+def _record_progress(limit: int) -> aiohttp.TraceConfig:
+    """Return a TraceConfig that records in a request's Progress what it waits for."""
+
+    def record(wait: str) -> Any:
+        async def on_event(_session: object, context: Any, _params: object) -> None:
+            context.trace_request_ctx.wait = wait
+
+        return on_event
 
     tracing = aiohttp.TraceConfig()
     queued = f"free connection (connection_pool_maxsize allows {limit}, and other requests hold them)"
-    tracing.on_connection_queued_start.append(waiting_for(queued))
-    tracing.on_connection_create_start.append(waiting_for("connection"))
-    tracing.on_connection_create_end.append(waiting_for("answer"))
-    tracing.on_connection_reuseconn.append(waiting_for("answer"))
+    tracing.on_connection_queued_start.append(record(queued))
+    tracing.on_connection_create_start.append(record("connection"))
+    tracing.on_connection_create_end.append(record("answer"))
+    tracing.on_connection_reuseconn.append(record("answer"))
     return tracing
-
-
-class _Sending:
-    """A session that sends a change as it is. The library takes it for a GET: it would write the body anew."""
-
-    def __init__(self, session: aiohttp.ClientSession, change: Change) -> None:
-        self._session = session
-        self._change = change
-
-    async def request(self, **asked: Any) -> aiohttp.ClientResponse:
-        method, body, content_type = self._change
-        asked["headers"]["Content-Type"] = content_type
-        asked["method"] = method
-        asked["data"] = io.BytesIO(body) if len(body) > _LARGE else body or None
-        # A redirect would be followed by a GET, whose answer is not what was written.
-        return await self._session.request(**asked, allow_redirects=False, middlewares=(_once,))
-
-
-async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keeps aiohttp from sending a PUT or DELETE again when its connection breaks: it may have been done."""
-    with network_errors():  # aiohttp would know its own
-        return await handler(request)

@@ -1,4 +1,4 @@
-"""The sockets beneath a client's connections: their peer's death is noticed, and none outlives the client."""
+"""The sockets of a client's connections: they detect a dead peer, and close with the client."""
 
 from __future__ import annotations
 
@@ -8,30 +8,38 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
+import aiohttp
+
 _KEEPALIVE = (
     *(("TCP_KEEPIDLE", 20), ("TCP_KEEPALIVE", 20), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4)),
     ("TCP_USER_TIMEOUT", 35_000),
 )
-"""Seconds of silence before the first probe (Linux, macOS), seconds between two, how many are not answered; and Linux'
-milliseconds for which what was sent may stay unacknowledged. Within 40 s a machine that is gone is noticed."""
+"""Seconds of silence before the first probe (Linux, macOS), seconds between probes, unanswered probes; and, on Linux,
+milliseconds that sent data may stay unacknowledged. Together they detect a dead machine within 40 s."""
 
-_TURNS = 20
-"""Turns of the event loop within which a connection that was shut down is gone; three are usual."""
+_CLOSE_ITERATIONS = 20
+"""Event loop iterations within which a connection that was shut down has closed; three are usual."""
 
 
 class Sockets:
-    """Makes the sockets of an aiohttp connector.
+    """The sockets of aiohttp connectors.
 
-    A TLS connection whose request was cancelled is closed politely: it is open for as long as the server does not
-    answer its goodbye, up to half a minute, and aiohttp does not know of it any more. asyncio forgives a loop that is
-    closed meanwhile; uvloop warns of an unclosed transport, or cannot close the loop ("Device or resource busy").
+    After a request is cancelled, its TLS connection stays open until the server answers the TLS shutdown, up to half a
+    minute, and aiohttp no longer tracks it. If the event loop closes meanwhile, uvloop warns of an unclosed transport,
+    or fails to close the loop ("Device or resource busy"). So ``close`` ends these connections too.
     """
 
     def __init__(self) -> None:
         self._made: WeakSet[socket.socket] = WeakSet()
 
+    def connector(self, **options: Any) -> aiohttp.TCPConnector:
+        """Return an aiohttp connector that makes its sockets here. aiohttp before 3.12 makes its own."""
+        if hasattr(aiohttp, "SocketFactoryType"):
+            options["socket_factory"] = self
+        return aiohttp.TCPConnector(**options)
+
     def __call__(self, address: Any) -> socket.socket:
-        """A socket for this address, as ``aiohttp.TCPConnector`` asks its ``socket_factory``."""
+        """Return a socket for this address: the ``socket_factory`` of a connector."""
         family, kind, protocol, *_ = address
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -43,18 +51,18 @@ class Sockets:
         return made
 
     async def close(self) -> None:
-        """End the connections that are still open; to be called once the connectors are closed."""
+        """End the connections that are still open. Call it after the connectors have closed."""
         ended = [each for each in self._made if _shut_down(each)]
-        for _ in range(_TURNS):
+        for _ in range(_CLOSE_ITERATIONS):
             if all(each.fileno() == -1 for each in ended):
                 return
             await asyncio.sleep(0)
 
 
 def _shut_down(made: socket.socket) -> bool:
-    """End a connection, so that its transport finds it ended and closes; whether there was one."""
+    """Shut a connection down, so that its transport closes. Return whether there was one."""
     if made.fileno() != -1:
-        with suppress(OSError):  # not connected yet: its transport is not made, and will not be
+        with suppress(OSError):  # not connected, so it has no transport
             made.shutdown(socket.SHUT_RDWR)
             return True
     return False

@@ -40,7 +40,7 @@ class HttpRequest(NamedTuple):
     Args:
         path: From the root of the server.
         query: Names and values, not yet quoted.
-        read_timeout: Seconds that its body may fall silent; None for any.
+        idle_timeout: Seconds that its body may be silent; None for no limit.
         is_stream: Whether the answer goes on for as long as it likes.
         accept: The media types that will do.
         change: What is sent; None for a GET.
@@ -48,7 +48,7 @@ class HttpRequest(NamedTuple):
 
     path: str
     query: Query
-    read_timeout: float | None
+    idle_timeout: float | None
     is_stream: bool = False
     accept: str = JSON
     change: Change | None = None

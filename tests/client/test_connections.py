@@ -1,4 +1,4 @@
-"""What aiohttp keeps from those who read from its connections, and from its pool."""
+"""Damaged answers, and idle connections."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from aioinformer import Client, ListOptions, ListWatch, TransportError
-from aioinformer.client.transport import Change
+from aioinformer import Client, IdleTimeoutError, TransportError
+from aioinformer.client import sessions
 
 from ..listwatch.streams import json_of, serving
-from ..steps import turns
-from .wire import CHUNKED, Asked, chunk, configmap, line, wired
+from .wire import CHUNKED, Asked, chunk, wired
 
 LONG = chunk(b'{"a": "' + b"x" * 100)
 
-
-@pytest.mark.parametrize(
+DAMAGED = pytest.mark.parametrize(
     "pieces",
     [
         pytest.param((CHUNKED, LONG, b"zz\r\n"), id="the size of a chunk"),
@@ -26,7 +24,12 @@ LONG = chunk(b'{"a": "' + b"x" * 100)
         pytest.param((CHUNKED, LONG, b"0\r\nx\r\n: :\r\n\r\n"), id="a trailer"),
     ],
 )
-async def test_a_body_that_is_damaged_breaks_off_at_once(library: str, pieces: tuple[bytes, ...]) -> None:
+
+
+@DAMAGED
+async def test_read_of_damaged_chunks_ends_by_the_silence_limit(
+    library: str, pieces: tuple[bytes, ...]
+) -> None:
     read = asyncio.Event()
 
     async def answer(asked: Asked) -> AsyncIterator[bytes]:
@@ -34,64 +37,69 @@ async def test_a_body_that_is_damaged_breaks_off_at_once(library: str, pieces: t
         await read.wait()
         for piece in pieces[1:]:
             yield piece
-        await asyncio.Event().wait()  # the server keeps the connection, and says no more
+        await asyncio.Event().wait()  # the server keeps the connection open and sends nothing
 
     async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
-        body = await client.stream("/api")
+        body = await client.stream("/api", idle_timeout=0.5)
         read.set()
-        with pytest.raises(TransportError, match="the answer broke off") as caught:
+        for _ in range(2):  # a later read fails the same way
+            with pytest.raises(TransportError) as caught:
+                async with asyncio.timeout(5):
+                    async for _ in body:
+                        pass
+            assert "helloworld" not in repr(caught.value.__cause__)
+        await body.aclose()
+
+
+@DAMAGED
+async def test_get_of_damaged_chunks_ends_by_its_timeout(library: str, pieces: tuple[bytes, ...]) -> None:
+    async def answer(asked: Asked) -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+        await asyncio.Event().wait()
+
+    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+        with pytest.raises(TransportError):
             async with asyncio.timeout(5):
-                async for _ in body:
-                    pass
-        assert caught.value.__cause__ is None  # aiohttp's quotes the body
-        with pytest.raises(TransportError, match="the answer broke off"):
+                await client.get("/api", timeout=0.5)
+
+
+async def test_silence_limit_counts_only_while_a_read_waits(library: str) -> None:
+    sent = asyncio.Event()
+
+    async def answer(asked: Asked) -> AsyncIterator[bytes]:
+        yield CHUNKED + chunk(b"first")
+        await sent.wait()
+        yield chunk(b"second")
+        await asyncio.Event().wait()
+
+    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
+        body = await client.stream("/api", idle_timeout=0.3)
+        assert await anext(body) == b"first"
+        await asyncio.sleep(0.7)  # a slow reader is not a silent server
+        sent.set()
+        assert await anext(body) == b"second"
+        with pytest.raises(IdleTimeoutError, match=r"the connection fell silent: no data for 0\.3 seconds"):
             await anext(body)
         await body.aclose()
 
 
-async def test_a_watch_whose_framing_is_damaged_breaks_off_at_once(library: str) -> None:
-    read = asyncio.Event()
-
-    async def answer(asked: Asked) -> AsyncIterator[bytes]:
-        yield CHUNKED + chunk(line("ADDED", configmap("a", 7)))
-        await read.wait()
-        yield b"zz\r\n"
-        await asyncio.Event().wait()
-
-    async with wired(answer) as server, Client.from_url(server.url, library=library) as client:
-        watch = await ListWatch.for_resource(client, "v1", "configmaps").watch(
-            ListOptions(resource_version="5")
-        )
-        assert await anext(watch)
-        read.set()
-        with pytest.raises(TransportError, match="the answer broke off"):
-            async with asyncio.timeout(5):
-                await anext(watch)
-        await watch.aclose()  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    "stray",
-    [
-        b"HTTP/1.1 408 Request Time-out\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n",
-        b"no HTTP\r\n\r\n",
-    ],
-)
-async def test_an_answer_that_nobody_asked_for_answers_nothing(library: str, stray: bytes) -> None:
-    """It comes from load balancers that end an idle connection, and what is sent there then may never be seen."""
+async def test_idle_connection_is_reused_for_some_seconds_only(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load balancer that ends an idle connection may send 408 there: the next request must not take it."""
+    monkeypatch.setattr(sessions, "IDLE_CONNECTION_SECONDS", 0.5)
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        return json_of(f'"{request.method} {request.path}"')
+        return json_of(f'"{request.path}"')
 
     async with serving(answer) as server, Client.from_url(server.url, library=library) as client:
-        assert await client.get("/1") == b'"GET /1"'
-        idle = server.requests[0].transport
-        assert idle is not None
-        idle.write(stray)
-        await turns(10)  # it has come
-        assert await client.send(Change("PUT", b"{}"), "/2") == b'"PUT /2"'
-        assert await client.get("/3") == b'"GET /3"'
-        assert server.requests[1].transport is not idle
-        assert server.requests[2].transport is server.requests[1].transport
+        for path in ("/1", "/2"):
+            await client.get(path)
+        first, second = (request.transport for request in server.requests)
+        assert first is second
+        await asyncio.sleep(0.7)
+        assert first is not None
+        first.write(b"HTTP/1.1 408 Request Time-out\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        assert await client.get("/3") == b'"/3"'
+        assert server.requests[2].transport is not first

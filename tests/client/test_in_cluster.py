@@ -18,7 +18,7 @@ from ..listwatch.streams import (
     begin,
     serving,
 )
-from .clusters import Authority, guarded, on_clock, renewed
+from .clusters import Authority, guarded, on_clock, renewed, write_kubeconfig
 
 
 @pytest.fixture
@@ -207,3 +207,22 @@ async def test_a_service_account_that_is_gone_keeps_its_last_content(
         "namespace",
         "token",
     ]
+
+
+async def test_client_from_environment_is_the_service_account_in_a_pod_and_the_kubeconfig_elsewhere(
+    library: str, account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority()
+    (account / "ca.crt").write_bytes(authority.pem)
+    (account / "token").write_text("of the pod")
+    async with guarded("of the pod", authority.server_context()) as (server, guard):
+        user = {"token": "of the user"}
+        path = write_kubeconfig(account / "config", server.url, user, ca=authority.pem)
+        monkeypatch.setenv("KUBECONFIG", str(path))
+        guard.token = "of the user"
+        async with Client.from_environment(library=library) as client:
+            await client.get("/api")
+        service_at(server, monkeypatch)
+        guard.token = "of the pod"
+        async with Client.from_environment(library=library) as client:
+            await client.get("/api")

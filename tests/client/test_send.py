@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from aioinformer import ApiError, Client, ConfigError, TransportError
+from aioinformer.client import sessions
 from aioinformer.client.transport import Change
 
 from ..listwatch.streams import json_of, serving
@@ -185,10 +187,11 @@ async def test_after_closing(library: str) -> None:
 
 
 @pytest.mark.parametrize("is_tls", [False, True])
-async def test_a_connection_closed_while_the_loop_was_blocked_is_not_written_to(
-    library: str, tmp_path: Path, is_tls: bool
+async def test_idle_connection_is_not_reused_after_the_loop_was_blocked_for_longer(
+    library: str, tmp_path: Path, is_tls: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server, or a load balancer, ends idle connections; a handler that computes keeps the loop from reading that."""
+    """A server ends idle connections, and a CPU-bound handler blocks the event loop that would read that."""
+    monkeypatch.setattr(sessions, "IDLE_CONNECTION_SECONDS", 0.2)
     authority = Authority()
     context = authority.server_context() if is_tls else None
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
@@ -218,6 +221,7 @@ async def test_a_connection_closed_while_the_loop_was_blocked_is_not_written_to(
             await client.get("/x")
             close.set()
             assert closed.wait(30)  # blocks the loop
+            time.sleep(0.3)  # noqa: ASYNC251
             assert await client.send(Change("PATCH", b"{}"), "/x") == b"{}"
         await asyncio.to_thread(serving_ended.result, 30)
     assert [request.split(b" ", 1)[0] for request in asked] == [b"GET", b"PATCH"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import inspect
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -131,10 +132,10 @@ async def test_a_bare_api_client_needs_no_closing_of_ours(make: Callable[..., An
         assert all(len(page.items) == 1 for page in listed)
         streams: list[Any] = await asyncio.gather(*(pods.watch(ListOptions()) for _ in range(5)))
         sessions = pods.client.transport._opened.sessions
-        assert sessions._clients
+        assert sessions._by_kind
         while streams:
             await streams.pop().aclose()
-        assert not sessions._clients  # nothing is left to close
+        assert not sessions._by_kind  # nothing is left to close
         assert (await pods.list()).resource_version == "7"
         assert own_connections(api_client) == 0
         over.set()
@@ -153,6 +154,8 @@ async def test_its_own_hook_keeps_its_token_current(make: Callable[..., Any]) ->
         configuration.api_key["BearerToken"] = "Bearer old" if asked < 3 else "Bearer new"
 
     async with guarded("old") as (server, guard), make(server.url, "stale") as api_client:
+        if not inspect.iscoroutinefunction(api_client.configuration.auth_settings):
+            pytest.skip("this version of the library awaits no hook")
         api_client.configuration.refresh_api_key_hook = refresh
         pods = ListWatch.for_resource(api_client, "v1", "pods")
         await pods.list()

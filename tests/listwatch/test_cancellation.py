@@ -54,10 +54,10 @@ def assert_at_rest(client: Client) -> None:
     assert transport._loading is None or transport._loading.done()
     if transport._opened is not None:
         sessions = transport._opened.sessions
-        assert sessions._held == 0
+        assert sessions._requests == 0
         assert not sessions._responses
-        for api_client in sessions._clients.values():
-            assert not api_client.rest_client.pool_manager.connector._acquired
+        for session in sessions._by_kind.values():
+            assert not session.connector._acquired
 
 
 @pytest.mark.parametrize("tls", [False, True])
