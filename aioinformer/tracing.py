@@ -30,6 +30,8 @@ from .objects.meta import ListOptions
 from .processor import Processor, ProcessorListener
 from .protocols import ListerWatcher, Queue, WatchStream
 
+__all__ = ["StageTimes", "Trace", "Tracer"]
+
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")

@@ -9,17 +9,15 @@ from unittest.mock import patch
 import pytest
 
 from aioinformer import (
-    AddNotification,
     ConfigError,
     DeletedFinalStateUnknown,
-    DeleteNotification,
     FilteringResourceEventHandler,
     KubeObject,
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
-    UpdateNotification,
     field,
 )
+from aioinformer.cache import AddNotification, DeleteNotification, UpdateNotification
 from aioinformer.handlers import handler_name, require_handler
 
 from .samples import pod

@@ -14,12 +14,9 @@ from aioinformer import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
-    StageTimes,
-    Trace,
-    Tracer,
 )
 from aioinformer.processor import Processor
-from aioinformer.tracing import STAGES, ranked
+from aioinformer.tracing import STAGES, StageTimes, Trace, Tracer, ranked
 from tests.informer.handlers import Follower
 from tests.reflector.running import NoJitter
 from tests.reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, modified, page, pod

@@ -11,23 +11,11 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AlreadyStartedError,
-    Config,
-    ConfigError,
-    Controller,
-    DeltaFIFO,
-    DeltaType,
-    KubeObject,
-    Queue,
-    RealFIFO,
-    ReflectorOptions,
-    RequeueError,
-    Store,
-    WrongEventLoopError,
-)
+from aioinformer import ConfigError, DeltaFIFO, KubeObject, RealFIFO, Store
+from aioinformer.cache import Config, Controller, DeltaType, Queue, ReflectorOptions
 from aioinformer.controller import apply_deltas
 from aioinformer.deltas import Delta
+from aioinformer.errors import AlreadyStartedError, RequeueError, WrongEventLoopError
 from aioinformer.reflector import Phase
 
 from ..reflector.scripted import FOREVER, Scripted, Step, added, error_event, modified, page, pod

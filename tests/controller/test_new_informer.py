@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from aioinformer import (
-    AlreadyStartedError,
-    ClientClosedError,
     ConfigError,
     DeletedFinalStateUnknown,
     KubeObject,
@@ -21,6 +19,7 @@ from aioinformer import (
     wait_for_cache_sync,
 )
 from aioinformer.controller import QueueName
+from aioinformer.errors import AlreadyStartedError, ClientClosedError
 from aioinformer.objects.meta import WatchEvent
 
 from ..queues import QUEUES, use_queue

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Delta, DeltaFIFO, ExplicitKey, KeyFuncError, Store
+from aioinformer import DeltaFIFO, Store
+from aioinformer.cache import Delta, ExplicitKey
+from aioinformer.errors import KeyFuncError
 
 from .samples import DELETED, REPLACED, SYNC, UPDATED, drained, known, obj, replacing, tombstone
 

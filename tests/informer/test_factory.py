@@ -11,23 +11,20 @@ import pytest
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from aioinformer import (
-    AlreadyStartedError,
     ApiError,
-    CacheMutatedError,
     Client,
     ConfigError,
-    InformerError,
     KubeObject,
     ResourceEventHandlerFuncs,
     SharedInformerFactory,
     StoppedError,
     SyncTimeout,
-    Trace,
-    WrongEventLoopError,
 )
+from aioinformer.errors import AlreadyStartedError, CacheMutatedError, InformerError, WrongEventLoopError
 from aioinformer.fifo import RealFIFO
 from aioinformer.metrics import Sample, exposition, labelled
 from aioinformer.testing import APIServer
+from aioinformer.tracing import Trace
 
 from ..steps import until
 from ..virtual_time import settled, virtual_time

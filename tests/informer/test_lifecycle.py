@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 
 from aioinformer import (
-    AlreadyStartedError,
-    CacheMutatedError,
-    CacheMutationDetector,
     Client,
     ConfigError,
     DeletedFinalStateUnknown,
@@ -26,6 +23,8 @@ from aioinformer import (
     new_informer,
     wait_for_cache_sync,
 )
+from aioinformer.cache import CacheMutationDetector
+from aioinformer.errors import AlreadyStartedError, CacheMutatedError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (

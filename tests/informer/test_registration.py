@@ -11,7 +11,6 @@ import pytest
 
 from aioinformer import (
     ConfigError,
-    InformerError,
     KubeObject,
     ListOptions,
     Registration,
@@ -20,8 +19,8 @@ from aioinformer import (
     StoppedError,
     SyncTimeout,
     TransportError,
-    WrongEventLoopError,
 )
+from aioinformer.errors import InformerError, WrongEventLoopError
 
 from ..reflector.scripted import FOREVER, Scripted, Stream, added, page, pod
 from ..steps import until

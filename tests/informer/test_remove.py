@@ -8,12 +8,12 @@ import pytest
 
 from aioinformer import (
     ConfigError,
-    InformerError,
     KubeObject,
     ResourceEventHandlerFuncs,
     SharedInformerFactory,
     StoppedError,
 )
+from aioinformer.errors import InformerError
 
 from ..virtual_time import settled, virtual_time
 from .subject import BY, By

@@ -10,17 +10,14 @@ import pytest
 from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
-    Delta,
-    DeltaType,
-    IndexerConflictError,
-    KeyFuncError,
     KubeObject,
-    Phase,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     StoppedError,
 )
+from aioinformer.cache import Delta, DeltaType, Phase
 from aioinformer.controller import QueueName
+from aioinformer.errors import IndexerConflictError, KeyFuncError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (

@@ -18,7 +18,6 @@ from aioinformer import (
     CachedResource,
     Client,
     ConfigError,
-    KeyFuncError,
     KubeObject,
     ListWatch,
     Resource,
@@ -26,8 +25,8 @@ from aioinformer import (
     SharedIndexInformer,
     StoppedError,
     SyncTimeout,
-    VersionTimeout,
 )
+from aioinformer.errors import KeyFuncError, VersionTimeout
 from aioinformer.informer.version_waits import DELETION_PATIENCE
 from aioinformer.objects.codec import codec_for
 

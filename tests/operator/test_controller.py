@@ -10,19 +10,12 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AlreadyStartedError,
-    ConfigError,
-    ItemExponentialFailureRateLimiter,
-    KubeObject,
-    ListWatch,
-    SharedIndexInformer,
-    VersionTimeout,
-)
-from aioinformer.errors import InvalidResultError, TerminalError
+from aioinformer import ConfigError, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer.errors import AlreadyStartedError, InvalidResultError, TerminalError, VersionTimeout
 from aioinformer.operator import Controller, Request, Result
 from aioinformer.operator import Reconciler as ReconcilerClass
 from aioinformer.testing import Simulation
+from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 
 from ..virtual_time import settled
 from .worlds import Reconciler, Stubborn, change, create, feeding, operating, quiet, simulated

@@ -19,9 +19,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fastapi import FastAPI
 
 from aioinformer import (
-    AlreadyStartedError,
     Client,
-    ClientClosedError,
     ConfigError,
     KubeObject,
     ListWatch,
@@ -31,6 +29,7 @@ from aioinformer import (
     StoppedError,
 )
 from aioinformer._core.tasks import finish
+from aioinformer.errors import AlreadyStartedError, ClientClosedError
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, Watch
 from aioinformer.testing import APIServer, Simulation

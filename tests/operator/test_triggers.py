@@ -10,15 +10,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    CacheMutatedError,
-    ConfigError,
-    DeletedFinalStateUnknown,
-    Delta,
-    DeltaType,
-    KubeObject,
-    SharedInformerFactory,
-)
+from aioinformer import ConfigError, DeletedFinalStateUnknown, KubeObject, SharedInformerFactory
+from aioinformer.cache import Delta, DeltaType
+from aioinformer.errors import CacheMutatedError
 from aioinformer.operator import (
     LOW_PRIORITY,
     Change,

@@ -15,8 +15,10 @@ import pytest
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
 
-from aioinformer import CacheMutatedError, CacheMutationDetector, ConfigError, KubeObject
+from aioinformer import ConfigError, KubeObject
 from aioinformer._core.tasks import finish
+from aioinformer.cache import CacheMutationDetector
+from aioinformer.errors import CacheMutatedError
 from aioinformer.objects.codec import codec_for
 
 from ..samples import LoosePod, Meta, Pod, pod, pod_dict

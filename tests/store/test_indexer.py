@@ -11,21 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import (
-    NAMESPACE_INDEX,
-    ConfigError,
-    ExplicitKey,
-    Indexer,
-    IndexerConflictError,
-    IndexFuncError,
-    KeyFuncError,
-    KubeObject,
-    SharedIndexInformer,
-    UnknownIndexError,
-    field,
-    meta_namespace_index_func,
-    meta_namespace_key_func,
-)
+from aioinformer import ConfigError, Indexer, KubeObject, SharedIndexInformer, field, meta_namespace_key_func
+from aioinformer.cache import NAMESPACE_INDEX, ExplicitKey, meta_namespace_index_func
+from aioinformer.errors import IndexerConflictError, IndexFuncError, KeyFuncError, UnknownIndexError
 
 from ..reflector.scripted import Scripted
 from ..samples import Pod, pod, pod_dict

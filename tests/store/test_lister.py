@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 
 from aioinformer import (
-    NAMESPACE_INDEX,
     ConfigError,
     Indexer,
     KubeObject,
     LabelSelector,
     Lister,
     NotFoundError,
-    SelectorError,
-    meta_namespace_index_func,
     meta_namespace_key_func,
 )
+from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
+from aioinformer.errors import SelectorError
 
 from ..samples import LoosePod, Meta, Pod, compressed, pod
 from ..steps import running

@@ -11,13 +11,11 @@ from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
     Indexer,
-    KeyFuncError,
     KubeObject,
-    MutationCache,
-    UnknownIndexError,
-    WrongEventLoopError,
     deletion_handling_meta_namespace_key_func,
 )
+from aioinformer.cache import MutationCache
+from aioinformer.errors import KeyFuncError, UnknownIndexError, WrongEventLoopError
 
 from ..samples import pod
 from ..virtual_time import virtual_time
