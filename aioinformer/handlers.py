@@ -16,6 +16,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 OnAdd = Callable[[T, bool], object]
 OnUpdate = Callable[[T, T], object]
 OnDelete = Callable[[T | DeletedFinalStateUnknown[T]], object]
+OnDeleteObject = Callable[[T], object]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
@@ -44,15 +45,17 @@ class ResourceEventHandler(Protocol[T_contra]):
 
 
 class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
-    """A handler of functions, plain or async; those left out are not called.
+    """A handler made of functions, plain or async. It ignores changes that it has no function for.
 
     Args:
         on_add: ``on_add(obj, is_in_initial_list)``.
         on_update: ``on_update(old, new)``.
-        on_delete: ``on_delete(obj)``.
+        on_delete: ``on_delete(obj)``; ``obj`` is a DeletedFinalStateUnknown if the deletion itself was missed.
+        on_delete_object: ``on_delete_object(obj)``, instead of ``on_delete``; ``obj`` is always the last known
+            state, which may be stale if the deletion was missed. Not called if no state is known.
 
     Raises:
-        ConfigError: A function takes other arguments.
+        ConfigError: A function takes other arguments, or there are both functions for deletions.
     """
 
     def __init__(
@@ -60,13 +63,20 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         on_add: OnAdd[T] | None = None,
         on_update: OnUpdate[T] | None = None,
         on_delete: OnDelete[T] | None = None,
+        on_delete_object: OnDeleteObject[T] | None = None,
     ) -> None:
-        for name, function in (("on_add", on_add), ("on_update", on_update), ("on_delete", on_delete)):
-            if function is not None:
-                require_callback(name, function, ARGUMENTS[name])
+        if on_delete is not None and on_delete_object is not None:
+            raise ConfigError("on_delete and on_delete_object exclude each other: pass the one that fits")
+        given = {
+            "on_add": on_add, "on_update": on_update, "on_delete": on_delete, "on_delete_object": on_delete_object,
+        }  # fmt: skip
+        self._functions = {name: function for name, function in given.items() if function is not None}
+        for name, function in self._functions.items():
+            require_callback(name, function, ARGUMENTS.get(name, ("obj",)))
         self._on_add = on_add
         self._on_update = on_update
         self._on_delete = on_delete
+        self._on_delete_object = on_delete_object
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> object:
         return self._on_add(obj, is_in_initial_list) if self._on_add is not None else None
@@ -75,10 +85,15 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         return self._on_update(old, new) if self._on_update is not None else None
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> object:
-        return self._on_delete(obj) if self._on_delete is not None else None
+        if self._on_delete is not None:
+            return self._on_delete(obj)
+        if self._on_delete_object is None:
+            return None
+        last = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        return self._on_delete_object(last) if last is not None else None
 
     def __repr__(self) -> str:
-        functions = [each for each in (self._on_add, self._on_update, self._on_delete) if each is not None]
+        functions = list(self._functions.values())
         homes = {getattr(each, "__qualname__", "").rpartition(".")[0] for each in functions}
         if len(functions) > 1 and len(homes) == 1 and (home := homes.pop()):
             return home.removesuffix(".<locals>")

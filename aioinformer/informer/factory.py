@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds, require_text
+from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import InOneLoop, finish, raise_failures
 from ..client import Client
 from ..controller import QueueName, require_queue
@@ -394,6 +396,22 @@ class SharedInformerFactory(InOneLoop):
         """
         async with self:
             await self.wait_ended()
+
+    async def run_until_signal(self, signals: Sequence[signal.Signals] = STOP_SIGNALS) -> None:
+        """Run until the process gets a signal: Ctrl-C, or SIGTERM, which ends a pod.
+
+        Starts the informers, and stops them at the end. Inside ``async with`` it only waits: leaving the block stops
+        the informers.
+
+        Args:
+            signals: The signals that end it. Their former handlers are restored when it returns.
+
+        Raises:
+            ConfigError: This is not the main thread, the only one that can handle signals.
+            AlreadyStartedError: The factory was shut down.
+            BaseException: As ``shutdown``.
+        """
+        await run_until_signal(self.wait_ended if self._entered else self.run, self, signals)
 
     async def wait_ended(self) -> None:
         """Wait until an informer has failed, or ``shutdown`` has begun."""

@@ -21,7 +21,16 @@ from .._core.timers import every
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
-from ..handlers import ResourceEventHandler, handler_name, require_plain
+from ..handlers import (
+    OnAdd,
+    OnDelete,
+    OnDeleteObject,
+    OnUpdate,
+    ResourceEventHandler,
+    ResourceEventHandlerFuncs,
+    handler_name,
+    require_plain,
+)
 from ..notifications import AddNotification
 from ..objects.codec import codec_for
 from ..objects.keys import KeyFunc, deletion_handling_meta_namespace_key_func
@@ -149,34 +158,53 @@ class SharedIndexInformer(Running, Generic[T]):
 
     def add_event_handler(
         self,
-        handler: ResourceEventHandler[T],
+        handler: ResourceEventHandler[T] | None = None,
         resync_period: float | None = None,
         *,
+        on_add: OnAdd[T] | None = None,
+        on_update: OnUpdate[T] | None = None,
+        on_delete: OnDelete[T] | None = None,
+        on_delete_object: OnDeleteObject[T] | None = None,
         backlog: Backlog = "unbounded",
         backlog_limit: int = BACKLOG_LIMIT,
         name: str = "",
     ) -> Registration:
-        """Have a handler told of every change. At any time: what is in the store comes first, as adds.
+        """Call a handler for every change from now on, first with an add for each stored object.
+
+        Pass a handler object, or functions as keywords. Handlers may be added at any time.
 
         Args:
-            handler: Who is told.
-            resync_period: Seconds after which it is told of every object again; 0 for never, None for the
-                informer's default. At least a second; looked at each time that the informer's own check period
-                passes, so that it comes out rounded up to a multiple of that. Before the start a shorter period
-                shortens the check period; afterwards it is raised to it. Ignored, with a warning, by an informer
-                whose default is 0: it does not resync.
-            backlog: What to do with notifications that the handler is too slow for: keep all ("unbounded"), let
-                the store wait ("block"), keep what is newest of each object ("coalesce"), or lose the oldest
-                ("drop_oldest").
-            backlog_limit: Notifications that may wait, for "block" and "drop_oldest". What one batch of the queue
-                brings, and the adds of what is in the store already, may exceed it for "block".
-            name: What logs, states and metrics call it; ``""`` for its repr, or else its class.
+            handler: The handler object.
+            resync_period: Seconds between resyncs of this handler; 0 for none, None for the informer's default. The
+                minimum is one second. The informer checks for due resyncs once per check period, so the period is
+                rounded up to a multiple of that. Before the start a shorter period shortens the check period; later it
+                is raised to the check period. An informer whose default is 0 does not resync: it ignores the period
+                and logs a warning.
+            on_add: ``on_add(obj, is_in_initial_list)``, plain or async, as the other functions.
+            on_update: ``on_update(old, new)``.
+            on_delete: ``on_delete(obj)``; ``obj`` is a DeletedFinalStateUnknown if the deletion itself was missed.
+            on_delete_object: ``on_delete_object(obj)``, instead of ``on_delete``; ``obj`` is always the last known
+                state.
+            backlog: What to do with notifications that the handler is too slow for: keep all ("unbounded"), make the
+                store wait ("block"), keep the newest of each object ("coalesce"), or drop the oldest ("drop_oldest").
+            backlog_limit: Notifications that may wait, for "block" and "drop_oldest". With "block" one batch of the
+                queue, and the adds of stored objects, may exceed it.
+            name: The handler's name in logs, states and metrics; ``""`` for its repr, or else its class.
 
         Raises:
             StoppedError: The informer has stopped.
-            ConfigError: It is no handler, or there is no such backlog.
+            ConfigError: There is no handler and no function, or both; the handler is not valid; or the backlog is
+                unknown.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
+        functions = (on_add, on_update, on_delete, on_delete_object)
+        has_functions = any(function is not None for function in functions)
+        if handler is None:
+            if not has_functions:
+                raise ConfigError("add_event_handler needs a handler, or a function such as on_add=")
+            handler = ResourceEventHandlerFuncs(on_add, on_update, on_delete, on_delete_object)
+        elif has_functions:
+            raise ConfigError(f"pass a handler or functions, not both: {handler_name(handler)} is a handler")
         if self.is_stopped:
             raise StoppedError(
                 f"{self.name}: {handler_name(handler)} was not added to shared informer because it has stopped already"

@@ -631,7 +631,7 @@ async def test_signals_are_for_the_main_thread(server: APIServer) -> None:
         async with Client.from_url(server.url) as client:
             manager, _ = managed(client, Reconciler())
             with pytest.raises(
-                ConfigError, match=r"only the main thread can take signals.*await run\(\) here"
+                ConfigError, match=r"only the main thread can handle signals.*await run\(\) here"
             ):
                 await manager.run_until_signal()
             async with manager:  # it has not been started
