@@ -316,5 +316,5 @@ class TestFilters:
             FilteringResourceEventHandler(lambda old, new: True, Recorder())  # type: ignore[misc,arg-type]
 
     def test_a_handler_that_is_none(self) -> None:
-        with pytest.raises(ConfigError, match=r"is no event handler"):
+        with pytest.raises(ConfigError, match=r"is not an event handler"):
             FilteringResourceEventHandler(bool, object())  # type: ignore[arg-type]

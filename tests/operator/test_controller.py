@@ -465,7 +465,7 @@ class Ticks:
         ((1, reconcile), {}, "name must be a string"),
         (("", reconcile), {}, "name must not be empty"),
         (("x", None), {}, r"x: reconcile must be a function of \(request\), not None"),
-        (("x", generator), {}, "has a yield in it"),
+        (("x", generator), {}, "contains a yield"),
         (("x", lambda: None), {}, "is called with"),
         (("x", NoReconciler), {}, "make one of NoReconciler"),
         (("x", reconcile), {"concurrency": 0}, "concurrency must be a whole number, 1 or more"),
