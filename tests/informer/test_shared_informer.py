@@ -343,5 +343,5 @@ async def test_on_the_real_loops() -> None:
 def test_an_index_namespace_of_ones_own_does_not_go_with_several_namespaces() -> None:
     """Their Replaces are told apart by it: deletions would be missed."""
     servers = {name: Scripted([page(version=1)]) for name in ("red", "blue")}
-    with pytest.raises(ConfigError, match="has an index 'namespace' of its own"):
+    with pytest.raises(ConfigError, match="has its own index 'namespace'"):
         SharedIndexInformer(servers, KubeObject, indexers={"namespace": lambda obj: [obj.name]})

@@ -199,7 +199,7 @@ class TestLifecycle:
             assert (await namespaces.get("red"))["metadata"]["labels"]["a"] == "b"
             assert [each.key for each in await maps.list()] == ["default/a"]
             assert sorted(each.key for each in await everywhere.list()) == ["default/a", "red/b"]
-        with pytest.raises(ConfigError, match="not namespaced has neither"):
+        with pytest.raises(ConfigError, match="namespaced=False excludes"):
             manager.resource("v1", "namespaces", namespaced=False, namespace="red")
 
     @staticmethod
@@ -354,7 +354,7 @@ class TestLifecycle:
             assert warnings_of(world) == []
             await asyncio.sleep(3600)
             (warning,) = warnings_of(world)
-            assert "configmaps is waited for, and nobody has started it: enter it" in warning
+            assert "configmaps is not started, and a task waits for it: enter it" in warning
             async with theirs:
                 await world.eventually(lambda: reconciler.keys == ["default/a"])
 

@@ -288,7 +288,7 @@ class TestWatch:
             mine, *others = sorted(
                 str(entry)
                 for entry in world.history
-                if "left behind, since they do not end: secrets" in str(entry)
+                if "left behind because they did not end in time: secrets" in str(entry)
             )
             assert " ERROR <Controller tests>: " in mine
             assert mine.endswith("map_func at default/a")

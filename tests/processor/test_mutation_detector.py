@@ -149,7 +149,7 @@ async def test_one_that_cannot_be_copied_is_named_and_the_others_are_watched(
         deep["spec"] = {"a": deep.get("spec")}
     for obj in (deep, {**pod_dict("odd"), "spec": Uncopied(1)}, other):
         detector.add_object(obj)
-    reason = "is not watched for changes in place, as it cannot be copied"
+    reason = "is not watched for changes in place, because it cannot be copied"
     deeply, oddly = (record.getMessage() for record in caplog.records)
     assert deeply.startswith(f"pods: ns/deep at 1 {reason}: RecursionError(")
     assert oddly == f"pods: ns/odd at 1 {reason}: ValueError(1)"

@@ -147,9 +147,7 @@ async def test_a_key_of_ones_own_is_ones_own() -> None:
 
 def test_several_namespaces_are_known_beforehand() -> None:
     servers = {"red": Scripted(), "blue": Scripted()}
-    with pytest.raises(
-        ConfigError, match=r"2 namespaces need a field metadata.namespace, which Narrow has not"
-    ):
+    with pytest.raises(ConfigError, match=r"2 namespaces need a field metadata.namespace; Narrow has none"):
         SharedIndexInformer(servers, Narrow)
     SharedIndexInformer(servers, Full)
 
