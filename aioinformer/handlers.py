@@ -89,7 +89,7 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
             return self._on_delete(obj)
         if self._on_delete_object is None:
             return None
-        last = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        last: Any = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
         return self._on_delete_object(last) if last is not None else None
 
     def __repr__(self) -> str:
