@@ -273,7 +273,7 @@ class TestNamespaces:
 
     @pytest.mark.parametrize("list_watches", [{}, {"": Scripted(), "red": Scripted()}])
     def test_mappings_that_make_no_sense(self, list_watches: dict[str, Scripted]) -> None:
-        with pytest.raises(ConfigError, match="everything or some namespaces"):
+        with pytest.raises(ConfigError, match="all namespaces or a list of them"):
             SharedIndexInformer(list_watches, KubeObject)
 
 
