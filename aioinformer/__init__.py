@@ -1,23 +1,36 @@
-"""Kubernetes informers for asyncio: client-go's semantics, as coroutines.
+"""Kubernetes informers for asyncio, with client-go's semantics.
 
-The data's way, a folder a room, every import in this direction:
+This module has what most programs need. ``aioinformer.cache`` has the parts of the pipeline, ``aioinformer.errors`` all
+errors. Each package is one stage, and the packages import each other in the direction of the data:
 
     listwatch ─► reflector ─► fifo ─► controller ─► processor ─► your handlers
-                                          └─► store ─► lister ─► you
+                                          └─► store ─► lister ─► your reads
 
-``informer`` puts the rooms together; the modules beside the folders are the vocabulary that they share.
+``informer`` connects the stages.
 """
 
 from .client import Client, Transport
-from .controller import Config, Controller, new_informer
-from .deltas import BookmarkInfo, DeletedFinalStateUnknown, Delta, DeltaType, ReplacedAllInfo, SyncAllInfo
-from .errors import *  # noqa: F403 - each of them is public
+from .controller import new_informer
+from .deltas import DeletedFinalStateUnknown
+from .errors import (
+    AioInformerError,
+    AlreadyExistsError,
+    ApiError,
+    ConfigError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    StoppedError,
+    SyncTimeout,
+    TerminalError,
+    TransportError,
+)
 from .events import EventRecorder, EventRecorderState
 from .fifo import DeltaFIFO, RealFIFO
 from .handlers import FilteringResourceEventHandler, ResourceEventHandler, ResourceEventHandlerFuncs
 from .informer import (
     Health,
-    InformerState,
     Registration,
     SharedIndexInformer,
     SharedInformer,
@@ -27,23 +40,16 @@ from .informer import (
 from .informer.compression import Compression
 from .leaderelection import LeaderElector, LeaderElectorState
 from .listwatch import ListWatch
-from .notifications import AddNotification, DeleteNotification, Notification, UpdateNotification
 from .objects.fields import Field, field
 from .objects.finalizers import add_finalizer, contains_finalizer, remove_finalizer
 from .objects.keys import (
-    ExplicitKey,
     deletion_handling_meta_namespace_key_func,
     meta_namespace_key_func,
     split_meta_namespace_key,
 )
 from .objects.kube_object import KubeObject, ObjectMeta, OwnerReference
 from .objects.labels import LabelSelector
-from .objects.meta import (
-    ListOptions,
-    ListResult,
-    TypeMeta,
-    WatchEvent,
-)
+from .objects.meta import ListOptions, WatchEvent
 from .objects.status_conditions import (
     find_status_condition,
     is_status_condition_false,
@@ -51,178 +57,77 @@ from .objects.status_conditions import (
     remove_status_condition,
     set_status_condition,
 )
-from .processor import Backlog, CacheMutationDetector, ListenerState, Processor, ProcessorListener
-from .protocols import (
-    KnownObjects,
-    ListerWatcher,
-    Queue,
-    ReflectorBookmarkStore,
-    ReflectorStore,
-    ResourceVersionUpdater,
-)
-from .reflector import Phase, Reflector, ReflectorOptions, ReflectorState
-from .resources import (
-    CachedResource,
-    Resource,
-)
-from .store import NAMESPACE_INDEX, Indexer, Lister, MutationCache, Store, meta_namespace_index_func
-from .tracing import StageTimes, Trace, Tracer
+from .reflector import Reflector
+from .resources import CachedResource, Resource
+from .store import Indexer, Lister, Store
 from .watchtools import InformerEvents, RetryWatcher, until, until_with_sync, until_without_retry
-from .workqueue import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    ItemFastSlowRateLimiter,
-    MaxOfRateLimiter,
-    RateLimiter,
-    WithMaxWaitRateLimiter,
-    WorkQueue,
-    WorkQueueState,
-    default_controller_rate_limiter,
-)
+from .workqueue import WorkQueue
 
 __all__ = [
-    "add_finalizer",
-    "AddNotification",
-    "Backlog",
-    "BookmarkInfo",
-    "BucketRateLimiter",
+    "AioInformerError",
+    "AlreadyExistsError",
+    "ApiError",
     "CachedResource",
-    "CacheMutationDetector",
     "Client",
     "Compression",
-    "Config",
-    "contains_finalizer",
-    "Controller",
-    "default_controller_rate_limiter",
+    "ConfigError",
+    "ConflictError",
     "DeletedFinalStateUnknown",
-    "DeleteNotification",
-    "deletion_handling_meta_namespace_key_func",
-    "Delta",
     "DeltaFIFO",
-    "DeltaType",
     "EventRecorder",
     "EventRecorderState",
-    "ExplicitKey",
-    "field",
     "Field",
     "FilteringResourceEventHandler",
-    "find_status_condition",
+    "ForbiddenError",
+    "Health",
     "Indexer",
     "InformerEvents",
-    "Health",
-    "InformerState",
-    "is_status_condition_false",
-    "is_status_condition_true",
-    "ItemExponentialFailureRateLimiter",
-    "ItemFastSlowRateLimiter",
-    "KnownObjects",
+    "InvalidError",
     "KubeObject",
     "LabelSelector",
     "LeaderElector",
     "LeaderElectorState",
-    "ListenerState",
-    "Lister",
-    "ListerWatcher",
     "ListOptions",
-    "ListResult",
     "ListWatch",
-    "MaxOfRateLimiter",
-    "meta_namespace_index_func",
-    "meta_namespace_key_func",
-    "MutationCache",
-    "NAMESPACE_INDEX",
-    "new_informer",
-    "Notification",
+    "Lister",
+    "NotFoundError",
     "ObjectMeta",
     "OwnerReference",
-    "Phase",
-    "Processor",
-    "ProcessorListener",
-    "Queue",
-    "RateLimiter",
     "RealFIFO",
     "Reflector",
-    "ReflectorBookmarkStore",
-    "ReflectorOptions",
-    "ReflectorState",
-    "ReflectorStore",
-    "ResourceVersionUpdater",
     "Registration",
-    "remove_finalizer",
-    "remove_status_condition",
-    "ReplacedAllInfo",
     "Resource",
     "ResourceEventHandler",
     "ResourceEventHandlerFuncs",
     "RetryWatcher",
-    "set_status_condition",
     "SharedIndexInformer",
     "SharedInformer",
     "SharedInformerFactory",
-    "split_meta_namespace_key",
-    "StageTimes",
+    "StoppedError",
     "Store",
-    "SyncAllInfo",
-    "Trace",
-    "Tracer",
+    "SyncTimeout",
+    "TerminalError",
     "Transport",
-    "TypeMeta",
+    "TransportError",
+    "WatchEvent",
+    "WorkQueue",
+    "add_finalizer",
+    "contains_finalizer",
+    "deletion_handling_meta_namespace_key_func",
+    "field",
+    "find_status_condition",
+    "is_status_condition_false",
+    "is_status_condition_true",
+    "meta_namespace_key_func",
+    "new_informer",
+    "remove_finalizer",
+    "remove_status_condition",
+    "set_status_condition",
+    "split_meta_namespace_key",
     "until",
     "until_with_sync",
     "until_without_retry",
-    "UpdateNotification",
     "wait_for_cache_sync",
-    "WatchEvent",
-    "WithMaxWaitRateLimiter",
-    "WorkQueue",
-    "WorkQueueState",
-]
-# errors.__all__, by name: mypy does not see through that.
-__all__ += [
-    "AioInformerError",
-    "AlreadyExistsError",
-    "AlreadyStartedError",
-    "ApiError",
-    "CacheMutatedError",
-    "ClientClosedError",
-    "ConfigError",
-    "ConflictError",
-    "DamagedError",
-    "DecodeError",
-    "FIFOClosedError",
-    "ForbiddenError",
-    "IdleTimeoutError",
-    "IndexFuncError",
-    "IndexerConflictError",
-    "InformerError",
-    "InvalidError",
-    "InvalidResultError",
-    "KeyFuncError",
-    "LeadershipLostError",
-    "NotFoundError",
-    "ObjectNotFoundError",
-    "QueueHeldError",
-    "QueueShutDownError",
-    "ReconcileError",
-    "ReconcileTimeout",
-    "RefusedError",
-    "RejectedObjectError",
-    "RequeueError",
-    "SelectorError",
-    "StoppedError",
-    "SyncTimeout",
-    "TerminalError",
-    "TooManyRequestsError",
-    "TransformError",
-    "TransportError",
-    "UnknownIndexError",
-    "UntilError",
-    "UntilTimeout",
-    "VersionTimeout",
-    "VeryShortWatchError",
-    "WatchClosedError",
-    "WorkQueueError",
-    "WrongEventLoopError",
 ]
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""What can happen, as a queue records it (client-go ``tools/cache/delta_fifo.go``, ``the_real_fifo.go``)."""
+"""Deltas: the changes that a queue records (client-go ``tools/cache/delta_fifo.go``, ``the_real_fifo.go``)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class DeltaType(StrEnum):
     SYNC = "Sync"
     """Nothing changed: a resync, or a Replace on a queue that does not emit Replaced."""
     REPLACED_ALL = "ReplacedAll"
-    """The whole collection as it was listed, in one: its object is a ReplacedAllInfo."""
+    """The whole collection as it was listed, as one delta: its object is a ReplacedAllInfo."""
     SYNC_ALL = "SyncAll"
     """Nothing changed in the whole collection: its object is a SyncAllInfo."""
     BOOKMARK = "Bookmark"
-    """Up to this version nothing else has happened: its object is a BookmarkInfo."""
+    """Every change up to a version was delivered: its object is a BookmarkInfo."""
 
 
 ADDED = DeltaType.ADDED
@@ -37,18 +37,18 @@ DELETED = DeltaType.DELETED
 REPLACED_ALL = DeltaType.REPLACED_ALL
 SYNC_ALL = DeltaType.SYNC_ALL
 BOOKMARK = DeltaType.BOOKMARK
-"""Before Python 3.12 an enum's member is looked up slowly; these are asked for at every event."""
+"""Names for members that are used for every event: before Python 3.12 the lookup on an enum is slow."""
 
 
 class Delta(msgspec.Struct, frozen=True, gc=False):
     """One change: what happened, and the object's state after it (before it, for a deletion).
 
-    What is about the whole collection (ReplacedAll, SyncAll, Bookmark) has an info instead of an object.
+    A delta about the whole collection (ReplacedAll, SyncAll, Bookmark) has an info object instead.
 
     Unpacks as ``delta_type, obj = delta``.
     """
 
-    # A plain string does as well, so types are compared by value.
+    # May be a plain string, so types are compared by value.
     type: DeltaType
     object: Any
 
@@ -57,10 +57,10 @@ class Delta(msgspec.Struct, frozen=True, gc=False):
 
 
 def type_of_delta(delta: Delta) -> DeltaType:
-    """A delta's type, also where it is a plain string.
+    """Return a delta's type, also if it is a plain string.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: There is no such type.
     """
     try:
         return DeltaType(delta.type)
@@ -71,12 +71,12 @@ def type_of_delta(delta: Delta) -> DeltaType:
 
 
 class ReplacedAllInfo(msgspec.Struct, frozen=True):
-    """A whole collection.
+    """The content of a ReplacedAll: a whole collection.
 
     Args:
-        resource_version: The list's.
-        objects: The objects in the list's order, transformed. An ExplicitKey among them stands for an object that
-            is there and of which no more is known.
+        resource_version: The version of the list.
+        objects: The objects in the list's order, transformed. An ExplicitKey stands for an object that exists with
+            unknown content.
     """
 
     resource_version: str
@@ -87,25 +87,25 @@ class ReplacedAllInfo(msgspec.Struct, frozen=True):
 
 
 class SyncAllInfo(msgspec.Struct, frozen=True):
-    """A resync of everything."""
+    """The content of a SyncAll: nothing."""
 
 
 class BookmarkInfo(msgspec.Struct, frozen=True):
-    """A bookmark of the server's.
+    """The content of a Bookmark.
 
     Args:
-        resource_version: Everything up to it was sent.
+        resource_version: The server has sent every event up to it.
     """
 
     resource_version: str
 
 
 class DeletedFinalStateUnknown(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """A deletion that was noticed by a list, its watch event having been missed.
+    """A tombstone: the deletion of an object whose DELETED event was missed, found by a list.
 
     Args:
         key: The key of the deleted object.
-        obj: The last state that was known here: it may be stale, and is None where none was known.
+        obj: The last known state. It may be stale; None if no state is known.
     """
 
     key: str
@@ -118,5 +118,5 @@ class DeletedFinalStateUnknown(msgspec.Struct, Generic[T], frozen=True, gc=False
 
     @property
     def namespace(self) -> str:
-        """``""`` for cluster-scoped objects."""
+        """The deleted object's namespace; ``""`` for a cluster-scoped object."""
         return self.key.rpartition("/")[0]

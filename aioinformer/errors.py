@@ -2,48 +2,48 @@
 
 AioInformerError
 ├── ApiError                    the API server answered with a failure Status
-│   └── RefusedError            it refused what was asked of an object, or a collection
-│       ├── ForbiddenError      who asks may not (403)
-│       ├── ObjectNotFoundError there is no such object (404); a NotFoundError too
-│       ├── ConflictError       it was changed meanwhile, or belongs to another field manager (409)
-│       ├── AlreadyExistsError  there is one of this name (409)
-│       ├── InvalidError        fields that it cannot have (422)
-│       └── TooManyRequestsError    not now (429); an eviction that a budget forbids
+│   └── RefusedError            it refused a request about an object or a collection
+│       ├── ForbiddenError      not permitted (403)
+│       ├── ObjectNotFoundError there is no such object (404); also a NotFoundError
+│       ├── ConflictError       the object has changed, or a field belongs to another manager (409)
+│       ├── AlreadyExistsError  an object of this name exists (409)
+│       ├── InvalidError        invalid fields (422)
+│       └── TooManyRequestsError    try later (429); also an eviction that a budget forbids
 ├── TransportError              no usable answer: refused, reset, cut, timed out
-│   ├── IdleTimeoutError        a connection that stayed open and silent for too long
-│   └── DamagedError            what arrived is not what was sent
-├── VeryShortWatchError         a watch that was over as soon as it was open, without an event
-├── ConfigError                 kubeconfig, in-cluster files or arguments that cannot work
-│   └── ClientClosedError       a request through a client that was closed
-├── SelectorError               a label selector that cannot be parsed
-├── DecodeError                 bytes or a value that cannot become the asked-for object
-├── RejectedObjectError         one object that could not be taken; the others were
+│   ├── IdleTimeoutError        a connection was open and silent for too long
+│   └── DamagedError            the bytes were changed on the way
+├── VeryShortWatchError         a watch ended at once, without an event
+├── ConfigError                 an invalid kubeconfig, in-cluster file or argument
+│   └── ClientClosedError       a request through a closed client
+├── SelectorError               an invalid label selector
+├── DecodeError                 bytes or a value that cannot become the requested object type
+├── RejectedObjectError         one object was rejected; the others were stored
 │   ├── KeyFuncError            its key function raised
 │   ├── TransformError          its transformer raised
-│   └── IndexFuncError          an index function raised (the object is stored, not in that index)
+│   └── IndexFuncError          an index function raised (the object is stored, without that index)
 ├── FIFOClosedError             pop on a queue that is closed and empty
 ├── QueueHeldError              adding to a queue from inside its own process function
 ├── RequeueError                raised *by* a process function: put the item back
 ├── UnknownIndexError           reading an index that was never added
 ├── IndexerConflictError        adding an index whose name is taken
 ├── NotFoundError               there is no such object: in a cache, or on the server
-├── WorkQueueError              done() for what a work queue has not handed out
+├── WorkQueueError              done() for an item that the work queue did not hand out
 │   └── QueueShutDownError      get on a work queue that is shut down and empty
-├── ReconcileError              a reconciler has failed
-│   ├── TerminalError           raised *by* a reconciler: trying again would not help
-│   ├── InvalidResultError      it returned what is no Result
-│   └── ReconcileTimeout        it took longer than it may
-├── UntilError                  what until() waited for has not come
-│   ├── WatchClosedError        the events ended before
-│   └── UntilTimeout            not in the given time
-├── LeadershipLostError         another one may lead by now
-├── CacheMutatedError           somebody changed an object of the cache in place
-├── WrongEventLoopError         used from another event loop or thread than the one that it runs in
+├── ReconcileError              a reconciler failed
+│   ├── TerminalError           raised *by* a reconciler: a retry would not help
+│   ├── InvalidResultError      it did not return a Result
+│   └── ReconcileTimeout        it took too long
+├── UntilError                  until() did not see what it waited for
+│   ├── WatchClosedError        the events ended first
+│   └── UntilTimeout            the timeout passed first
+├── LeadershipLostError         another candidate may lead by now
+├── CacheMutatedError           an object of the cache was changed in place
+├── WrongEventLoopError         used from another event loop or thread than its own
 └── InformerError               lifecycle
     ├── AlreadyStartedError
     ├── StoppedError
-    └── SyncTimeout             still not synced after the given time
-        └── VersionTimeout      still not at a version after the given time
+    └── SyncTimeout             not synced before the timeout
+        └── VersionTimeout      a version was not reached before the timeout
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ __all__ = [
 ]
 
 LONGEST_RETRY_AFTER = 600.0
-"""Seconds: a server that asks for more is asked again after this."""
+"""The longest ``retry_after`` in seconds; a longer one is cut to it."""
 
 KNOWN_REASONS = frozenset({
     "AlreadyExists", "BadRequest", "Conflict", "Expired", "Forbidden", "Gone", "InternalError", "Invalid",
@@ -109,23 +109,23 @@ KNOWN_REASONS = frozenset({
     "ServiceUnavailable", "StorageReadError", "Timeout", "TooManyRequests", "Unauthorized",
     "UnsupportedMediaType",
 })  # fmt: skip
-"""The reasons that say more than the status code does (apierrors ``knownReasons``)."""
+"""The reasons that are more specific than the status code (apierrors ``knownReasons``)."""
 
 LONGEST_TEXT = 2000
-"""Characters of a server's message that are repeated to people; ``message`` has all of it."""
+"""Characters of a server's message in error texts; ``message`` has the whole message."""
 
 
 class AioInformerError(Exception):
-    """Root of every error raised here."""
+    """The base class of every error of this package."""
 
 
 class StatusCause(NamedTuple):
-    """One of the reasons that a Status gives.
+    """One cause in a Status.
 
     Attributes:
-        field: Which field it is about, such as ``"spec.containers[0].image"``; ``""`` for none.
-        reason: For machines, such as ``"FieldValueRequired"``.
-        message: For people.
+        field: The field, such as ``"spec.containers[0].image"``; ``""`` for none.
+        reason: Machine-readable, such as ``"FieldValueRequired"``.
+        message: The text for people.
     """
 
     field: str
@@ -137,9 +137,9 @@ class ApiError(AioInformerError):
     """The API server answered with a failure Status (k8s.io/apimachinery, ``metav1.Status``).
 
     Args:
-        status: The HTTP status code, which is also the Status' ``code``; 0 of an ERROR event that says none.
+        status: The HTTP status code, which is also the Status' ``code``; 0 for an ERROR event without one.
         reason: The machine-readable reason, such as ``"Expired"`` or ``"Forbidden"``.
-        message: What the server says to people.
+        message: The server's text for people.
         details: The Status' ``details``: name, kind, causes, retryAfterSeconds.
     """
 
@@ -152,7 +152,7 @@ class ApiError(AioInformerError):
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
         self.context = ""
-        """What was asked for, set by who asked: ``"list pods in default"``."""
+        """The request, such as ``"list pods in default"``; set by the sender."""
 
     def __str__(self) -> str:
         asked = f"{self.context}: " if self.context else ""
@@ -162,8 +162,7 @@ class ApiError(AioInformerError):
 
     @classmethod
     def from_status(cls, status: Any) -> ApiError:
-        """The error that a Status stands for, a dict such as an ERROR event's object; parts that are missing or
-        mistyped are left empty."""
+        """Return the error for a Status, a dict such as an ERROR event's object; invalid parts stay empty."""
         code = status.get("code")
         details = status.get("details")
         return cls(
@@ -175,7 +174,7 @@ class ApiError(AioInformerError):
 
     @property
     def causes(self) -> tuple[StatusCause, ...]:
-        """The reasons that the server gives, one for each field."""
+        """The causes that the server lists, one for each field."""
         given = self.details.get("causes")
         return tuple(
             StatusCause(*(str(cause.get(name) or "") for name in ("field", "reason", "message")))
@@ -185,54 +184,54 @@ class ApiError(AioInformerError):
 
     @property
     def is_expired(self) -> bool:
-        """The resourceVersion or continue token is too old (410; apierrors ``IsResourceExpired``, ``IsGone``)."""
-        return self.reason == "Expired" or self._says("Gone", 410)
+        """Whether the resourceVersion or continue token is too old (410; ``IsResourceExpired``, ``IsGone``)."""
+        return self.reason == "Expired" or self._has_reason("Gone", 410)
 
     @property
     def is_too_large_resource_version(self) -> bool:
-        """The resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and its form before 1.18.5)."""
+        """Whether the resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and as before 1.18.5)."""
         if any(cause.reason == "ResourceVersionTooLarge" for cause in self.causes):
             return True
         in_words = "Too large resource version"
-        return self._says("Timeout", 504) and (
+        return self._has_reason("Timeout", 504) and (
             any(cause.message == in_words for cause in self.causes)
             or (in_words in self.message and bool(self.details))
         )
 
     @property
     def is_too_many_requests(self) -> bool:
-        """The server sheds load (429)."""
+        """Whether the server is overloaded (429)."""
         return self.status == 429 or self.reason == "TooManyRequests"
 
     @property
     def is_missing_resource(self) -> bool:
-        """There is no such resource (404 that names no object), rather than no such object of it."""
+        """Whether the resource itself does not exist (a 404 that names no object)."""
         return self.status == 404 and not self.details.get("name")
 
     @property
     def is_internal_error(self) -> bool:
-        """The server failed inside (``IsInternalError``)."""
-        return self._says("InternalError", 500)
+        """Whether the server had an internal error (``IsInternalError``)."""
+        return self._has_reason("InternalError", 500)
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the server asks to wait before the next try, at most LONGEST_RETRY_AFTER; or None."""
+        """Seconds to wait before a retry, as the server asks, at most LONGEST_RETRY_AFTER; or None."""
         seconds = self.details.get("retryAfterSeconds")
         if not isinstance(seconds, (int, float)) or not seconds > 0:
             return None
         return float(min(seconds, LONGEST_RETRY_AFTER))
 
-    def _says(self, reason: str, status: int) -> bool:
-        """Whether this is the reason, or the status code of one that names none of Kubernetes' reasons."""
+    def _has_reason(self, reason: str, status: int) -> bool:
+        """Return whether this has the reason, or the status code and no known reason."""
         return self.reason == reason or (self.status == status and self.reason not in KNOWN_REASONS)
 
 
 class RefusedError(ApiError):
-    """The API server refused what a Resource asked for: any answer of 4xx but 401.
+    """The API server refused a request of a Resource: any 4xx answer except 401.
 
     Attributes:
-        key: The object's key; ``""`` of a list.
-        resource: The name of its collection, such as ``"deployments.apps"``; of a list with namespace and selectors.
+        key: The object's key; ``""`` for a list.
+        resource: The collection, such as ``"deployments.apps"``; for a list with namespace and selectors.
     """
 
     key = ""
@@ -250,26 +249,26 @@ class RefusedError(ApiError):
 
 
 class ForbiddenError(RefusedError):
-    """Who asks may not, or nobody may now (403): no right, a quota, a namespace that is going."""
+    """The request is not permitted (403): a missing permission, a quota, or a namespace that is being deleted."""
 
 
 class ConflictError(RefusedError):
-    """The object is no longer what was written or deleted, or a field belongs to another manager (409).
+    """The object has changed since it was read, or a field belongs to another manager (409).
 
     Read it again, and decide again.
     """
 
 
 class AlreadyExistsError(RefusedError):
-    """There is an object of this name (409)."""
+    """An object of this name exists (409)."""
 
 
 class InvalidError(RefusedError):
-    """The object would have fields that it cannot have (422); or a ``test`` of a JSON patch failed."""
+    """The object would be invalid (422), or a ``test`` of a JSON patch failed."""
 
 
 class TooManyRequestsError(RefusedError):
-    """Not now (429), but perhaps after ``retry_after``; or an eviction that a disruption budget forbids."""
+    """The server is overloaded (429): retry after ``retry_after``; or a disruption budget forbids an eviction."""
 
 
 class TransportError(AioInformerError):
@@ -281,19 +280,19 @@ class IdleTimeoutError(TransportError):
 
 
 class DamagedError(TransportError):
-    """What arrived on a connection is not what was sent: TLS has found bytes that were changed on their way."""
+    """The bytes of a connection were changed on the way, as TLS has found."""
 
 
 class VeryShortWatchError(AioInformerError):
-    """A watch was over as soon as it was open, without an event or an error."""
+    """A watch ended as soon as it was open, without an event or an error."""
 
 
 class ConfigError(AioInformerError):
-    """The configuration cannot work: a kubeconfig, context, in-cluster file or argument."""
+    """The configuration is invalid: a kubeconfig, context, in-cluster file or argument."""
 
 
 class ClientClosedError(ConfigError):
-    """The client was closed. It is not tried again: what asks through it ends with this error."""
+    """The client was closed. Requests are not retried: their callers end with this error."""
 
 
 class SelectorError(AioInformerError):
@@ -301,26 +300,26 @@ class SelectorError(AioInformerError):
 
 
 class DecodeError(AioInformerError):
-    """Bytes or a value could not be turned into the object type that was asked for."""
+    """Bytes or a value could not be decoded as the requested object type."""
 
 
 class RejectedObjectError(AioInformerError):
-    """One object could not be taken. The others of the same call were; ``others`` are further rejections."""
+    """One object was rejected; ``others`` are further rejections of the same call. All other objects were stored."""
 
     others: tuple[RejectedObjectError, ...] = ()
 
     def all(self) -> tuple[RejectedObjectError, ...]:
-        """This rejection and the others of the same call."""
+        """Return this rejection and the others of the same call."""
         return (self, *self.others)
 
     @staticmethod
     def raise_first(rejected: list[RejectedObjectError]) -> None:
-        """Raise the first error with the rest in ``others``, and empty the list; an empty one raises nothing."""
+        """Raise the first error with the rest in ``others``, and clear the list. Do nothing if it is empty."""
         if not rejected:
             return
         first, *others = rejected
         first.others = tuple(others)
-        # Frames that hold the error that holds them would keep a whole list until garbage is collected.
+        # The traceback refers to this frame: without these deletions the cycle would keep the objects alive.
         rejected.clear()
         try:
             raise first
@@ -341,7 +340,7 @@ class KeyFuncError(RejectedObjectError):
 
 
 class TransformError(RejectedObjectError):
-    """A transformer raised for an object, or returned what is none, or has another key."""
+    """A transformer raised for an object, or returned None or an object with another key."""
 
     def __init__(self, key: str, resource_version: str, cause: BaseException) -> None:
         super().__init__(key, resource_version, cause)
@@ -354,7 +353,7 @@ class TransformError(RejectedObjectError):
 
 
 class IndexFuncError(RejectedObjectError):
-    """An index function raised for an object. The object is stored; that index does not list it."""
+    """An index function raised for an object. The object is stored without that index."""
 
     def __init__(self, index: str, key: str, cause: BaseException, resource_version: str = "") -> None:
         super().__init__(index, key, cause, resource_version)
@@ -373,15 +372,17 @@ class FIFOClosedError(AioInformerError):
 
 
 class QueueHeldError(AioInformerError):
-    """A process function called back into its own queue, which is held until the function returns. By way of a task
-    that it awaits, as ``asyncio.gather`` makes, this is not raised: it waits for ever."""
+    """A process function called its own queue, which is locked until the function returns.
+
+    Not raised if it awaits another task that calls the queue, as ``asyncio.gather`` does: that waits forever.
+    """
 
 
 class RequeueError(AioInformerError):
     """Raised by a process function: put the item back unless something newer is queued for its key.
 
     Args:
-        cause: Raised on by ``pop`` once the item is back; None if the pop is to count as a success.
+        cause: ``pop`` raises it after the item was put back; None if the pop counts as a success.
     """
 
     def __init__(self, cause: BaseException | None = None) -> None:
@@ -402,7 +403,7 @@ class UnknownIndexError(AioInformerError):
 
 
 class IndexerConflictError(AioInformerError):
-    """An index of this name exists already."""
+    """An index of this name exists."""
 
 
 class NotFoundError(AioInformerError):
@@ -423,34 +424,34 @@ class ObjectNotFoundError(RefusedError, NotFoundError):
 
 
 class WorkQueueError(AioInformerError):
-    """Something was said to be done that the work queue has not handed out."""
+    """``done`` was called for an item that the work queue did not hand out."""
 
 
 class QueueShutDownError(WorkQueueError):
-    """The work queue is shut down, and all that was in it has been handed out."""
+    """The work queue is shut down and empty."""
 
 
 class ReconcileError(AioInformerError):
-    """A reconciler has failed."""
+    """A reconciler failed."""
 
 
 class TerminalError(ReconcileError):
-    """Raised by a reconciler: trying again would not help, before something has changed (controller-runtime)."""
+    """Raised by a reconciler: a retry would not help until something changes (controller-runtime)."""
 
 
 class InvalidResultError(ReconcileError):
-    """A reconciler returned what is no Result."""
+    """A reconciler did not return a Result."""
 
 
 class ReconcileTimeout(ReconcileError, TimeoutError):  # noqa: N818 - as SyncTimeout
-    """A reconciler took longer than it may, and was cancelled."""
+    """A reconciler took too long and was cancelled."""
 
 
 class UntilError(AioInformerError):
-    """What ``until`` waited for has not come.
+    """``until`` did not see what it waited for.
 
     Args:
-        message: On whom it waited, and for what.
+        message: What it waited for, and where.
         event: The last event; None if there was none.
     """
 
@@ -464,19 +465,19 @@ class UntilError(AioInformerError):
 
 
 class WatchClosedError(UntilError):
-    """The events ended before (client-go ``ErrWatchClosed``)."""
+    """The events ended first (client-go ``ErrWatchClosed``)."""
 
 
 class UntilTimeout(UntilError, TimeoutError):  # noqa: N818 - as SyncTimeout
-    """It has not come in the given time."""
+    """The timeout passed first."""
 
 
 class LeadershipLostError(AioInformerError):
-    """Another one may lead by now, so that what was done under a leadership was cancelled.
+    """Another candidate may lead by now, so the work under this leadership was cancelled.
 
     Args:
         lease: The Lease's key.
-        identity: Who led.
+        identity: The former leader.
         why: What happened.
     """
 
@@ -491,7 +492,7 @@ class LeadershipLostError(AioInformerError):
 
 
 class CacheMutatedError(AioInformerError):
-    """An object of the cache was changed in place, which every other reader of it sees."""
+    """An object of the cache was changed in place, so all its readers see the change."""
 
     def __init__(self, name: str, key: str, before: Any, after: Any) -> None:
         super().__init__(name, key, before, after)
@@ -507,7 +508,7 @@ class CacheMutatedError(AioInformerError):
 
 
 class WrongEventLoopError(AioInformerError):
-    """Something was used from another event loop, or thread, than the one that it runs in."""
+    """An object was used from another event loop or thread than its own."""
 
 
 class InformerError(AioInformerError):
@@ -515,7 +516,7 @@ class InformerError(AioInformerError):
 
 
 class AlreadyStartedError(InformerError):
-    """What must be set up before the start came after it, or it was started twice."""
+    """It was configured after its start, or started twice."""
 
 
 class StoppedError(InformerError):
@@ -523,13 +524,13 @@ class StoppedError(InformerError):
 
 
 class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the public contract
-    """The cache, or a handler, is still not synced. The message says who and what it is waiting for.
+    """The cache or a handler did not sync in time. The message says what it is waiting for.
 
     Args:
         *args: The message.
-        informer: Its name, or its registration's; None where several were waited for.
-        handler: The handler's; None where only the cache was waited for.
-        key: What the handler is at, or was waited for; None where there is nothing.
+        informer: The name of the informer or registration; None if several were waited for.
+        handler: The handler's name; None if only the cache was waited for.
+        key: The key that the handler is handling or that was waited for, or None.
     """
 
     def __init__(
@@ -542,13 +543,13 @@ class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the 
 
 
 class VersionTimeout(SyncTimeout):
-    """The cache has still not reached a version.
+    """The cache did not reach a version in time.
 
     Args:
-        name: The informer's.
+        name: The informer's name.
         wanted: The version; ``""`` for the object's deletion.
-        reached: The version that was read so far.
-        key: The object that was waited for; None for the collection as a whole.
+        reached: The version that was reached.
+        key: The object's key; None for the collection.
         timeout: Seconds.
         state: What the informer is doing.
     """
@@ -578,7 +579,7 @@ class VersionTimeout(SyncTimeout):
 
 
 def said(error: BaseException) -> str:
-    """What an error says, for logs, and of which type it is unless it is one of these; never an error of its own."""
+    """Return an error's text for logs, with its type if it is not one of these. Never raises."""
     name = type(error).__name__
     try:
         text = str(error)
@@ -590,12 +591,12 @@ def said(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> BaseException | None:
-    """The ``exc_info`` of a log: the error, or None for one of these, which ``said`` tells all of."""
+    """Return the ``exc_info`` for a log line: None for these errors, whose text says everything."""
     return None if isinstance(error, AioInformerError) else error
 
 
 def shortened(value: Any, limit: int = 120) -> str:
-    """A repr for messages: not too long, and never an error of its own."""
+    """Return a repr for messages, shortened. Never raises."""
     try:
         text = repr(value)
     except Exception:

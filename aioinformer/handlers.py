@@ -1,4 +1,4 @@
-"""Event handlers: what users write (client-go ``tools/cache/controller.go``)."""
+"""Event handlers, which users write (client-go ``tools/cache/controller.go``)."""
 
 from __future__ import annotations
 
@@ -16,43 +16,46 @@ T_contra = TypeVar("T_contra", contravariant=True)
 OnAdd = Callable[[T, bool], object]
 OnUpdate = Callable[[T, T], object]
 OnDelete = Callable[[T | DeletedFinalStateUnknown[T]], object]
+OnDeleteObject = Callable[[T], object]
 
 
 class ResourceEventHandler(Protocol[T_contra]):
-    """Told of every change of a collection, one call after the other, in the order of the store's changes.
+    """A handler for the changes of a collection, called once for each, in the order of the store's changes.
 
-    The methods may be plain or async. A plain one holds the event loop until it returns, and is called in whatever
-    task has its news; an async one runs in a task of the handler's own. Both run in the context (``contextvars``) of
-    that. A subclass may leave out what it does not need. What a method raises is logged, and counted but by
-    ``new_informer``; the next notification follows.
+    The methods may be plain or async. Both run in the handler's own task, one call after the other, in a context
+    (``contextvars``) of their own. A plain method blocks the event loop until it returns. A subclass may leave out the
+    methods that it does not need. An error is logged and counted (``new_informer`` only logs it), and the next
+    notification follows.
     """
 
     def on_add(self, obj: T_contra, is_in_initial_list: bool) -> object:
-        """An object is new here; ``is_in_initial_list`` says whether it was there before this handler."""
+        """Handle a new object; ``is_in_initial_list`` says whether it existed before this handler was added."""
         return None
 
     def on_update(self, old: T_contra, new: T_contra) -> object:
-        """An object changed. With equal resourceVersions it did not: the call is a resync.
+        """Handle a changed object. With equal resourceVersions nothing changed: the call is a resync.
 
-        An object deleted and created again between two lists arrives as one update, with different uids.
+        An object that was deleted and created again between two lists arrives as one update, with different uids.
         """
         return None
 
     def on_delete(self, obj: T_contra | DeletedFinalStateUnknown[Any]) -> object:
-        """An object is gone: its last state, or a DeletedFinalStateUnknown if the deletion itself was missed."""
+        """Handle a deletion: ``obj`` is the last state, or a DeletedFinalStateUnknown if the event was missed."""
         return None
 
 
 class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
-    """A handler of functions, plain or async; those left out are not called.
+    """A handler made of functions, plain or async. It ignores changes that it has no function for.
 
     Args:
         on_add: ``on_add(obj, is_in_initial_list)``.
         on_update: ``on_update(old, new)``.
-        on_delete: ``on_delete(obj)``.
+        on_delete: ``on_delete(obj)``; ``obj`` is a DeletedFinalStateUnknown if the deletion itself was missed.
+        on_delete_object: ``on_delete_object(obj)``, instead of ``on_delete``; ``obj`` is always the last known
+            state, which may be stale if the deletion was missed. Not called if no state is known.
 
     Raises:
-        ConfigError: A function takes other arguments.
+        ConfigError: A function takes other arguments, or there are both functions for deletions.
     """
 
     def __init__(
@@ -60,13 +63,20 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         on_add: OnAdd[T] | None = None,
         on_update: OnUpdate[T] | None = None,
         on_delete: OnDelete[T] | None = None,
+        on_delete_object: OnDeleteObject[T] | None = None,
     ) -> None:
-        for name, function in (("on_add", on_add), ("on_update", on_update), ("on_delete", on_delete)):
-            if function is not None:
-                require_callback(name, function, ARGUMENTS[name])
+        if on_delete is not None and on_delete_object is not None:
+            raise ConfigError("on_delete and on_delete_object exclude each other: pass the one that fits")
+        given = {
+            "on_add": on_add, "on_update": on_update, "on_delete": on_delete, "on_delete_object": on_delete_object,
+        }  # fmt: skip
+        self._functions = {name: function for name, function in given.items() if function is not None}
+        for name, function in self._functions.items():
+            require_callback(name, function, ARGUMENTS.get(name, ("obj",)))
         self._on_add = on_add
         self._on_update = on_update
         self._on_delete = on_delete
+        self._on_delete_object = on_delete_object
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> object:
         return self._on_add(obj, is_in_initial_list) if self._on_add is not None else None
@@ -75,10 +85,15 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
         return self._on_update(old, new) if self._on_update is not None else None
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> object:
-        return self._on_delete(obj) if self._on_delete is not None else None
+        if self._on_delete is not None:
+            return self._on_delete(obj)
+        if self._on_delete_object is None:
+            return None
+        last: Any = obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj
+        return self._on_delete_object(last) if last is not None else None
 
     def __repr__(self) -> str:
-        functions = [each for each in (self._on_add, self._on_update, self._on_delete) if each is not None]
+        functions = list(self._functions.values())
         homes = {getattr(each, "__qualname__", "").rpartition(".")[0] for each in functions}
         if len(functions) > 1 and len(homes) == 1 and (home := homes.pop()):
             return home.removesuffix(".<locals>")
@@ -86,18 +101,18 @@ class ResourceEventHandlerFuncs(ResourceEventHandler[T]):
 
 
 class FilteringResourceEventHandler(ResourceEventHandler[T]):
-    """Lets a handler see only the objects that a filter passes.
+    """A handler that passes only the objects of a filter on to another handler.
 
-    An object that begins to pass is an add (not of the initial list), one that ceases to is a deletion.
+    An object that begins to pass is an add (not of the initial list); an object that stops passing is a deletion.
 
     Args:
-        filter_func: Whether an object passes. On deletions it may be given a DeletedFinalStateUnknown; a filter that
-            raises for one loses the deletion. So its argument is annotated ``Pod | DeletedFinalStateUnknown[Pod]``;
-            both have key, name and namespace.
-        handler: The handler behind it.
+        filter_func: Returns whether an object passes. On deletions its argument may be a DeletedFinalStateUnknown,
+            and an error loses the deletion. So annotate the argument ``Pod | DeletedFinalStateUnknown[Pod]``; both
+            have key, name and namespace.
+        handler: The other handler.
 
     Raises:
-        ConfigError: It is no handler, or the filter is no plain function of one argument.
+        ConfigError: The handler is not valid, or the filter is not a plain function of one argument.
     """
 
     def __init__(
@@ -130,15 +145,15 @@ class FilteringResourceEventHandler(ResourceEventHandler[T]):
 
 
 ARGUMENTS = {"on_add": ("obj", "is_in_initial_list"), "on_update": ("old", "new"), "on_delete": ("obj",)}
-"""What a handler's methods are called with."""
+"""The arguments of a handler's methods."""
 
 
 def require_handler(handler: object) -> None:
-    """Find out at registration, not at the first event, that something is no handler.
+    """Check at registration, not at the first event, that an object is a handler.
 
     Raises:
-        ConfigError: It lacks a method, has one that takes other arguments or is a generator, overrides none but has an
-            ``on_`` of another name, or is a class.
+        ConfigError: It is a class, lacks a method, has a method with other arguments or a generator, or overrides no
+            method and has an ``on_`` method with another name.
     """
     if isinstance(handler, type):
         raise ConfigError(f"{handler.__qualname__} is a class; register an instance of it")
@@ -146,7 +161,7 @@ def require_handler(handler: object) -> None:
     missing = [name for name, method in methods.items() if not callable(method)]
     if missing:
         raise ConfigError(
-            f"{handler!r} is no event handler: it has no {', '.join(missing)}; use "
+            f"{handler!r} is not an event handler: it has no {', '.join(missing)}; use "
             "ResourceEventHandlerFuncs(on_add=...), or subclass ResourceEventHandler"
         )
     others = [name for name in dir(handler) if name.startswith("on_") and name not in ARGUMENTS]
@@ -162,7 +177,7 @@ def require_handler(handler: object) -> None:
 
 
 def require_callback(name: str, function: object, arguments: Sequence[str]) -> None:
-    """Find out that a function, plain or async, cannot be called with these arguments.
+    """Check that a function, plain or async, can be called with these arguments.
 
     Raises:
         ConfigError: It cannot, or it is a generator, which a call does not run.
@@ -170,12 +185,12 @@ def require_callback(name: str, function: object, arguments: Sequence[str]) -> N
     require_arguments(name, function, arguments)
     if is_of_kind(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
         raise ConfigError(
-            f"{name} is called, not iterated over: {callable_name(function)} has a yield in it and would never run"
+            f"{name} is called, not iterated over: {callable_name(function)} contains a yield, so it would never run"
         )
 
 
 def require_arguments(name: str, function: object, arguments: Sequence[str]) -> None:
-    """Find out that a function cannot be called with these arguments.
+    """Check that a function can be called with these arguments.
 
     Raises:
         ConfigError: It cannot.
@@ -184,9 +199,9 @@ def require_arguments(name: str, function: object, arguments: Sequence[str]) -> 
     if not callable(function):
         raise ConfigError(f"{name} must be a function of ({wanted}), not {function!r}")
     try:
-        # A decorator, such as mock.patch, may give what it wraps more than it is given.
+        # A decorator, such as mock.patch, may pass additional arguments.
         signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):  # some builtins do not say
+    except (TypeError, ValueError):  # some builtins have no signature
         return
     try:
         signature.bind(*arguments)
@@ -197,10 +212,15 @@ def require_arguments(name: str, function: object, arguments: Sequence[str]) -> 
 
 
 def require_plain(name: str, function: object, *, may_yield: bool = False) -> None:
-    """Find out that what gives its result at once is no function, a coroutine function or a generator.
+    """Check that something is a plain function: not async, and not a generator.
+
+    Args:
+        name: The parameter's name, for the error.
+        function: What to check.
+        may_yield: Whether a plain generator is allowed.
 
     Raises:
-        ConfigError: It is.
+        ConfigError: It is not a plain function.
     """
     require_callable(name, function)
     kinds = _ASYNC if may_yield else (*_ASYNC, inspect.isgeneratorfunction)
@@ -210,15 +230,15 @@ def require_plain(name: str, function: object, *, may_yield: bool = False) -> No
 
 
 def require_at_once(name: str, result: T) -> T:
-    """Find out that what a plain function gave is to be awaited, which would count as true.
+    """Check that a plain function did not return an awaitable, which would count as true.
 
     Raises:
-        ConfigError: It is.
+        ConfigError: It did.
     """
     if inspect.isawaitable(result):
         if inspect.iscoroutine(result):
-            result.close()  # or it would complain that nobody awaits it
-        raise ConfigError(f"{name} must give its result at once, not {shortened(result)} to be awaited")
+            result.close()  # or Python warns that it was never awaited
+        raise ConfigError(f"{name} must return its result, not an awaitable: {shortened(result)}")
     return result
 
 
@@ -226,16 +246,16 @@ _ASYNC = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 
 
 def is_of_kind(function: Any, *kinds: Callable[[Any], bool]) -> bool:
-    """Whether a function, or what is called of an object that can be, is of one of these kinds."""
+    """Return whether a function, or the ``__call__`` of an object, is of one of these kinds."""
     return any(kind(function) or kind(type(function).__call__) for kind in kinds)
 
 
 def callable_name(function: object) -> str:
-    """What logs call a function."""
+    """Return the name of a function for logs."""
     return getattr(function, "__qualname__", None) or repr(function)
 
 
 def handler_name(handler: object) -> str:
-    """What logs and errors call a handler."""
+    """Return the name of a handler for logs and errors."""
     kind = type(handler)
     return repr(handler) if kind.__repr__ is not object.__repr__ else kind.__qualname__

@@ -1,4 +1,4 @@
-"""Numbers, and how Prometheus has them."""
+"""Metrics in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -9,56 +9,56 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 SECONDS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0)
-"""controller-runtime's bounds for durations in a queue and of work."""
+"""controller-runtime's histogram bounds for the durations of queueing and work."""
 
 MEANINGS = {
-    "aioinformer_synced": "Whether everything of the first list has been processed.",
+    "aioinformer_synced": "Whether the whole first list was processed.",
     "aioinformer_objects": "Objects in the cache.",
-    "aioinformer_queue_depth": "Items between reading and the store.",
-    "aioinformer_failed_total": "Items whose processing has raised.",
-    "aioinformer_handlers_leaving": "Handlers removed in the middle of a call that has not ended.",
+    "aioinformer_queue_depth": "Items that wait between reading and the store.",
+    "aioinformer_failed_total": "Items whose processing raised.",
+    "aioinformer_handlers_leaving": "Removed handlers whose last call has not ended.",
     "aioinformer_idle_seconds": "Seconds since the last byte of a list or watch.",
     "aioinformer_watching": "Whether a watch is open.",
-    "aioinformer_lists_total": "Lists begun.",
-    "aioinformer_watches_total": "Watches asked for.",
+    "aioinformer_lists_total": "Lists started.",
+    "aioinformer_watches_total": "Watches requested.",
     "aioinformer_failed_lists_total": "Lists that failed, by reason.",
     "aioinformer_failed_watches_total": "Watches that could not be opened or ended with an error, by reason.",
-    "aioinformer_polling": "Whether it cannot be watched, and is listed again and again.",
-    "aioinformer_events_total": "Watch events received, bookmarks among them.",
+    "aioinformer_polling": "Whether the collection cannot be watched and is listed repeatedly.",
+    "aioinformer_events_total": "Watch events received, including bookmarks.",
     "aioinformer_rejected_total": "Objects, events and lines that were dropped.",
-    "aioinformer_handler_depth": "Notifications that wait for the handler, the one being handled among them.",
+    "aioinformer_handler_depth": "Notifications that wait for the handler, including the one being handled.",
     "aioinformer_handler_high_water": "The most notifications that ever waited for the handler.",
-    "aioinformer_handler_delivered_total": "Calls of the handler that have returned or raised.",
-    "aioinformer_handler_failed_total": "Calls of the handler that have raised.",
-    "aioinformer_handler_coalesced_total": "Notifications that newer ones of the same object made needless.",
-    "aioinformer_handler_dropped_total": "Notifications that were lost to newer ones of other objects.",
-    "controller_runtime_reconcile_total": "Reconciles that have ended, by result.",
-    "controller_runtime_reconcile_errors_total": "Reconciles that have failed.",
-    "controller_runtime_terminal_reconcile_errors_total": "Reconciles that have failed and are not tried again.",
+    "aioinformer_handler_delivered_total": "Calls of the handler that returned or raised.",
+    "aioinformer_handler_failed_total": "Calls of the handler that raised.",
+    "aioinformer_handler_coalesced_total": "Notifications that were merged with newer ones of the same object.",
+    "aioinformer_handler_dropped_total": "Notifications that were dropped for newer ones of other objects.",
+    "controller_runtime_reconcile_total": "Reconciles that ended, by result.",
+    "controller_runtime_reconcile_errors_total": "Reconciles that failed.",
+    "controller_runtime_terminal_reconcile_errors_total": "Reconciles that failed and are not retried.",
     "controller_runtime_reconcile_timeouts_total": "Reconciles that took too long.",
     "controller_runtime_reconcile_time_seconds": "Seconds that reconciles took.",
     "controller_runtime_active_workers": "Reconciles that are running.",
     "controller_runtime_max_concurrent_reconciles": "Reconciles that may run at once.",
-    "workqueue_depth": "Items that are to be worked on.",
+    "workqueue_depth": "Items that wait for a worker.",
     "workqueue_adds_total": "Items added.",
-    "workqueue_queue_duration_seconds": "Seconds for which items waited for a worker.",
-    "workqueue_work_duration_seconds": "Seconds for which items were worked on.",
-    "workqueue_unfinished_work_seconds": "Seconds for which what is worked on has been, added up.",
-    "workqueue_longest_running_processor_seconds": "Seconds for which the oldest item has been worked on.",
+    "workqueue_queue_duration_seconds": "Seconds that items waited for a worker.",
+    "workqueue_work_duration_seconds": "Seconds that items were processed.",
+    "workqueue_unfinished_work_seconds": "Seconds that the items in progress have been processed so far, in total.",
+    "workqueue_longest_running_processor_seconds": "Seconds that the oldest item in progress has taken so far.",
     "workqueue_retries_total": "Items added with a delay.",
     "leader_election_master_status": "Whether this is the leader.",
 }
-"""What numbers say, by their names."""
+"""The help text of each metric."""
 
 
 class Sample(NamedTuple):
-    """One number, as Prometheus has it.
+    """One value of a metric, as Prometheus defines it.
 
     Attributes:
         name: ``"workqueue_depth"``.
         kind: ``"gauge"``, ``"counter"`` or ``"histogram"``.
-        labels: Whose it is.
-        value: The number.
+        labels: Its labels.
+        value: The value.
         suffix: For histograms, ``"_bucket"``, ``"_sum"`` or ``"_count"``.
     """
 
@@ -70,7 +70,7 @@ class Sample(NamedTuple):
 
 
 class Histogram:
-    """How often values were how large.
+    """Counts values by size, as a Prometheus histogram.
 
     Args:
         bounds: Upper bounds of at most six digits, ascending; larger values count too.
@@ -90,11 +90,11 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """How many values were counted."""
         return sum(self.counts)
 
     def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
-        """The numbers of a histogram of this name."""
+        """Yield the samples of a histogram with this name."""
         total = 0
         bounds = (*(f"{bound:g}" for bound in self._bounds), "+Inf")  # as client_golang writes them
         for bound, count in zip(bounds, self.counts, strict=True):
@@ -105,13 +105,13 @@ class Histogram:
 
 
 def labelled(samples: Iterable[Sample], **labels: str) -> Iterator[Sample]:
-    """Numbers with more labels in front of theirs, such as ``cluster="east"``."""
+    """Yield samples with additional labels in front of their own, such as ``cluster="east"``."""
     for sample in samples:
         yield sample._replace(labels={**labels, **sample.labels})
 
 
 def exposition(samples: Iterable[Sample]) -> str:
-    """Numbers in Prometheus' text format."""
+    """Return samples in Prometheus' text format."""
     by_name: dict[str, list[Sample]] = {}
     for sample in samples:
         by_name.setdefault(sample.name, []).append(sample)

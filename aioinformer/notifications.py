@@ -1,4 +1,4 @@
-"""What a handler is told (client-go's addNotification, updateNotification, deleteNotification)."""
+"""Notifications, each for one handler call (client-go addNotification, updateNotification, deleteNotification)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .objects.keys import same_version
 
 
 class AddNotification(msgspec.Struct, frozen=True, gc=False):
-    """An object is new here."""
+    """An object that is new in the store."""
 
     new: Any
     is_in_initial_list: bool = False
@@ -20,16 +20,16 @@ class AddNotification(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def obj(self) -> Any:
-        """The newest state that is known."""
+        """The newest known state."""
         return self.new
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        """Call the handler; what it returns, to be awaited if it can be."""
+        """Call the handler and return its result, an awaitable if the handler is async."""
         return handler.on_add(self.new, self.is_in_initial_list)
 
 
 class UpdateNotification(msgspec.Struct, frozen=True, gc=False):
-    """An object changed, or (same resourceVersion) is repeated by a resync."""
+    """An object that changed, or that a resync repeats (same resourceVersion)."""
 
     old: Any
     new: Any
@@ -38,21 +38,21 @@ class UpdateNotification(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_sync(self) -> bool:
-        """Whether it is no news: of a resync, or an unchanged object of a relist."""
+        """Whether nothing changed: a resync, or an unchanged object of a relist."""
         return same_version(self.old, self.new)
 
     @property
     def obj(self) -> Any:
-        """The newest state that is known."""
+        """The newest known state."""
         return self.new
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        """Call the handler; what it returns, to be awaited if it can be."""
+        """Call the handler and return its result, an awaitable if the handler is async."""
         return handler.on_update(self.old, self.new)
 
 
 class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
-    """An object is gone; ``old`` is its last state, or a DeletedFinalStateUnknown."""
+    """An object that was deleted; ``old`` is its last state, or a DeletedFinalStateUnknown."""
 
     old: Any
     is_in_initial_list = False
@@ -61,11 +61,11 @@ class DeleteNotification(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def obj(self) -> Any:
-        """The newest state that is known."""
+        """The newest known state."""
         return self.old
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        """Call the handler; what it returns, to be awaited if it can be."""
+        """Call the handler and return its result, an awaitable if the handler is async."""
         return handler.on_delete(self.old)
 
 

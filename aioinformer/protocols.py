@@ -1,7 +1,7 @@
-"""The small protocols by which the rooms know each other.
+"""The protocols between the stages of the pipeline.
 
-A room imports this page and never its neighbour; what puts rooms together (the controller, the informer)
-imports both.
+A stage imports this module instead of its neighbour. The controller and the informer, which connect stages, import
+both.
 """
 
 from __future__ import annotations
@@ -16,178 +16,180 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Transformer = Callable[[T], Any]
-"""Gives an object, the same or another of any type, as it is to be kept."""
+"""Returns the object to store: the same one or another, of any type."""
 
 Process = Callable[[list[Delta], bool], Awaitable[None] | None]
-"""``process(deltas, is_in_initial_list)``: works off deltas, oldest first; plain or async."""
+"""``process(deltas, is_in_initial_list)``: processes deltas, oldest first; plain or async."""
 
 WatchStream = AsyncIterator[WatchEvent | list[WatchEvent]]
-"""A watch: events, or lists of events where many arrived at once. Closed with ``aclose()`` where it has one."""
+"""A watch stream of events, or of lists of events that arrived together. Closed with ``aclose()`` if it has one."""
 
 
 class SharedHealth(Protocol):
-    """What those who read from one server share, so that one of them asks for all whether it is back."""
+    """The health of a server, shared by all its readers: during an outage one of them probes the server for all."""
 
     @property
     def probe_error(self) -> Exception | None:
-        """What the one that asks for all has met with last; None since an answer."""
+        """The last error of the probe; None after an answer."""
         ...
 
     def concerns(self, error: Exception) -> bool:
-        """Whether an error may be the server's trouble, not only that of who has it."""
+        """Return whether an error may concern the whole server, not one reader."""
         ...
 
     def missed(self, error: Exception) -> bool:
-        """Somebody has met with an error; whether to tell of it: of those that all have at once only the first."""
+        """Record a reader's error. Return whether to report it: of simultaneous errors only the first is reported."""
         ...
 
     async def until_reachable(self, error: Exception) -> bool:
-        """Return once what was met with is over for all; whether all had it indeed. May be cancelled at any time."""
+        """Wait until the outage is over; return whether all readers had it. May be cancelled at any time."""
         ...
 
     def accepted(self) -> None:
-        """A request that was forbidden before is so no more."""
+        """Record that a request was accepted that was forbidden before."""
         ...
 
     async def until_accepted(self) -> None:
-        """Return once a request of somebody's is accepted that was forbidden before. May be cancelled at any time."""
+        """Wait until any reader's request is accepted that was forbidden before. May be cancelled at any time."""
         ...
 
 
 class ListerWatcher(Protocol):
-    """What a Reflector reads from (client-go ``ListerWatcher``).
+    """The source of a Reflector (client-go ``ListerWatcher``).
 
-    It may have more: a ``list_chunks(options)``, see ListsInChunks, which is then used in place of ``list``; a
-    ``watch_list_semantics``, whether its watch understands ``send_initial_events``; and, where it reads from a server,
-    an attribute ``health``, a SharedHealth, by which its readers wait out an outage together.
+    Optional members:
+
+    - ``list_chunks(options)``, used instead of ``list``: see ListsInChunks.
+    - ``watch_list_semantics``: whether its watch understands ``send_initial_events``.
+    - ``health``, a SharedHealth, if it reads from a server: its readers wait for the end of an outage together.
     """
 
     def list(self, options: ListOptions, /) -> Awaitable[ListResult]:
-        """The collection, or the page of it that the options ask for."""
+        """Return the collection, or the page that the options select."""
         ...
 
     def watch(self, options: ListOptions, /) -> WatchStream | Awaitable[WatchStream]:
-        """Open a watch. What it raises failed to start; what the stream raises ended it."""
+        """Open a watch. An error raised here means that it did not start; an error of the stream ends it."""
         ...
 
 
 class ListsInChunks(ListerWatcher, Protocol):
-    """A ListerWatcher whose lists need not be whole before anybody sees them."""
+    """A ListerWatcher that returns a list in pieces, before the whole list has arrived."""
 
     def list_chunks(self, options: ListOptions, /) -> AsyncIterator[ListResult]:
-        """One page in one or more pieces, as they arrive; the last piece has version and continue token."""
+        """Yield a page in one or more pieces as they arrive; the last piece has the version and the continue token."""
         ...
 
 
 @runtime_checkable
 class KnownObjects(Protocol[T_co]):
-    """What a queue asks about the objects its consumer already has (client-go ``KeyListerGetter``)."""
+    """The objects that a queue's consumer already has (client-go ``KeyListerGetter``)."""
 
     def list_keys(self) -> Sequence[str]:
-        """The keys of all objects known."""
+        """Return the keys of all known objects."""
         ...
 
     def get_by_key(self, key: str) -> T_co | None:
-        """The object of this key, or None."""
+        """Return the object of a key, or None."""
         ...
 
 
 @runtime_checkable
 class ReflectorStore(Protocol):
-    """What a Reflector writes to: a Store or a Queue (client-go ``ReflectorStore``). Verbs may be plain or async.
+    """The target of a Reflector: a Store or a Queue (client-go ``ReflectorStore``). Verbs may be plain or async.
 
-    A store with a batch verb ``apply(events)`` gets a watch's events by it, and one with a coroutine
-    ``replace_in_turns`` gets lists by that; unless a subclass has overridden a verb that it stands for.
+    A reflector uses two further verbs if the store has them, unless a subclass overrides a verb that they stand for:
+    ``apply(events)`` for the events of a watch, and the coroutine ``replace_in_turns`` for lists.
     """
 
     def add(self, obj: Any, /) -> Awaitable[None] | None:
-        """There is an object that was not there before."""
+        """Record a new object."""
         ...
 
     def update(self, obj: Any, /) -> Awaitable[None] | None:
-        """There is another state of an object."""
+        """Record a new state of an object."""
         ...
 
     def delete(self, obj: Any, /) -> Awaitable[None] | None:
-        """An object is gone; this is its last state."""
+        """Record a deletion; ``obj`` is the last state."""
         ...
 
     def replace(self, objects: Sequence[Any], resource_version: str, /) -> Awaitable[None] | None:
-        """These are all objects, and this is the version of their list."""
+        """Record the whole collection, and the version of its list."""
         ...
 
     def resync(self) -> Awaitable[None] | None:
-        """Everything is to be told again."""
+        """Repeat every object to the handlers."""
         ...
 
 
 @runtime_checkable
 class ReflectorBookmarkStore(Protocol):
-    """A ReflectorStore that is told of bookmarks, too (client-go ``ReflectorBookmarkStore``)."""
+    """A ReflectorStore that also takes bookmarks (client-go ``ReflectorBookmarkStore``)."""
 
     def bookmark(self, resource_version: str, /) -> Awaitable[None] | None:
-        """Everything up to this version was given."""
+        """Record that every event up to this version was delivered."""
         ...
 
 
 @runtime_checkable
 class ResourceVersionUpdater(Protocol):
-    """A ReflectorStore that is told how far a watch has come (client-go ``ResourceVersionUpdater``)."""
+    """A ReflectorStore that also takes the version that a watch has reached (client-go ``ResourceVersionUpdater``)."""
 
     def update_resource_version(self, resource_version: str, /) -> Awaitable[None] | None:
-        """What a watch brought up to this version was given, and its bookmarks say no more."""
+        """Record that every event and bookmark of a watch up to this version was delivered."""
         ...
 
 
 @runtime_checkable
 class Queue(Protocol):
-    """A ReflectorStore that hands its changes out again (client-go ``Queue``).
+    """A ReflectorStore from which a consumer pops the changes (client-go ``Queue``).
 
-    A Controller makes do with one that has client-go's verbs alone: it then pops one item after the other.
+    A Controller also accepts a queue that has only client-go's verbs: it then pops one item after the other.
     """
 
     @property
     def keeps_order(self) -> bool:
-        """Whether what is put back is the first to be popped again."""
+        """Whether an item that is put back is the first to be popped again."""
         ...
 
     async def add(self, obj: Any, /) -> None:
-        """There is an object that was not there before."""
+        """Record a new object."""
         ...
 
     async def update(self, obj: Any, /) -> None:
-        """There is another state of an object."""
+        """Record a new state of an object."""
         ...
 
     async def delete(self, obj: Any, /) -> None:
-        """An object is gone; this is its last state."""
+        """Record a deletion; ``obj`` is the last state."""
         ...
 
     async def replace(self, objects: Sequence[Any], resource_version: str, /) -> None:
-        """These are all objects, and this is the version of their list."""
+        """Record the whole collection, and the version of its list."""
         ...
 
     async def resync(self) -> None:
-        """Everything is to be told again."""
+        """Repeat every object to the handlers."""
         ...
 
     async def apply(self, events: Iterable[Delta], /) -> None:
-        """Take many changes at once."""
+        """Record many changes."""
         ...
 
     async def pop(self, process: Process, /) -> list[Delta]:
-        """Wait for the oldest item and work it off with ``process``."""
+        """Wait for the oldest item and process it with ``process``."""
         ...
 
     async def pop_batch(self, process: Process, process_batch: Process | None = None, /) -> int:
-        """Wait for an item, process what is there for one slice of loop time, and return how many items.
+        """Wait for an item, process what is queued for one slice of loop time, and return the number of items.
 
-        ``process_batch`` is given the deltas of several items in one call.
+        ``process_batch`` gets the deltas of several items in one call.
         """
         ...
 
     def has_synced(self) -> bool:
-        """Whether the first Replace has been worked off."""
+        """Return whether the first Replace was processed."""
         ...
 
     async def wait_synced(self) -> None:
@@ -195,30 +197,33 @@ class Queue(Protocol):
         ...
 
     def close(self) -> None:
-        """Let pops drain what is left and then raise FIFOClosedError."""
+        """Let pops process the remaining items, then raise FIFOClosedError."""
         ...
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed; what is left may still be popped."""
+        """Whether it was closed; remaining items may still be popped."""
         ...
 
     @property
     def worked_off(self) -> int:
-        """How many items were ever worked off, those that went back counted each time."""
+        """How many items were processed so far; items that were put back count each time."""
         ...
 
     @property
     def unfinished(self) -> int:
-        """How many items wait, or were taken by a pop that has not returned yet."""
+        """How many items wait, or belong to a pop that has not returned."""
         ...
 
     def __len__(self) -> int: ...
 
 
 def batched(obj: object, batch: str, *singles: str) -> bool:
-    """Whether a verb for many may be used in place of verbs for one: there is such a one, and none of the others was
-    overridden below it, in a subclass or on the object. Who counts calls, or raises, does so there."""
+    """Return whether a batch verb may replace verbs for single objects.
+
+    It may if ``obj`` has it, and no subclass or instance overrides one of the single verbs below it: an override, which
+    counts calls or raises, must be called.
+    """
     if not callable(getattr(obj, batch, None)):
         return False
     for names in (getattr(obj, "__dict__", {}), *map(vars, type(obj).__mro__)):

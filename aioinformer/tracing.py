@@ -1,6 +1,6 @@
-"""Where an event's time goes: a Tracer stamps it at every hand-over on its way to the handlers.
+"""Tracer: records when each watch event reaches each stage on its way to the handlers.
 
-An informer without a tracer is put together without any of this: tracing that is off costs nothing.
+An informer without a tracer contains none of this code, so disabled tracing costs nothing.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from .objects.meta import ListOptions
 from .processor import Processor, ProcessorListener
 from .protocols import ListerWatcher, Queue, WatchStream
 
+__all__ = ["StageTimes", "Trace", "Tracer"]
+
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
 STAGES = ("decoded", "queued", "popped", "stored", "delivered", "started", "finished")
-"""What an event has gone through, each stage called by the stamp at its end."""
+"""The stages of an event, each named after the stamp at its end."""
 
 _QUEUED, _POPPED, _STORED, _DELIVERED = range(2, 6)
 
@@ -44,25 +46,25 @@ _EVENTS = frozenset((DeltaType.ADDED, DeltaType.UPDATED, DeltaType.DELETED))
 _Key = tuple[str, str]
 
 _Stamps = list[int]
-"""Of one event, up to _DELIVERED; 0 for those to come."""
+"""The stamps of one event up to _DELIVERED; 0 for a stage that is not reached."""
 
 
 class Trace(msgspec.Struct, frozen=True, gc=False):
-    """One event's way to one handler. Stamps are ``time.monotonic_ns()``.
+    """The timing of one event for one handler. Stamps are ``time.monotonic_ns()``.
 
     Attributes:
-        key: The object's.
-        resource_version: The event's.
+        key: The object's key.
+        resource_version: The event's version.
         informer: The informer's name.
         handler: The handler's name.
-        received: Its bytes have arrived, cut into lines: the watch stream hands it out.
-        decoded: It is an object, about to be queued.
+        received: The watch stream returned its bytes, split into lines.
+        decoded: It was decoded, and is about to be queued.
         queued: It is in the queue.
-        popped: It is taken out, to be processed.
-        stored: The store has it, and those that came with it.
-        delivered: It waits for the handlers, or the first of them is called at once.
-        started: The handler is called.
-        finished: The handler has returned or raised; if it is async, its coroutine has.
+        popped: It was popped, and is about to be processed.
+        stored: The store has it, and the other events of its batch.
+        delivered: It was added to the handlers' backlogs.
+        started: The handler was called.
+        finished: The handler has returned or raised; an async one has ended.
     """
 
     key: str
@@ -80,34 +82,34 @@ class Trace(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """Nanoseconds of each of STAGES. Together they are all of it."""
+        """Nanoseconds of each of STAGES. Their sum is the total."""
         stamps = (self.received, *(getattr(self, stage) for stage in STAGES))
         return tuple(after - before for before, after in pairwise(stamps))
 
     def seconds(self) -> dict[str, float]:
-        """Seconds of each of STAGES, by its name."""
+        """Return the seconds of each of STAGES, by name."""
         return {stage: nanoseconds / 1e9 for stage, nanoseconds in zip(STAGES, self.stages, strict=True)}
 
 
 class Tracer:
-    """Stamps the watch events of one informer, and tells a hook of each once a handler is through with it.
+    """Stamps the watch events of one informer, and calls a hook with a Trace after each handler call.
 
-    ``SharedInformerFactory(on_trace=)`` and ``Manager(on_trace=)`` make one for each of their informers.
+    ``SharedInformerFactory(on_trace=)`` and ``Manager(on_trace=)`` create one for each of their informers.
 
-    Objects of a list, resyncs and tombstones are no events, and have no trace. Nor have events that a handler's
-    backlog drops or merges. Events of an object whose type has no version are told apart by its key alone: of those
-    that are in the queue together one has a trace.
+    Objects of lists, resyncs and tombstones have no trace, nor have events that a handler's backlog drops or merges.
+    If an object type has no version, events of one object cannot be told apart: of those queued together one has a
+    trace.
 
     Args:
-        on_trace: Called with each Trace, in the informer's loop; plain and quick. What it raises is logged.
-        limit: Events that may be on their way; of more the oldest are forgotten.
+        on_trace: Called with each Trace in the informer's event loop. It must be plain and fast. Its errors are logged.
+        limit: The most events under way; the oldest further ones are forgotten.
 
     Attributes:
-        forgotten: How many were, and how many for others that could not be told apart from them.
+        forgotten: Events that were forgotten, or replaced by one that cannot be told apart from them.
         failed: Calls of the hook that raised.
 
     Raises:
-        ConfigError: The hook is no plain function.
+        ConfigError: The hook is not a plain function.
     """
 
     def __init__(self, on_trace: Callable[[Trace], object], *, limit: int = 100_000) -> None:
@@ -122,11 +124,11 @@ class Tracer:
         self.failed = 0
 
     def __len__(self) -> int:
-        """How many events are on their way to the backlogs of the handlers."""
+        """Return how many events have not reached the handlers' backlogs."""
         return len(self._under_way)
 
     def attach(self, config: Config) -> None:
-        """Have a controller's events stamped, from its stream to its process functions."""
+        """Wrap a controller's source, queue and process functions so that they stamp events."""
         source = _TracedSource(config.list_watch)
         config.list_watch = cast(ListerWatcher, source)
         config.queue = cast(Queue, _TracedQueue(config.queue, self, source))
@@ -135,21 +137,20 @@ class Tracer:
             config.process_batch = self._traced(config.process_batch)
 
     def processor(self, informer: str) -> Processor:
-        """The processor of the informer of this name, which stamps what it distributes.
+        """Return a processor that stamps events, for the informer of this name.
 
         Raises:
             ConfigError: The tracer has an informer already.
         """
         if self._informer is not None:
             raise ConfigError(
-                f"{informer}: this Tracer is that of {self._informer}, and one is for one informer: make another one "
-                "with the same hook"
+                f"{informer}: this Tracer belongs to {self._informer}; create another Tracer with the same hook"
             )
         self._informer = informer
         return _TracedProcessor(self)
 
     def begin(self, deltas: Iterable[Delta], received: int) -> list[_Key]:
-        """Events are decoded, and about to be queued."""
+        """Record events that are decoded and about to be queued."""
         now = monotonic_ns()
         begun = [key_and_version(delta.object) for delta in deltas if delta.type in _EVENTS]
         for key in begun:
@@ -161,25 +162,25 @@ class Tracer:
         return begun
 
     def stamp(self, stage: int, keys: Iterable[_Key], now: int) -> None:
-        """Events have come so far. The first time counts."""
+        """Stamp a stage of events, unless it is stamped already."""
         for key in keys:
             if (stamps := self._under_way.get(key)) is not None:
                 stamps[stage] = stamps[stage] or now
 
     def stored(self, notification: Notification, now: int) -> tuple[_Key, _Stamps] | None:
-        """A notification is about to be distributed: its event, if it is of one, which is on its way no more."""
+        """Stamp and return the event of a notification that is about to be distributed, or None if there is none."""
         if isinstance(notification, AddNotification) and notification.is_in_initial_list:
             return None
         key = key_and_version(notification.obj)
         stamps = self._under_way.get(key)
-        if stamps is None or not stamps[_POPPED]:  # one that is still queued is another one
+        if stamps is None or not stamps[_POPPED]:  # still queued: another event of the object
             return None
         del self._under_way[key]
         stamps[_STORED] = now
         return None if notification.is_sync else (key, stamps)
 
     def finish(self, key: _Key, stamps: _Stamps, handler: str, started: int) -> None:
-        """A handler is through with an event."""
+        """Create the Trace of a handler call that has ended, and call the hook."""
         now = monotonic_ns()
         name, version = key
         informer = self._informer or ""
@@ -189,10 +190,10 @@ class Tracer:
         )  # fmt: skip
         try:
             self._on_trace(trace)
-        except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
+        except (Exception, CancelledError) as error:  # nothing is awaited: the hook raised it itself
             self.failed += 1
             self._failures.log(
-                error, "%s: the hook of its Tracer, %s, raised for %s at %s",
+                error, "%s: the Tracer's hook %s raised for %s at %s",
                 informer, callable_name(self._on_trace), name, version,
                 traceback=error,
             )  # fmt: skip
@@ -202,7 +203,7 @@ class Tracer:
             if not is_in_initial_list:
                 now = monotonic_ns()
                 keys = [key_and_version(delta.object) for delta in deltas if delta.type in _EVENTS]
-                self.stamp(_QUEUED, keys, now)  # what is processed at once is not through with being queued
+                self.stamp(_QUEUED, keys, now)  # popped before apply() returned
                 self.stamp(_POPPED, keys, now)
             return process(deltas, is_in_initial_list)
 
@@ -210,7 +211,7 @@ class Tracer:
 
 
 class _TracedSource:
-    """A ListerWatcher that knows when the last batch came out of its stream."""
+    """A ListerWatcher that records when its stream returned the last batch."""
 
     def __init__(self, list_watch: ListerWatcher) -> None:
         self._list_watch = list_watch
@@ -229,7 +230,7 @@ class _TracedStream:
         self._source = source
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)  # aclose, where it has one
+        return getattr(self._stream, name)  # aclose, if it has one
 
     def __aiter__(self) -> Self:
         return self
@@ -241,7 +242,7 @@ class _TracedStream:
 
 
 class _TracedQueue:
-    """A queue whose batches are stamped before and after they are taken."""
+    """A queue that stamps events before and after they are queued."""
 
     def __init__(self, queue: Queue, tracer: Tracer, source: _TracedSource) -> None:
         self._queue = queue
@@ -263,8 +264,8 @@ class _TracedQueue:
             self._tracer.stamp(_QUEUED, begun, monotonic_ns())
 
 
-class _Way(NamedTuple):
-    """One event's way to one handler. A backlog that loses the notification loses this with it."""
+class _Path(NamedTuple):
+    """The stamps of one event for one handler. It is lost with the notification if a backlog drops that."""
 
     tracer: Tracer
     handler: str
@@ -273,7 +274,7 @@ class _Way(NamedTuple):
 
     def timed(self, deliver: Callable[[ResourceEventHandler[Any]], object], handler: Any) -> object:
         started = monotonic_ns()
-        self.stamps[_DELIVERED] = self.stamps[_DELIVERED] or started  # called in the step that delivers
+        self.stamps[_DELIVERED] = self.stamps[_DELIVERED] or started  # called before distribution ended
         is_over = True
         try:
             result = deliver(handler)
@@ -296,34 +297,34 @@ class _Way(NamedTuple):
 
 
 class _TracedAdd(AddNotification, frozen=True, gc=False, kw_only=True):
-    way: _Way
+    path: _Path
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        return self.way.timed(super().deliver, handler)
+        return self.path.timed(super().deliver, handler)
 
 
 class _TracedUpdate(UpdateNotification, frozen=True, gc=False, kw_only=True):
-    way: _Way
+    path: _Path
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        return self.way.timed(super().deliver, handler)
+        return self.path.timed(super().deliver, handler)
 
 
 class _TracedDelete(DeleteNotification, frozen=True, gc=False, kw_only=True):
-    way: _Way
+    path: _Path
 
     def deliver(self, handler: ResourceEventHandler[Any]) -> object:
-        return self.way.timed(super().deliver, handler)
+        return self.path.timed(super().deliver, handler)
 
 
-def _on(way: _Way, notification: Notification) -> Notification:
+def _on(path: _Path, notification: Notification) -> Notification:
     match notification:
         case AddNotification():
-            return _TracedAdd(notification.new, notification.is_in_initial_list, way=way)
+            return _TracedAdd(notification.new, notification.is_in_initial_list, path=path)
         case UpdateNotification():
-            return _TracedUpdate(notification.old, notification.new, way=way)
+            return _TracedUpdate(notification.old, notification.new, path=path)
         case DeleteNotification():
-            return _TracedDelete(notification.old, way=way)
+            return _TracedDelete(notification.old, path=path)
 
 
 class _TracedProcessor(Processor):
@@ -342,7 +343,7 @@ class _TracedProcessor(Processor):
             traced = [
                 notification
                 if event is None
-                else _on(_Way(self._tracer, listener.name, *event), notification)
+                else _on(_Path(self._tracer, listener.name, *event), notification)
                 for notification, event in zip(notifications, events, strict=True)
             ]
             super().distribute_all(traced, [listener])
@@ -354,10 +355,10 @@ class _TracedProcessor(Processor):
 
 
 class StageTimes:
-    """A hook for a Tracer: percentiles of each stage over the last traces.
+    """A hook for a Tracer that computes percentiles of each stage over the last traces.
 
     Args:
-        traces: How many are kept.
+        traces: How many traces to keep.
     """
 
     def __init__(self, traces: int = 100_000) -> None:
@@ -371,23 +372,25 @@ class StageTimes:
         return len(self._stages)
 
     def percentiles(self, *shares: float) -> dict[str, tuple[float, ...]]:
-        """For each of STAGES, and for ``"total"``, its percentiles in seconds, by nearest rank.
+        """Return percentiles in seconds, by nearest rank, for each of STAGES and ``"total"``.
 
         Args:
             shares: Such as ``0.5, 0.99``.
 
         Raises:
-            ConfigError: One is more than all, or less than none.
+            ConfigError: A share is not between 0 and 1.
         """
         for share in shares:
             if not is_finite(share) or not 0 <= share <= 1:
-                raise ConfigError(f"a share is a number from 0 to 1, like 0.99 for 99 %, not {share!r}")
+                raise ConfigError(
+                    f"a share must be a number from 0 to 1, such as 0.99 for 99 %, not {share!r}"
+                )
         columns = self._columns()
         columns["total"] = tuple(sum(stages) for stages in self._stages)
         return {name: ranked(sorted(values), shares) for name, values in columns.items() if values}
 
     def means(self) -> dict[str, float]:
-        """The mean of each of STAGES in seconds: they add up to the mean of the whole."""
+        """Return the mean of each of STAGES in seconds. Their sum is the mean total."""
         count = len(self._stages)
         return {name: sum(values) / count / 1e9 for name, values in self._columns().items()}
 
@@ -396,6 +399,6 @@ class StageTimes:
 
 
 def ranked(ordered: list[int], shares: tuple[float, ...]) -> tuple[float, ...]:
-    """Percentiles of nanoseconds in seconds, by nearest rank."""
+    """Return percentiles of nanoseconds, in seconds, by nearest rank."""
     ranks = (ceil(round(share * len(ordered), 6)) for share in shares)  # 0.07 of 100 is a little more than 7
     return tuple(ordered[min(max(rank, 1), len(ordered)) - 1] / 1e9 for rank in ranks)

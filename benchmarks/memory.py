@@ -23,18 +23,15 @@ from typing import Any
 from rich.console import Console
 
 from aioinformer import (
-    NAMESPACE_INDEX,
     KubeObject,
     ListOptions,
-    ListResult,
     ListWatch,
     ResourceEventHandler,
     SharedIndexInformer,
-    TypeMeta,
     WatchEvent,
     field,
-    meta_namespace_index_func,
 )
+from aioinformer.cache import NAMESPACE_INDEX, ListResult, TypeMeta, meta_namespace_index_func
 from aioinformer.objects.protobuf import form_of
 from aioinformer.testing.protobuf import marshaller
 

@@ -23,8 +23,9 @@ from typing import Any
 
 import msgspec
 
-from aioinformer import Backlog, Client, KubeObject, ListWatch, ResourceEventHandler, SharedIndexInformer
+from aioinformer import Client, KubeObject, ListWatch, ResourceEventHandler, SharedIndexInformer
 from aioinformer._core.tasks import finish
+from aioinformer.cache import Backlog
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func, resource_version_of
 
 from .soak_report import Sample, Trend, svg, table, trends

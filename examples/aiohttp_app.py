@@ -17,7 +17,8 @@ import msgspec
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SelectorError, SharedIndexInformer
+from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SharedIndexInformer
+from aioinformer.errors import SelectorError
 from aioinformer.metrics import exposition
 from aioinformer.testing import APIServer
 

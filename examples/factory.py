@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from aioinformer import Client, KubeObject, ResourceEventHandlerFuncs, SharedInformerFactory
+from aioinformer import Client, KubeObject, SharedInformerFactory
 from aioinformer.testing import APIServer
 
 
@@ -23,10 +23,10 @@ async def inform(client: Client) -> None:
     nodes = factory.for_resource("v1", "nodes")
     print("asked twice, the same informer:", factory.for_resource("v1", "nodes") is nodes)
 
-    def tell(pod: KubeObject, is_in_initial_list: bool) -> None:
+    def print_added(pod: KubeObject, is_in_initial_list: bool) -> None:
         print("a pod:", pod.key)
 
-    registration = pods.add_event_handler(ResourceEventHandlerFuncs(on_add=tell))
+    registration = pods.add_event_handler(on_add=print_added)
     deployments.add_indexers({"image": images})
     async with factory:  # starts them, and stops them at the end
         await factory.wait_for_cache_sync(timeout=30)

@@ -20,7 +20,8 @@ import msgspec
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request, Response
 
-from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SelectorError, SharedIndexInformer
+from aioinformer import Client, KubeObject, ListWatch, NotFoundError, SharedIndexInformer
+from aioinformer.errors import SelectorError
 from aioinformer.metrics import exposition
 from aioinformer.testing import APIServer
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 
-from aioinformer import Client, LeaderElector, LeaderElectorState, LeadershipLostError
+from aioinformer import Client, LeaderElector, LeaderElectorState
+from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import APIServer
 
 

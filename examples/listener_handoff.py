@@ -13,14 +13,8 @@ from __future__ import annotations
 
 import asyncio
 
-from aioinformer import (
-    AddNotification,
-    KubeObject,
-    Processor,
-    ProcessorListener,
-    ResourceEventHandler,
-    ResourceEventHandlerFuncs,
-)
+from aioinformer import KubeObject, ResourceEventHandler, ResourceEventHandlerFuncs
+from aioinformer.cache import AddNotification, Processor, ProcessorListener
 
 NUMBER = 2000
 

@@ -8,15 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from aioinformer import (
-    Client,
-    InvalidResultError,
-    ItemFastSlowRateLimiter,
-    KubeObject,
-    ReconcileError,
-    ReconcileTimeout,
-    TerminalError,
-)
+from aioinformer import Client, KubeObject, TerminalError
+from aioinformer.errors import InvalidResultError, ReconcileError, ReconcileTimeout
 from aioinformer.operator import (
     Controller,
     ControllerState,
@@ -29,6 +22,7 @@ from aioinformer.operator import (
     TriggerState,
 )
 from aioinformer.testing import APIServer
+from aioinformer.workqueue import ItemFastSlowRateLimiter
 
 
 class Mounting(Reconciler[KubeObject]):

@@ -14,15 +14,14 @@ from typing import Any
 from aioinformer import (
     Client,
     DeletedFinalStateUnknown,
-    Delta,
     DeltaFIFO,
-    DeltaType,
     KubeObject,
     ListWatch,
     Reflector,
     Store,
     deletion_handling_meta_namespace_key_func,
 )
+from aioinformer.cache import Delta, DeltaType
 from aioinformer.testing import APIServer
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 
-from aioinformer import ItemExponentialFailureRateLimiter, WorkQueue
+from aioinformer import WorkQueue
+from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 
 
 async def work(queue: WorkQueue[str], failures: dict[str, int]) -> None:

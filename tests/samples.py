@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from aioinformer import Compression, KubeObject, TypeMeta
+from aioinformer import Compression, KubeObject
+from aioinformer.cache import TypeMeta
 from aioinformer.informer.compression import Compressor
 
 POD = TypeMeta("v1", "Pod")

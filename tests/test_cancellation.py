@@ -1,11 +1,10 @@
 """Every public coroutine can be cancelled at every step, and leaves nothing behind.
 
-What is public is found out: a coroutine that is new in ``aioinformer.__all__`` and has no case here fails
-``test_every_public_coroutine_has_a_case``. A case is an async context manager around the world in which the coroutine
-runs. It gives the function to call, and afterwards sees to it that what was cancelled is as it was, or done, and
-still usable or cleanly stopped.
+A public coroutine without a case fails ``test_every_public_coroutine_has_a_case``. A case is an async context manager:
+it sets up what the coroutine needs and gives the function to call. Afterwards it checks that the cancelled call either
+changed nothing or was completed, and that its object is still usable or cleanly stopped.
 
-Where no socket is needed time is virtual. Whatever tasks are left, streams open, or errors unseen fail the test.
+Time is virtual where no socket is needed. Remaining tasks, open streams and unseen errors fail the test.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 import pytest
 
 import aioinformer
-from aioinformer import Client
+from aioinformer import Client, cache, errors, tracing, workqueue
 from aioinformer.testing import APIServer
 from aioinformer.testing.simulation import VirtualTimeLoop
 
@@ -39,8 +38,12 @@ LONGEST = 60.0
 
 def public_coroutines() -> Iterator[str]:
     """The coroutines and async generators that users can reach from the package's names."""
-    for name in aioinformer.__all__:
-        public = getattr(aioinformer, name)
+    names = {
+        name: getattr(module, name)
+        for module in (aioinformer, cache, errors, workqueue, tracing)
+        for name in module.__all__
+    }
+    for name, public in names.items():
         if not inspect.isclass(public):
             if is_async(public):
                 yield name

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import DeletedFinalStateUnknown, Delta, DeltaType
+from aioinformer import DeletedFinalStateUnknown
+from aioinformer.cache import Delta, DeltaType
 
 from .samples import pod
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import aioinformer
 from aioinformer import errors
 from aioinformer.errors import (
     LONGEST_RETRY_AFTER,
@@ -57,10 +56,6 @@ def test_every_error_is_in_the_tree_of_the_docstring() -> None:
         kind = getattr(errors, name)
         assert issubclass(kind, AioInformerError)
         assert name in errors.__doc__
-
-
-def test_every_error_is_in_the_package() -> None:
-    assert aioinformer.__all__[-len(errors.__all__) :] == errors.__all__
 
 
 @pytest.mark.parametrize("error", SAMPLES, ids=lambda error: type(error).__name__)

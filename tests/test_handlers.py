@@ -9,17 +9,15 @@ from unittest.mock import patch
 import pytest
 
 from aioinformer import (
-    AddNotification,
     ConfigError,
     DeletedFinalStateUnknown,
-    DeleteNotification,
     FilteringResourceEventHandler,
     KubeObject,
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
-    UpdateNotification,
     field,
 )
+from aioinformer.cache import AddNotification, DeleteNotification, UpdateNotification
 from aioinformer.handlers import handler_name, require_handler
 
 from .samples import pod
@@ -78,6 +76,43 @@ async def test_functions_may_be_plain_or_async() -> None:
     await result
     handler.on_delete(DeletedFinalStateUnknown("ns/a", None))
     assert seen == ["ns/a True", "deleted"]
+
+
+class TestDeletionsAsObjects:
+    def test_the_last_known_object_comes_with_and_without_a_tombstone(self) -> None:
+        gone: list[KubeObject] = []
+
+        def record(obj: KubeObject) -> None:  # type checkers accept it: no tombstone in its annotation
+            gone.append(obj)
+
+        handler = ResourceEventHandlerFuncs[KubeObject](on_delete_object=record)
+        seen, missed = pod("seen"), pod("missed")
+        handler.on_delete(seen)
+        handler.on_delete(DeletedFinalStateUnknown("ns/missed", missed))
+        assert gone == [seen, missed]
+
+    def test_no_call_without_a_known_object(self) -> None:
+        handler = ResourceEventHandlerFuncs[KubeObject](on_delete_object=lambda obj: pytest.fail(repr(obj)))
+        assert handler.on_delete(DeletedFinalStateUnknown("ns/a", None)) is None
+
+    async def test_it_may_be_async(self) -> None:
+        gone: list[str] = []
+
+        async def record(obj: KubeObject) -> None:
+            gone.append(obj.key)
+
+        result: Any = ResourceEventHandlerFuncs[KubeObject](on_delete_object=record).on_delete(pod())
+        await result
+        assert gone == [pod().key]
+
+    def test_two_functions_for_deletions_are_refused(self) -> None:
+        with pytest.raises(ConfigError, match="on_delete and on_delete_object exclude each other"):
+            ResourceEventHandlerFuncs[KubeObject](on_delete=print, on_delete_object=print)
+
+    def test_wrong_arguments_are_refused(self) -> None:
+        function: Any = lambda: None  # noqa: E731
+        with pytest.raises(ConfigError, match=r"on_delete_object is called with \(obj\)"):
+            ResourceEventHandlerFuncs(on_delete_object=function)
 
 
 class TestFiltering:
@@ -281,5 +316,5 @@ class TestFilters:
             FilteringResourceEventHandler(lambda old, new: True, Recorder())  # type: ignore[misc,arg-type]
 
     def test_a_handler_that_is_none(self) -> None:
-        with pytest.raises(ConfigError, match=r"is no event handler"):
+        with pytest.raises(ConfigError, match=r"is not an event handler"):
             FilteringResourceEventHandler(bool, object())  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def test_bounds_are_written_as_other_clients_write_them() -> None:
 
 def test_what_is_known_of_a_number_is_said() -> None:
     assert exposition([Sample("aioinformer_lists_total", "counter", {}, 2)]).splitlines() == [
-        "# HELP aioinformer_lists_total Lists begun.",
+        "# HELP aioinformer_lists_total Lists started.",
         "# TYPE aioinformer_lists_total counter",
         "aioinformer_lists_total 2",
     ]

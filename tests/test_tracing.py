@@ -14,12 +14,9 @@ from aioinformer import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
-    StageTimes,
-    Trace,
-    Tracer,
 )
 from aioinformer.processor import Processor
-from aioinformer.tracing import STAGES, ranked
+from aioinformer.tracing import STAGES, StageTimes, Trace, Tracer, ranked
 from tests.informer.handlers import Follower
 from tests.reflector.running import NoJitter
 from tests.reflector.scripted import FOREVER, Scripted, added, bookmark, deleted, modified, page, pod
@@ -203,18 +200,18 @@ def test_what_cannot_work_is_refused() -> None:
     with pytest.raises(ConfigError, match="plain function"):
         Tracer(asyncio.sleep)  # type: ignore[arg-type]
     for other in (StageTimes(), Tracer):
-        with pytest.raises(
-            ConfigError, match=r"tracer must be a Tracer of its own, Tracer\(StageTimes\(\)\)"
-        ):
+        with pytest.raises(ConfigError, match=r"tracer must be a Tracer, such as Tracer\(StageTimes\(\)\)"):
             traced(live(), other)  # type: ignore[arg-type]
     for share in (50, -0.1, float("nan"), "0.5"):
-        with pytest.raises(ConfigError, match=r"a share is a number from 0 to 1, like 0\.99 for 99 %, not"):
+        with pytest.raises(
+            ConfigError, match=r"a share must be a number from 0 to 1, such as 0\.99 for 99 %, not"
+        ):
             StageTimes().percentiles(0.5, share)  # type: ignore[arg-type]
 
 
 def test_one_is_for_one_informer() -> None:
     traced(live(), tracer := Tracer(print))
-    with pytest.raises(ConfigError, match="others: this Tracer is that of scripted pods"):
+    with pytest.raises(ConfigError, match="others: this Tracer belongs to scripted pods"):
         traced(live(), tracer, name="others")
 
 
@@ -234,8 +231,8 @@ async def test_what_the_hook_raises_is_not_the_handlers(
     assert len(slow.calls) == 5
     assert [each.failed for each in (registration.state, *subject.state.handlers)] == [0, 0, 0]
     assert tracer.failed == len(caplog.messages) == 8
-    assert "scripted pods: the hook of its Tracer, test_what" in caplog.text
-    assert "<locals>.count, raised for default/a at 11" in caplog.text
+    assert "scripted pods: the Tracer's hook test_what" in caplog.text
+    assert "<locals>.count raised for default/a at 11" in caplog.text
 
 
 def test_stage_times_are_percentiles_of_the_last_traces() -> None:

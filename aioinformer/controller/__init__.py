@@ -1,4 +1,4 @@
-"""Controller: a reflector, a queue, and the loop that works the queue off."""
+"""Controller: a reflector, a queue, and the loop that processes the queue."""
 
 from .controller import Config, Controller
 from .deltas import apply_deltas, apply_in_steps

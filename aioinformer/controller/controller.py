@@ -1,4 +1,4 @@
-"""The controller's two coroutines (client-go ``tools/cache/controller.go``)."""
+"""Controller: runs a reflector and the process loop (client-go ``tools/cache/controller.go``)."""
 
 from __future__ import annotations
 
@@ -33,26 +33,25 @@ RETRY_DELAY = 0.005
 RETRY_DELAY_CAP = 1.0
 
 SYNCED_POLL = 0.1
-"""Seconds after which a queue that nobody can wait for is asked again whether it has synced."""
+"""Seconds between checks of whether a queue without ``wait_synced`` has synced."""
 
 
 @dataclass(slots=True)
 class Config:
-    """What a Controller is made of.
+    """The parts and options of a Controller.
 
     Attributes:
-        queue: Between reading and processing. One of your own may have client-go's verbs alone.
-        list_watch: Where to read.
-        process: ``process(deltas, is_in_initial_list)``, plain or async, for each item popped.
-        object_type: What an object is.
+        queue: The queue between reading and processing. A queue with only client-go's verbs is enough.
+        list_watch: The source.
+        process: ``process(deltas, is_in_initial_list)``, plain or async, for each popped item.
+        object_type: The type of the objects.
         full_resync_period: Seconds between resyncs of the queue; 0 for none.
         should_resync: As a Reflector's.
-        retry_on_error: Put an item back whose processing raised, rather than drop it.
-        watch_error_handler: Told of every error of a list or watch; None logs.
+        retry_on_error: Put an item back if its processing raised, instead of dropping it.
+        watch_error_handler: Called for every error of a list or watch; None logs.
         pack: As a Reflector's.
-        reflector_options: The rest of the Reflector's options.
-        process_batch: As ``process``, given the deltas of two or more items; None has them given to ``process``,
-            one by one.
+        reflector_options: The Reflector's other options.
+        process_batch: As ``process``, for the deltas of two or more items; None calls ``process`` for each item.
     """
 
     queue: Queue
@@ -69,13 +68,13 @@ class Config:
 
 
 class Controller(Running):
-    """Fills a queue by a Reflector and works it off by ``config.process``.
+    """Runs a Reflector that fills a queue, and processes the queue with ``config.process``.
 
-    What ``process`` raises is logged and counted and stops nothing. An async context manager.
+    Errors of ``process`` are logged and counted, and the loop goes on. An async context manager.
 
     Raises:
-        ConfigError: What processes is no function of ``(deltas, is_in_initial_list)``, or a generator; or
-            the queue lacks a method.
+        ConfigError: A process function does not take ``(deltas, is_in_initial_list)`` or is a generator, or the queue
+            lacks a method.
     """
 
     def __init__(self, config: Config) -> None:
@@ -99,7 +98,7 @@ class Controller(Running):
             self._process_batch = self._guarded("process_batch", config.process_batch)
         self._failed = 0
         self._failures = FailureLog(self.name, logger)
-        self._requeued = 0  # in a row since the last wait: as many as are queued means that nothing else is
+        self._requeued = 0  # since the last wait; if as many as are queued, nothing else is queued
         self._retry_delay = 0.0
         self._on_progress: Callable[[], None] | None = None
         self._ended = asyncio.Event()
@@ -109,12 +108,12 @@ class Controller(Running):
 
     @property
     def name(self) -> str:
-        """The reflector's: what logs call it."""
+        """The name in logs: the reflector's."""
         return self._reflector.name
 
     async def run(self) -> None:
-        """Read and process until cancelled, or until its queue is closed and worked off. It runs once: its queue is
-        closed then.
+        """Read and process until cancelled, or until its queue is closed and empty. It runs once: the queue is closed
+        at the end.
 
         Raises:
             AlreadyStartedError: It was started before.
@@ -130,11 +129,13 @@ class Controller(Running):
         self._ended.set()
 
     async def process_loop(self) -> None:
-        """Work the queue off until it is closed and empty."""
+        """Process the queue until it is closed and empty."""
         queue = self._config.queue
         in_batches = batched(queue, "pop_batch", "pop")
         keeps_order = getattr(queue, "keeps_order", False)
-        depth_of: Callable[[], int] = getattr(queue, "__len__", lambda: 1)  # who cannot say may have more
+        depth_of: Callable[[], int] = getattr(
+            queue, "__len__", lambda: 1
+        )  # without a length there may be more
         budget = Budget()
         try:
             while True:
@@ -144,9 +145,9 @@ class Controller(Running):
                     await queue.pop(self._process)
                 if self._on_progress is not None:
                     self._on_progress()
-                # With items left the next pop would not wait: let others run.
+                # With remaining items the next pop would not wait: let other tasks run.
                 if depth := depth_of():
-                    if self._requeued >= (1 if keeps_order else depth):  # and so there is nothing else
+                    if self._requeued >= (1 if keeps_order else depth):  # nothing else is queued: back off
                         await asyncio.sleep(self._retry_delay)
                         self._requeued = 0
                     elif budget.is_spent():
@@ -155,24 +156,24 @@ class Controller(Running):
             return
 
     def has_synced(self) -> bool:
-        """Whether everything of the first list has been processed."""
+        """Return whether the whole first list was processed."""
         return self._config.queue.has_synced()
 
     async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
 
         Args:
-            timeout: Seconds; None waits for ever.
-            fail_fast: Whether to end with what refuses the first list: see ``wait_refused``.
+            timeout: Seconds; None waits without limit.
+            fail_fast: Whether to raise if the first list is refused: see ``wait_refused``.
 
         Returns:
             True, as ``asyncio.Event.wait`` does.
 
         Raises:
-            SyncTimeout: It took longer; the message says what the reflector is doing.
-            StoppedError: It has ended before.
+            SyncTimeout: The timeout passed; the message says what the reflector is doing.
+            StoppedError: It stopped first.
             ApiError, ConfigError: With ``fail_fast``, the first list was refused.
-            ConfigError: ``timeout`` is no duration.
+            ConfigError: ``timeout`` is not a duration.
             WrongEventLoopError: The controller runs in another event loop.
         """
         require_timeout(timeout)
@@ -191,7 +192,7 @@ class Controller(Running):
         return True
 
     async def wait_refused(self) -> None:
-        """Wait until the first list is refused for what trying again does not mend, and raise that.
+        """Wait until the first list fails with an error that a retry cannot fix, and raise that error.
 
         Raises:
             ApiError: The answer was 400, 401, 403, 404 or 405.
@@ -200,27 +201,27 @@ class Controller(Running):
         await self._reflector.wait_refused()
 
     def watch_progress(self, on_progress: Callable[[], None] | None) -> None:
-        """Have a function called whenever it has read or worked off something; None for nobody any more."""
+        """Set the function that is called after each progress in reading or processing; None removes it."""
         self._on_progress = self._reflector.on_progress = on_progress
 
     @property
     def worked_off(self) -> int:
-        """How many items were ever worked off, those that went back counted each time; 0 if the queue does not say."""
+        """How many items were processed so far, counting each put back one again; 0 if the queue does not count."""
         return int(getattr(self._config.queue, "worked_off", 0))
 
     @property
     def unfinished(self) -> int:
-        """How many items are still to be worked off and counted so; 0 if the queue does not say."""
+        """How many items are not processed yet. 0 if the queue does not count."""
         return int(getattr(self._config.queue, "unfinished", 0))
 
     @property
     def last_sync_resource_version(self) -> str:
-        """The version up to which the queue has been given everything; ``""`` before the first list."""
+        """The version up to which every event was queued; ``""`` before the first list."""
         return self._reflector.last_sync_resource_version
 
     @property
     def restores(self) -> int:
-        """How often a list has gone back to a lower version, as after a restore of etcd."""
+        """How many lists had a lower version than before, as after a restore of etcd."""
         return self._reflector.restores
 
     @property
@@ -230,12 +231,12 @@ class Controller(Running):
 
     @property
     def failed(self) -> int:
-        """How often processing has raised; where it told of several objects, once for each."""
+        """How many times processing raised; an error about several objects counts once for each."""
         return self._failed
 
     @property
     def queue_depth(self) -> int:
-        """How many items wait; 0 if the queue does not say."""
+        """How many items wait; 0 if the queue has no length."""
         queue = self._config.queue
         return len(queue) if isinstance(queue, Sized) else 0
 
@@ -243,17 +244,20 @@ class Controller(Running):
         queue = self._config.queue
         if hasattr(queue, "wait_synced"):
             await queue.wait_synced()
-        while not queue.has_synced():  # noqa: ASYNC110 - it tells nobody; upstream asks so, too
+        while not queue.has_synced():  # noqa: ASYNC110 - nothing signals it; upstream polls too
             await asyncio.sleep(SYNCED_POLL)
 
     def _guarded(self, name: str, process: Process) -> Process:
-        """A process function, seen to be one, with its errors dealt with; awaits only what must be awaited."""
+        """Check a process function, and wrap it so that its errors are handled; it stays plain if ``process`` is."""
         require_callback(name, process, ("deltas", "is_in_initial_list"))
 
         def guarded(deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
             try:
                 result = process(deltas, is_in_initial_list)
-            except (Exception, asyncio.CancelledError) as error:  # nobody cancels us where nothing is awaited
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ) as error:  # nothing is awaited: process raised it itself
                 self._record_failure(deltas, error)
                 return None
             if result is None:
@@ -281,7 +285,7 @@ class Controller(Running):
         self._retry_delay = 0.0
 
     def _record_failure(self, deltas: list[Delta], error: BaseException) -> None:
-        """Log and count what processing raised; a RequeueError without a cause is no failure."""
+        """Log and count an error of processing. A RequeueError without a cause is not a failure."""
         requeue = isinstance(error, RequeueError)
         cause = error.cause if isinstance(error, RequeueError) else error
         if cause is not None:

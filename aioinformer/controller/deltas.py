@@ -111,7 +111,7 @@ def _replace(
     known: KnownObjects[Any] | None,
 ) -> Iterator[Notification | None]:
     fresh = store.fresh()
-    news: list[Notification] = []
+    changes: list[Notification] = []
     for obj in info.objects:
         yield None
         try:
@@ -127,7 +127,9 @@ def _replace(
         listed_before = fresh.put(key, obj, rejected)
         if listed_before is not None:
             old = listed_before
-        news.append(AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj))
+        changes.append(
+            AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)
+        )
     gone: dict[str, Notification] = {}
     for key in store.list_keys() if known is None else known.list_keys():
         yield None
@@ -136,4 +138,4 @@ def _replace(
     yield from store.catch_up(fresh, rejected)
     store.take_over(fresh, info.resource_version, None if known is None else gone)
     yield from gone.values()
-    yield from news
+    yield from changes

@@ -34,21 +34,21 @@ def new_informer(
     queue: QueueName = "delta",
     **options: Unpack[ReflectorOptions],
 ) -> tuple[Store[T], Controller]:
-    """A store that is kept equal to a collection, and the controller to run for that.
+    """Return a store that follows a collection, and the controller that you run for it.
 
-    The simplest informer: one handler, which the queue waits for. For several handlers, or slow ones, take a
+    The simplest informer: one handler, and the queue waits for it. For several handlers, or slow ones, use a
     SharedIndexInformer.
 
     Args:
-        list_watch: Where to read.
-        object_type: What an object is.
-        resync_period: Seconds between resyncs, which tell the handler of every object again; 0 for none.
-        handler: Told of every change, after the store was changed. What it raises is logged.
+        list_watch: The source.
+        object_type: The type of the objects.
+        resync_period: Seconds between resyncs, which repeat every object to the handler; 0 for none.
+        handler: Called for every change, after the store was changed. Its errors are logged.
         queue: "delta" for a DeltaFIFO, "real" for a RealFIFO.
         **options: See ReflectorOptions.
 
     Raises:
-        ConfigError: It is no handler, there is no such queue, or an option cannot work.
+        ConfigError: The handler is not valid, there is no such queue, or an option is invalid.
         TypeError: There is no such option.
     """
     require_queue(queue)
@@ -65,7 +65,7 @@ def new_informer(
                 raise
             key, version = key_and_version(notification.obj)
             failures.log(error, "%s failed on %s at %s", name, key, version, traceback=error)
-        heed_cancellation()  # the handler may have swallowed it
+        heed_cancellation()  # the handler may have swallowed the cancellation
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         budget = Budget()

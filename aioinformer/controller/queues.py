@@ -1,4 +1,4 @@
-"""The queues that an informer can have (client-go ``newQueueFIFO``)."""
+"""The queues of an informer, by name (client-go ``newQueueFIFO``)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..objects.keys import KeyFunc
 from ..protocols import KnownObjects, Transformer
 
 QueueName = Literal["delta", "real"]
-"""DeltaFIFO; or RealFIFO as upstream has it by default: with atomic events and bookmarks, unlocked meanwhile."""
+"""``"delta"``: DeltaFIFO. ``"real"``: RealFIFO as in upstream: atomic events, bookmarks, unlocked processing."""
 
 
 def require_queue(name: object) -> None:
-    """Find out a queue that does not exist.
+    """Check that a queue of this name exists.
 
     Raises:
-        ConfigError: There is none of this name.
+        ConfigError: There is none.
     """
     if name not in get_args(QueueName):
         known = ", ".join(repr(each) for each in get_args(QueueName))
@@ -30,15 +30,14 @@ def make_queue(
     known_objects: KnownObjects[Any],
     transformer: Transformer[Any] | None = None,
 ) -> DeltaFIFO | RealFIFO:
-    """A queue between a Reflector and a Store.
+    """Return a queue between a Reflector and a Store.
 
     Args:
-        name: Which.
-        key_func: Gives an object's key.
-        known_objects: What the store has. A RealFIFO does without: its ReplacedAll and SyncAll are made out where
-            they are applied.
-        transformer: Called once for each object before it is queued. One that changes an object's key has raised:
-            what the store has of it would be taken for deleted.
+        name: Which queue.
+        key_func: Returns an object's key.
+        known_objects: The store's objects, for a DeltaFIFO. The consumer of a RealFIFO compares with the store itself.
+        transformer: Called once for each object before it is queued. If it changes an object's key, the object is
+            rejected: the stored object would count as deleted.
     """
     if transformer is not None:
         transformer = _keeping_key(transformer, key_func)
@@ -54,7 +53,7 @@ def make_queue(
 
 
 def _keeping_key(transformer: Transformer[Any], key_func: KeyFunc) -> Transformer[Any]:
-    """The transformer, seen to return the same object still."""
+    """Wrap a transformer so that a changed key is an error."""
 
     def transform(obj: Any) -> Any:
         key = key_func(obj)
@@ -62,7 +61,7 @@ def _keeping_key(transformer: Transformer[Any], key_func: KeyFunc) -> Transforme
         try:
             now = key if changed is None else key_func(changed)
         except KeyFuncError as error:
-            raise ValueError(f"it returned what has no key: {error}") from None
+            raise ValueError(f"it returned an object without a key: {error}") from None
         if now != key:
             raise ValueError(f"it changed the key to {now!r}; the object's name and namespace must stay")
         return changed

@@ -1,4 +1,4 @@
-"""DeltaFIFO and RealFIFO: what has happened since it was last processed, by object or event by event."""
+"""The queues between reading and processing: DeltaFIFO groups changes by object, RealFIFO keeps every event."""
 
 from .delta_fifo import DeltaFIFO
 from .real_fifo import RealFIFO

@@ -1,4 +1,4 @@
-"""DeltaFIFO: for each key, what happened to it since it was last popped (client-go ``delta_fifo.go``, 0.30)."""
+"""DeltaFIFO: for each key, what happened since it was last popped (client-go ``delta_fifo.go``, 0.30)."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from .user_callbacks import Known, key_of_newest, transformed
 Deltas = Sequence[Delta]
 
 LONG = 16
-"""Deltas of one key from which on they are a list: the more there are, the more it costs to copy them for each."""
+"""Deltas of one key from which on they are stored as a list: copying a tuple for each further delta costs more."""
 
 MANY = 100_000
-"""Keys from which on one dict of them would hold the event loop where it grows."""
+"""Keys from which on a growing dict would block the event loop."""
 
 
 class DeltaFIFO(FIFO):
     """A queue of deltas: keys in the order in which they were first queued, each with all that happened to it.
 
-    A key popped and queued again goes to the back; a key that is queued keeps its place. Of two deletions in a
-    row one stays: a real one rather than a tombstone, and of two real ones the older.
+    A key that is popped and queued again goes to the back; a queued key keeps its place. Of two deletions in a row the
+    queue keeps one: a real deletion rather than a tombstone, and the older of two real ones.
 
     Args:
-        key_func: Gives an object's key.
-        known_objects: What the consumer already has (its Store): ``replace`` finds deletions by it, ``resync``
-            repeats it. Without it only deletions of queued keys are noticed.
-        emit_delta_type_replaced: Emit Replaced, not Sync, for the objects of a ``replace``.
+        key_func: Returns an object's key.
+        known_objects: The consumer's objects (its Store). ``replace`` finds deletions with it, and ``resync`` repeats
+            its objects. Without it only deletions of queued keys are noticed.
+        emit_delta_type_replaced: Emit Replaced instead of Sync for the objects of a ``replace``.
         transformer: Called once for each object before it is queued, never for tombstones or a resync's objects.
 
     Raises:
-        ConfigError: These cannot be what they are for.
+        ConfigError: The transformer is not a plain function, or ``known_objects`` lacks a method.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class DeltaFIFO(FIFO):
         super().__init__(self._deltas)
 
     def list_keys(self) -> list[str]:
-        """The queued keys, oldest first."""
+        """Return the queued keys, oldest first."""
         return list(self._deltas.queue)
 
     def get_by_key(self, key: str) -> list[Delta] | None:
-        """A copy of what is queued for a key, or None."""
+        """Return a copy of the deltas queued for a key, or None."""
         deltas = self._deltas.items.get(key)
         return None if deltas is None else list(deltas)
 
@@ -73,14 +73,13 @@ class DeltaState:
     """DeltaFIFO's rules.
 
     Attributes:
-        items: The deltas of each queued key, oldest first, never empty. Tuples, unless they are many: the garbage
-            collector soon forgets about one of Deltas, where it would go through a hundred thousand lists again and
-            again.
-        queue: The keys in the order of popping; the same keys as ``items``.
-        populated: Whether a first Replace, or any other verb, has been seen.
-        initial_waiting: How many keys of the first Replace nobody has popped yet. They are the first ones of the queue.
-        initial_popped: Those that were, and are not worked off. Keys, not their number: what is queued meanwhile must
-            not stand in for an item that was put back.
+        items: The deltas of each queued key, oldest first, never empty. Short ones are tuples: the garbage collector
+            soon stops tracking a tuple of Deltas, but would visit a hundred thousand lists again and again.
+        queue: The keys in popping order; the same keys as in ``items``.
+        populated: Whether a first Replace, or any other verb, was called.
+        initial_waiting: How many keys of the first Replace were not popped yet. They are at the front of the queue.
+        initial_popped: The keys of the first Replace that were popped and not processed. Keys, not their number: a key
+            queued meanwhile must not stand in for an item that was put back.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class DeltaState:
     def enqueue(self, delta: Delta) -> None:
         """Record that an object was Added, Updated or Deleted.
 
-        A deletion of what is neither queued nor known is dropped: a relist has dealt with it before.
+        A deletion of an object that is neither queued nor known is dropped: a relist has reported it before.
         """
         kind = delta.type
         if kind is not UPDATED and kind is not ADDED and kind is not DELETED:
@@ -126,7 +125,7 @@ class DeltaState:
             except TransformError as error:
                 if not is_deletion:
                     raise
-                failure = error  # the deletion itself must not be lost
+                failure = error  # the deletion must not be lost
         if deltas is None:
             self.queue.append(key)
             self.items[key] = (delta,)
@@ -138,11 +137,11 @@ class DeltaState:
             raise failure
 
     def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
-        """Record the collection's objects, then a tombstone for each queued or known key that is not among them.
+        """Record the collection's objects, then a tombstone for each other queued or known key.
 
-        Everything is prepared aside, so that abandoning it before its end changes nothing.
+        Everything is prepared in a copy, so abandoning it before its end changes nothing.
         """
-        unstaged: set[str] = set()  # no set of all that was listed: where that grows, it holds the event loop
+        unstaged: set[str] = set()  # a set of all listed keys would block the event loop where it grows
         staged = _Staged(self, length_hint(objects))
         rejected: list[RejectedObjectError] = []
         for obj in objects:
@@ -153,9 +152,7 @@ class DeltaState:
                 else:
                     delta = Delta(self._replace_type, transformed(self._transformer, key, obj))
                     of_key = staged.items.get(key)
-                    if isinstance(
-                        of_key, list
-                    ):  # this list's own: copied for each, a key named often costs n²
+                    if isinstance(of_key, list):  # staged here; copying it for each delta would cost n²
                         _append(of_key, delta)
                     else:
                         staged.put(key, _appended(of_key or self.items.get(key, ()), delta))
@@ -172,7 +169,7 @@ class DeltaState:
                     missing, _appended(self.items.get(missing, ()), Delta(DeltaType.DELETED, tombstone))
                 )
             yield
-        initial = len(staged.queue) if staged.items else 0  # what was queued before comes before
+        initial = len(staged.queue) if staged.items else 0  # what was queued before comes first
         yield from self._take_over(staged)
         if not self.populated:
             self.populated = True
@@ -180,7 +177,7 @@ class DeltaState:
         RejectedObjectError.raise_first(rejected)
 
     def resync(self) -> Iterator[None]:
-        """Record a Sync of each known object that has nothing queued: a Sync never follows newer news."""
+        """Record a Sync of each known object that has nothing queued: a Sync never follows newer changes."""
         known = self._known.list_keys()
         staged = _Staged(self, len(known))
         for key in known:
@@ -190,7 +187,7 @@ class DeltaState:
         yield from self._take_over(staged)
 
     def add_if_not_present(self, deltas: list[Delta]) -> None:
-        """Queue deltas as they are, unless their key is queued."""
+        """Queue deltas unchanged, unless their key is queued."""
         key = self.key_of(deltas)
         self.populated = True
         self._insert(key, deltas)
@@ -199,33 +196,33 @@ class DeltaState:
         return self._take(1)
 
     def take_batch(self) -> Item:
-        """Remove the oldest items, as many as may be processed together: all or none of the initial list."""
+        """Remove the oldest items, as many as one call may process: all or none of the initial list."""
         return self._take(LONGEST_BATCH)
 
     def _take(self, most: int) -> Item:
         queue, items = self.queue, self.items
         is_in_initial_list = not self.has_synced()
         waiting, popped = self.initial_waiting, self.initial_popped
-        # Of the initial list. What was popped was put back, or it would not be among those.
-        left = waiting + len(popped)
+        # Popped keys of the initial list are queued again: they were put back.
+        remaining = waiting + len(popped)
         by_key: dict[str, Deltas] = {}
         deltas: list[Delta] = []
         for _ in range(min(len(queue), most)):
             key = queue.popleft()
             by_key[key] = of_key = items.pop(key)
             deltas += of_key
-            if left:
+            if remaining:
                 if waiting:
                     waiting -= 1
                     popped.add(key)
-                    left -= 1
+                    remaining -= 1
                 elif key in popped:
-                    left -= 1
-                if not left:
+                    remaining -= 1
+                if not remaining:
                     break
         self.initial_waiting = waiting
         if not queue:
-            self.items = {}  # a dict keeps the size that it once had
+            self.items = {}  # a dict never shrinks
         return Item(deltas, is_in_initial_list, by_key)
 
     def put_back(self, item: Item) -> None:
@@ -244,21 +241,21 @@ class DeltaState:
             self.items[key] = tuple(deltas)
 
     def _take_over(self, staged: _Staged) -> Iterator[None]:
-        """Queue these, in place of what is queued for their keys; changes nothing before its end."""
+        """Replace the queued deltas of the staged keys. Changes nothing before its end."""
         for key, deltas in self.items.items():
             staged.items.setdefault(key, deltas)
             yield
         self.queue, self.items = staged.queue, staged.items
 
     def _missing(self, staged: Container[str], unstaged: Container[str]) -> Iterator[str | None]:
-        """The keys that are in neither, queued ones first; None stands for one that is."""
+        """Yield queued and known keys that are in neither container, queued ones first, and None for each other key."""
         for key in self.items:
             yield None if key in staged or key in unstaged else key
         for key in self._known.list_keys():
             yield None if key in staged or key in unstaged or key in self.items else key
 
     def _last_state(self, key: str) -> Any:
-        """The newest state of a key that is known here, out of its tombstone if it is in one."""
+        """Return the newest known state of a key, unwrapped from its tombstone if it is in one."""
         if key in self.items:
             newest = self.items[key][-1].object
             return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
@@ -266,11 +263,11 @@ class DeltaState:
 
 
 class _Staged:
-    """What is to take the place of a queue's items and order, aside.
+    """A copy of a queue's items and order, to replace them later.
 
     Args:
         state: The queue's state, which must not change meanwhile.
-        most: How many keys there may be.
+        most: The expected number of keys.
     """
 
     __slots__ = ("_queued", "items", "queue")
@@ -281,14 +278,14 @@ class _Staged:
         self._queued = state.items
 
     def put(self, key: str, deltas: Deltas) -> None:
-        """Have these deltas queued for a key, at its place if it is queued."""
+        """Stage the deltas of a key, at its place if it is queued."""
         if key not in self.items and key not in self._queued:
             self.queue.append(key)
         self.items[key] = deltas
 
 
 def _appended(deltas: Deltas, delta: Delta) -> Deltas:
-    """Others, with one more."""
+    """Return deltas with one more."""
     if not deltas:
         return (delta,)
     grown = list(deltas)
@@ -297,7 +294,7 @@ def _appended(deltas: Deltas, delta: Delta) -> Deltas:
 
 
 def _append(deltas: list[Delta], delta: Delta) -> None:
-    """Add one; of two deletions in a row one is kept."""
+    """Append a delta; keep one of two deletions in a row."""
     if not deltas or deltas[-1].type != DELETED or delta.type != DELETED:
         deltas.append(delta)
     elif isinstance(deltas[-1].object, DeletedFinalStateUnknown):

@@ -1,10 +1,10 @@
-"""The coroutines around a queue's state: waiting, holding, handing out. The rules are the state's."""
+"""FIFO: the coroutines of a queue, which wait, lock and pop. The queue's rules are its state's."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Awaitable, Iterable, Iterator, Sequence, Sized
 from inspect import isawaitable
 from time import perf_counter
 from types import TracebackType
@@ -27,21 +27,21 @@ from ..protocols import Process
 logger = logging.getLogger(__name__)
 
 SLOW_POP = 0.1
-"""Seconds of one pop (for each delta, if it is a batch, and ten times this at most) over which a queue with more
-than ``SLOW_POP_DEPTH`` waiting warns."""
+"""Seconds of processing one item, for each delta and at most ten times this, above which a queue with more than
+``SLOW_POP_DEPTH`` waiting items logs a warning."""
 SLOW_POP_DEPTH = 10
 
 LONGEST_BATCH = 1000
-"""Items that one batch works off at most."""
+"""The most items of one batch."""
 
 
 class Item(msgspec.Struct, frozen=True, gc=False):
-    """What one pop takes out.
+    """What one ``take`` removes from a queue.
 
     Attributes:
-        deltas: In the order in which they are to be worked off.
-        is_in_initial_list: Whether they are of the first Replace.
-        by_key: The same, where the queue keeps each key's together.
+        deltas: The deltas to process, in order.
+        is_in_initial_list: Whether they belong to the first Replace.
+        by_key: The same deltas by key, for a queue that groups them by key.
     """
 
     deltas: list[Delta]
@@ -50,20 +50,20 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def count(self) -> int:
-        """How many the queue counts it for."""
+        """How many queue items this is."""
         return len(self.by_key) or len(self.deltas)
 
 
 class QueueState(Protocol):
-    """A queue's rules, without waiting: plain code that a test can call."""
+    """A queue's rules: plain code without waiting, which a test can call."""
 
     @property
     def queue(self) -> Sized:
-        """What waits to be popped."""
+        """The waiting items."""
         ...
 
     def key_of(self, obj: Any) -> str:
-        """The key of an object, a tombstone, or (that of the newest of) a list of deltas."""
+        """Return the key of an object, a tombstone, or the newest of a list of deltas."""
         ...
 
     def enqueue(self, delta: Delta) -> None:
@@ -71,67 +71,72 @@ class QueueState(Protocol):
         ...
 
     def add_if_not_present(self, deltas: list[Delta]) -> None:
-        """Record popped deltas again, behind all else, unless something newer is queued for their key."""
+        """Queue popped deltas again, at the back, unless something newer is queued for their key."""
         ...
 
     def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
-        """Record a whole collection; yields where it may be interrupted, and changes nothing before its end."""
+        """Record a whole collection. Yields where other tasks may run; changes nothing before its end."""
         ...
 
     def resync(self) -> Iterator[None]:
-        """Record a Sync of every known object; yields as ``replace`` does."""
+        """Record a Sync of every known object. Yields as ``replace`` does."""
         ...
 
     def take(self) -> Item:
-        """Remove the oldest item."""
+        """Remove and return the oldest item."""
         ...
 
     def take_batch(self) -> Item:
-        """Remove the oldest items, as many as may be processed together."""
+        """Remove and return the oldest items, as many as one call may process."""
         ...
 
     def put_back(self, item: Item) -> None:
-        """Undo a take, so that nothing older is seen after something newer."""
+        """Undo a take, so that older changes are not popped after newer ones."""
         ...
 
     def done(self, item: Item) -> None:
-        """An item of the initial list was worked off."""
+        """Record that an item of the initial list was processed."""
         ...
 
     def has_synced(self) -> bool: ...
 
 
 class FIFO:
-    """A queue's coroutines, on an ``asyncio.Condition``.
+    """The coroutines of a queue, on an ``asyncio.Condition``.
 
-    All waiting is on one condition, and whoever held it wakes all on leaving, if any of them could go on:
-    ``notify(1)`` would lose a wake-up whose waiter is cancelled (CPython before 3.13).
+    All tasks wait on one condition, and each holder wakes all of them on leaving if any can go on. ``notify(1)`` would
+    lose a wake-up whose waiter is cancelled (CPython before 3.13).
 
-    One item is processed at a time, however many pop. The queue is held meanwhile; with ``room`` it is let go while
-    an async process function waits, and held up again for who adds once so many items are queued.
+    One item is processed at a time, however many tasks pop. The queue is locked meanwhile. With ``room`` it is unlocked
+    while an async process function waits, and producers wait only once ``room`` items are queued.
 
-    Cancellation: a cancelled verb has done nothing; a pop that is cancelled inside process has put its item back.
+    Cancellation: a cancelled verb has done nothing; a pop that is cancelled inside ``process`` has put its item back.
 
     Args:
         state: The rules.
-        room: Items that may be queued while one is processed; 0 holds the queue.
+        room: Items that may be queued while one is processed; 0 keeps the queue locked.
     """
 
     keeps_order = False
-    """Whether what is put back is the first to be popped again."""
+    """Whether an item that is put back is the first to be popped again."""
 
     def __init__(self, state: QueueState, room: int = 0) -> None:
         self._state = state
         self._room = room
-        self._is_let_go = False
-        self._held_up = 0  # how many wait for room
         self._changed = asyncio.Condition()
         self._processing: asyncio.Task[Any] | None = None
+        self._is_unlocked = False  # while a process function is awaited, or between slices
+        self._interrupted: asyncio.CancelledError | None = (
+            None  # arrived while the queue was being locked again
+        )
+        self._waiting_for_room = 0  # producers
         self._taken: list[Item] = []  # by the pop that is processing
-        self._worked_off = 0
+        self._processed = 0
         self._closed = False
         self._synced = asyncio.Event()
         self._high_water = 0
+
+    # Adding ---------------------------------------------------------------------------------------------------
 
     async def add(self, obj: Any) -> None:
         """Record that an object was added.
@@ -152,12 +157,12 @@ class FIFO:
         await self.apply([Delta(DeltaType.DELETED, obj)])
 
     async def apply(self, events: Iterable[Delta]) -> None:
-        """Record many changes, in order, holding the queue once.
+        """Record many changes in order, under one lock.
 
         Raises:
-            RejectedObjectError: The first that could not be taken (a KeyFuncError or TransformError); the rest
-                of those are its ``others``, and all other changes were taken.
-            ConfigError: One is of no type that a Delta has; those before it were taken.
+            RejectedObjectError: The first change that was rejected (a KeyFuncError or TransformError). Its ``others``
+                are the further ones. All other changes were recorded.
+            ConfigError: A delta has an unknown type; those before it were recorded.
             QueueHeldError: Called from inside this queue's own process function.
         """
         rejected: list[RejectedObjectError] = []
@@ -171,15 +176,15 @@ class FIFO:
         RejectedObjectError.raise_first(rejected)
 
     async def replace(self, objects: Iterable[Any], resource_version: str = "") -> None:
-        """Record the whole collection as it was listed; what is missing in it was deleted.
+        """Record the whole collection as it was listed; known objects that are not in it were deleted.
 
-        An ExplicitKey among the objects says that its object is there without saying how: nothing is queued for
+        An ExplicitKey among the objects stands for an object that exists with unknown content: nothing is queued for
         it, and it is not deleted.
 
-        Cancellation: cancelled before its end it has changed nothing.
+        Cancellation: nothing has changed.
 
         Raises:
-            RejectedObjectError: As ``apply``: what could be taken was.
+            RejectedObjectError: As ``apply``: all other objects were recorded.
             QueueHeldError: Called from inside this queue's own process function.
         """
         objects = snapshot(objects)
@@ -195,13 +200,25 @@ class FIFO:
         async with Hold(self, to_add=True):
             await yielding(self._state.resync())
 
+    async def add_if_not_present(self, deltas: Sequence[Delta]) -> None:
+        """Queue popped deltas again, at the back, unless something newer is queued for their key.
+
+        Raises:
+            KeyFuncError: There are no deltas, or their object has no key.
+            QueueHeldError: Called from inside this queue's own process function.
+        """
+        async with Hold(self):
+            self._state.add_if_not_present(list(deltas))
+
+    # Popping --------------------------------------------------------------------------------------------------
+
     async def pop(self, process: Process) -> list[Delta]:
-        """Wait for the oldest item and work it off.
+        """Wait for the oldest item and process it.
 
         Args:
-            process: ``process(deltas, is_in_initial_list)``, plain or async. It may raise RequeueError to have
-                the item put back; its cause, where it has one, is raised here, as upstream returns it: then the item
-                is queued all the same. Anything else it raises is raised here too, and the item is gone.
+            process: ``process(deltas, is_in_initial_list)``, plain or async. It may raise RequeueError: the item is put
+                back, and the error's cause, if any, is raised here (upstream returns it). If it raises anything else,
+                the item is gone, and the error is raised here.
 
         Returns:
             The item's deltas, oldest first.
@@ -209,26 +226,26 @@ class FIFO:
         Raises:
             FIFOClosedError: The queue is closed and empty.
 
-        Cancellation: cancelled inside ``process``, the item goes back.
+        Cancellation: cancelled inside ``process``, the item is put back.
         """
         async with Hold(self):
             await self._wait_for_item()
-            return (await self._work_off(process, 1))[-1].deltas
+            return (await self._process_oldest(process, 1))[-1].deltas
 
     async def pop_batch(self, process: Process, process_batch: Process | None = None) -> int:
-        """Wait for an item, then work off what is there.
+        """Wait for an item, then process what is queued.
 
-        Without ``process_batch`` one item after the other, as by ``pop``, for one turn of the event loop; the first
-        that raises, RequeueError included, ends the batch. With it many in one call: the oldest items, all or none
-        of the initial list. While somebody who adds is held up both go on for longer.
+        Without ``process_batch`` items are processed one after the other, as by ``pop``, for one slice of loop time.
+        The first error, also a RequeueError, ends the batch. With it one call processes many items: the oldest ones,
+        all or none of the initial list. Both go on for further slices while a producer waits for room.
 
         Args:
             process: As for ``pop``.
-            process_batch: The same, given the deltas of two or more items. All of them go back if it raises
-                RequeueError or is cancelled, so it should do all or nothing; all are gone if it raises anything else.
+            process_batch: The same for the deltas of two or more items. All of them are put back if it raises
+                RequeueError or is cancelled, so it should do all or nothing. All are gone if it raises anything else.
 
         Returns:
-            How many items were worked off at last, those that went back among them.
+            How many items were processed, including those that were put back.
 
         Cancellation: as for ``pop``.
 
@@ -237,36 +254,12 @@ class FIFO:
         """
         async with Hold(self):
             await self._wait_for_item()
-            return sum(item.count for item in await self._work_off(process, LONGEST_BATCH, process_batch))
-
-    async def add_if_not_present(self, deltas: Sequence[Delta]) -> None:
-        """Queue popped deltas again, behind all else, unless something newer is queued for their key.
-
-        Raises:
-            KeyFuncError: There are no deltas, or they are of no object.
-            QueueHeldError: Called from inside this queue's own process function.
-        """
-        async with Hold(self):
-            self._state.add_if_not_present(list(deltas))
-
-    def key_of(self, obj: Any) -> str:
-        """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
-
-        Raises:
-            KeyFuncError: There is none.
-        """
-        return self._state.key_of(obj)
-
-    def has_synced(self) -> bool:
-        """Whether the items of the first Replace have been worked off, or the first verb was another one."""
-        return self._state.has_synced()
-
-    async def wait_synced(self) -> None:
-        """Wait for ``has_synced``."""
-        await self._synced.wait()
+            return sum(
+                item.count for item in await self._process_oldest(process, LONGEST_BATCH, process_batch)
+            )
 
     def close(self) -> None:
-        """Wake all pops: they drain what is left, then raise FIFOClosedError."""
+        """Wake all pops. They process what is queued, then raise FIFOClosedError."""
         self._closed = True
         if self._changed.locked():
             return  # its holder wakes all on leaving
@@ -276,9 +269,27 @@ class FIFO:
         except StopIteration:
             self._changed.notify_all()
             self._changed.release()
-        else:  # somebody is about to hold it, or to be cancelled before that
+        else:  # another task is about to get the lock, or to be cancelled before that
             taking.close()
             asyncio.get_running_loop().call_soon(self.close)
+
+    # Reading --------------------------------------------------------------------------------------------------
+
+    def key_of(self, obj: Any) -> str:
+        """Return the key of an object, a tombstone, or the newest of a list of deltas.
+
+        Raises:
+            KeyFuncError: There is none.
+        """
+        return self._state.key_of(obj)
+
+    def has_synced(self) -> bool:
+        """Whether every item of the first Replace was processed, or the first verb was another one."""
+        return self._state.has_synced()
+
+    async def wait_synced(self) -> None:
+        """Wait for ``has_synced``."""
+        await self._synced.wait()
 
     @property
     def is_closed(self) -> bool:
@@ -292,44 +303,19 @@ class FIFO:
 
     @property
     def worked_off(self) -> int:
-        """How many items were ever worked off, those that went back counted each time."""
-        return self._worked_off
+        """How many items were processed so far; items that were put back count each time."""
+        return self._processed
 
     @property
     def unfinished(self) -> int:
-        """How many items wait, or were taken by a pop that has not returned yet."""
+        """How many items wait, or belong to a pop that has not returned."""
         return len(self._state.queue) + sum(item.count for item in self._taken)
 
     def __len__(self) -> int:
         """How many items wait."""
         return len(self._state.queue)
 
-    async def _wait_for_room(self) -> None:
-        while self._processing is not None and len(self._state.queue) >= self._room:
-            self._refuse_own_process()
-            self._held_up += 1
-            try:
-                await self._changed.wait()
-            finally:
-                self._held_up -= 1
-
-    def _leave(self) -> None:
-        """Wake all, if there is anything for them, and let go."""
-        depth = len(self._state.queue)
-        self._high_water = max(self._high_water, depth)
-        self._record_synced()
-        if depth or self._held_up or self._closed:
-            self._changed.notify_all()
-        self._changed.release()
-
-    def _refuse_own_process(self) -> None:
-        """Find out that a process function is about to wait for its own end."""
-        if self._processing is not asyncio.current_task():
-            return
-        if not self._is_let_go or len(self._state.queue) >= self._room:
-            raise QueueHeldError(
-                "the queue is held while process runs; add to it after process has returned, from another task"
-            )
+    # Processing -----------------------------------------------------------------------------------------------
 
     async def _wait_for_item(self) -> None:
         """Wait until there is an item and no other pop is processing."""
@@ -340,113 +326,144 @@ class FIFO:
                 raise FIFOClosedError("the queue is closed")
             await self._changed.wait()
 
-    async def _work_off(
+    async def _process_oldest(
         self, process: Process, most: int, process_batch: Process | None = None
     ) -> list[Item]:
-        """Process the oldest items, so many at most and for one turn of the loop, or one batch of them; the first
-        put back is the last.
+        """Process the oldest items: at most ``most`` in one slice of loop time, or one batch of them.
 
-        While somebody is held up it goes on with another turn: between two pops they would get in.
+        Returns:
+            The items. If one was put back, it is the last.
         """
-        state = self._state
+        state, items = self._state, self._taken
         take = state.take if process_batch is None else state.take_batch
         budget = Budget(over=process_batch is not None)
-        items = self._taken
         self._processing = asyncio.current_task()
-        now = perf_counter()
         try:
             while len(state.queue) and len(items) < most:
-                if items and now >= budget.end:
-                    if not self._held_up or len(state.queue) < self._room:
-                        break
-                    await self._pause(budget)
-                    now = perf_counter()
+                if items and budget.is_spent() and not await self._start_next_slice(budget):
+                    break
                 item = take()
                 items.append(item)
-                finished = True
-                interrupted: asyncio.CancelledError | None = None
-                try:
-                    call = process if process_batch is None or item.count == 1 else process_batch
-                    # What goes back stays as it was.
-                    result = call(list(item.deltas), item.is_in_initial_list)
-                    if result is not None and isawaitable(result):
-                        if self._room:
-                            self._let_go()
-                        try:
-                            await result
-                        finally:
-                            if self._is_let_go:
-                                interrupted = await self._hold_again()
-                except RequeueError as error:
-                    finished = False
-                    if error.cause is not None:
-                        raise error.cause from error
+                call = process if process_batch is None or item.count == 1 else process_batch
+                if not await self._process_item(item, call):
                     break
-                except Exception:
-                    raise
-                except BaseException:  # cancelled in the middle
-                    finished = False
-                    raise
-                finally:
-                    self._let_out(item, finished=finished)
-                    started, now = now, perf_counter()
-                    if now - started > SLOW_POP:
-                        self._record_slow(item, now - started)
-                    if interrupted is not None:
-                        raise interrupted
         finally:
-            self._record_worked_off()
+            self._processed += sum(item.count for item in items)
+            self._taken = []
+            self._processing = None
+            self._raise_interruption()
         return items
 
-    def _let_out(self, item: Item, *, finished: bool) -> None:
-        """An item was processed, or goes back."""
-        if not finished:
+    async def _process_item(self, item: Item, process: Process) -> bool:
+        """Process an item, or put it back; return whether to go on."""
+        started = perf_counter()
+        try:
+            result = process(list(item.deltas), item.is_in_initial_list)  # process may change its list
+            if result is not None and isawaitable(result):
+                await self._finish(result)
+        except RequeueError as error:
             self._state.put_back(item)
-        elif item.is_in_initial_list:
+            if error.cause is not None:
+                raise error.cause from error
+            return False
+        except Exception:
+            self._record_done(item)
+            raise
+        except BaseException:  # cancelled
+            self._state.put_back(item)
+            raise
+        finally:
+            if (seconds := perf_counter() - started) > SLOW_POP:
+                self._warn_of_slow(item, seconds)
+        self._record_done(item)
+        return self._interrupted is None
+
+    def _record_done(self, item: Item) -> None:
+        if item.is_in_initial_list:
             self._state.done(item)
 
-    def _record_worked_off(self) -> None:
-        self._worked_off += sum(item.count for item in self._taken)
-        self._processing = None
-        self._taken = []
+    async def _finish(self, result: Awaitable[object]) -> None:
+        """Await what ``process`` returned; producers may add meanwhile if there is room."""
+        if not self._room:
+            await result
+            return
+        self._unlock()
+        try:
+            await result
+        finally:
+            await self._lock_again()
 
-    def _let_go(self) -> None:
-        """Let others add."""
-        self._is_let_go = True
-        self._changed.notify_all()
-        self._changed.release()
+    async def _start_next_slice(self, budget: Budget) -> bool:
+        """Let other tasks run, and start another slice, if a producer waits for room.
 
-    async def _pause(self, budget: Budget) -> None:
-        """Let others run, and those add that there is room for."""
-        interrupted: asyncio.CancelledError | None = None
-        self._let_go()
+        Between two pops the producers could add, which is what they wait for. Returns False if the pop must end.
+        """
+        if not self._waiting_for_room or len(self._state.queue) < self._room:
+            return False
+        self._unlock()
         try:
             await budget.pause()
         finally:
-            interrupted = await self._hold_again()
-        if interrupted is not None:
-            raise interrupted
+            await self._lock_again()
+        return self._interrupted is None
 
-    async def _hold_again(self) -> asyncio.CancelledError | None:
-        """Take the queue back, come what may; a cancellation that came meanwhile is the caller's to raise."""
-        interrupted: asyncio.CancelledError | None = None
+    # Locking --------------------------------------------------------------------------------------------------
+
+    def _unlock(self) -> None:
+        """Let producers add while this task processes."""
+        self._is_unlocked = True
+        self._changed.notify_all()
+        self._changed.release()
+
+    async def _lock_again(self) -> None:
+        """Lock the queue, even if cancelled meanwhile: ``_raise_interruption`` raises that later."""
         while True:
             try:
                 await self._changed.acquire()
             except asyncio.CancelledError as error:
-                interrupted = error
+                self._interrupted = error
             else:
-                self._is_let_go = False
-                return interrupted
+                self._is_unlocked = False
+                return
 
-    def _record_synced(self) -> None:
+    def _raise_interruption(self) -> None:
+        """Raise the cancellation that arrived in ``_lock_again``. The item of that time was processed."""
+        interrupted, self._interrupted = self._interrupted, None
+        if interrupted is not None:
+            raise interrupted
+
+    async def _wait_for_room(self) -> None:
+        while self._processing is not None and len(self._state.queue) >= self._room:
+            self._refuse_own_process()
+            self._waiting_for_room += 1
+            try:
+                await self._changed.wait()
+            finally:
+                self._waiting_for_room -= 1
+
+    def _leave(self) -> None:
+        """Wake all waiters if any of them can go on, and unlock the queue."""
+        depth = len(self._state.queue)
+        self._high_water = max(self._high_water, depth)
         if not self._synced.is_set() and self._state.has_synced():
             self._synced.set()
+        if depth or self._waiting_for_room or self._closed:
+            self._changed.notify_all()
+        self._changed.release()
 
-    def _record_slow(self, item: Item, seconds: float) -> None:
+    def _refuse_own_process(self) -> None:
+        """Raise if a process function is about to wait for its own end."""
+        if self._processing is not asyncio.current_task():
+            return
+        if not self._is_unlocked or len(self._state.queue) >= self._room:
+            raise QueueHeldError(
+                "the queue is held while process runs; add to it after process has returned, from another task"
+            )
+
+    def _warn_of_slow(self, item: Item, seconds: float) -> None:
         waiting, deltas = len(self._state.queue), item.deltas
         if deltas[0].type in (REPLACED_ALL, SYNC_ALL):
-            return  # worked off in turns, for as long as there are objects
+            return  # takes as long as the collection is large, in slices
         if waiting > SLOW_POP_DEPTH and seconds > SLOW_POP * min(len(deltas), 10):
             what = f"{len(deltas)} deltas"
             if len(deltas) == 1:
@@ -458,10 +475,10 @@ class FIFO:
 
 
 class Hold:
-    """Holding a queue, which nobody else is then using: ``async with``. No generator, which costs thrice as much.
+    """An async context manager that locks a queue. A class, because a generator costs three times as much.
 
     Args:
-        queue: Which.
+        queue: The queue.
         to_add: Whether to wait for room, too.
     """
 

@@ -1,4 +1,4 @@
-"""RealFIFO: every event, in the order of its coming (client-go ``the_real_fifo.go``)."""
+"""RealFIFO: every event, in order of arrival (client-go ``the_real_fifo.go``)."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ from .queue import FIFO, Item
 from .user_callbacks import Known, key_of_newest, transformed
 
 BATCH_SIZE = 1000
-"""Deltas that one batch has at most, unless told otherwise."""
+"""The default ``batch_size``."""
 
 UNBATCHABLE = (REPLACED_ALL, SYNC_ALL, BOOKMARK)
 
 
 class RealFIFO(FIFO):
-    """A queue of single deltas: nothing is merged or left out, and their order holds across keys.
+    """A queue of single deltas: nothing is merged or left out, and order holds across keys.
 
     Args:
-        key_func: Gives an object's key.
-        known_objects: What the consumer already has (its Store): ``replace`` finds deletions by it, ``resync``
-            repeats it. Needed without ``atomic_events``, forbidden with it.
+        key_func: Returns an object's key.
+        known_objects: The consumer's objects (its Store). ``replace`` finds deletions with it, and ``resync`` repeats
+            its objects. Required without ``atomic_events``, forbidden with it.
         transformer: Called once for each object before it is queued, never for tombstones or a resync's objects.
-        atomic_events: Make a ``replace`` one ReplacedAll and a ``resync`` one SyncAll: whoever processes them has
-            the store, and finds out there what was deleted.
+        atomic_events: Queue a ``replace`` as one ReplacedAll and a ``resync`` as one SyncAll. The consumer has the
+            store, and finds the deletions there.
         emit_delta_type_bookmark: Queue bookmarks; only with ``atomic_events``.
-        unlock_while_processing: Let others add while an async process function waits, until twice
+        unlock_while_processing: Let producers add while an async process function is awaited, until twice
             ``batch_size`` deltas are queued; only with ``atomic_events``.
-        batch_size: Deltas that a batch has at most.
+        batch_size: The most deltas of a batch.
 
     Guarantees:
-        What was not worked off (RequeueError, cancellation) goes back to the front: it is seen again before
-        anything newer is.
+        A delta that was not processed (RequeueError, cancellation) goes back to the front: it is popped again before
+        anything newer.
 
     Raises:
-        ConfigError: These options do not go together, or cannot be what they are for.
+        ConfigError: The options exclude each other, or one has an invalid value.
     """
 
     keeps_order = True
@@ -92,7 +92,7 @@ class RealFIFO(FIFO):
         super().__init__(self._real, room=2 * batch_size if unlock_while_processing else 0)
 
     async def bookmark(self, resource_version: str) -> None:
-        """Record that everything up to this version was given; nothing happens unless bookmarks are emitted.
+        """Queue a bookmark: every event up to this version was delivered. Does nothing unless bookmarks are emitted.
 
         Raises:
             QueueHeldError: Called from inside this queue's own process function.
@@ -101,7 +101,7 @@ class RealFIFO(FIFO):
 
     @property
     def queued(self) -> list[Delta]:
-        """What waits to be popped, oldest first; a copy."""
+        """The queued deltas, oldest first; a copy."""
         return list(self._real.queue)
 
 
@@ -109,8 +109,8 @@ class RealState:
     """RealFIFO's rules.
 
     Attributes:
-        queue: What waits to be popped, oldest first.
-        populated: Whether a first Replace, or any other verb about an object, has been seen.
+        queue: The queued deltas, oldest first.
+        populated: Whether a first Replace, or any other verb about an object, was called.
     """
 
     def __init__(
@@ -128,8 +128,8 @@ class RealState:
         self._transformer = transformer
         self._batch_size = batch_size
         self._emits_bookmarks = emit_delta_type_bookmark
-        # Counted from the first delta ever queued: where the initial list ends, what is taken, what is worked off
-        # (the latter only up to the end of the initial list).
+        # Positions counted from the first delta ever queued: the end of the initial list, of what was taken, and of
+        # what was processed (only up to the end of the initial list).
         self._initial_end = self._taken = self._done = 0
 
     def key_of(self, obj: Any) -> str:
@@ -153,7 +153,7 @@ class RealState:
             except TransformError as error:
                 if kind is not DELETED:
                     raise
-                failure = error  # the deletion itself must not be lost
+                failure = error  # the deletion must not be lost
         self.queue.append(delta)
         if failure is not None:
             raise failure
@@ -161,17 +161,17 @@ class RealState:
     def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
         """Record a tombstone for each queued or known key that is not among the objects, then the objects.
 
-        Everything is prepared aside, so that abandoning it before its end changes nothing.
+        Everything is prepared in a copy, so abandoning it before its end changes nothing.
         """
         listed: set[str] = set()
-        news: list[Delta] = []
+        replaced: list[Delta] = []
         rejected: list[RejectedObjectError] = []
         for each in self._listed(objects, rejected):
             if each is not None:
                 key, obj = each
                 listed.add(key)
                 if not isinstance(obj, ExplicitKey):
-                    news.append(Delta(DeltaType.REPLACED, obj))
+                    replaced.append(Delta(DeltaType.REPLACED, obj))
             yield
         newest: dict[str | None, Delta] = {}
         for delta in self.queue:
@@ -186,11 +186,11 @@ class RealState:
             if key not in listed and key not in newest:
                 gone.append(Delta(DELETED, DeletedFinalStateUnknown(key, self._known.state(key))))
             yield
-        self._put_in_place([*gone, *news])
+        self._append_list([*gone, *replaced])
         RejectedObjectError.raise_first(rejected)
 
     def resync(self) -> Iterator[None]:
-        """Record a Sync of each known object that has nothing queued: a Sync never follows newer news."""
+        """Record a Sync of each known object that has nothing queued: a Sync never follows newer changes."""
         queued: set[str | None] = set()
         for delta in self.queue:
             queued.add(self._key_or_none(delta))
@@ -203,7 +203,7 @@ class RealState:
         self.queue.extend(staged)
 
     def add_if_not_present(self, deltas: list[Delta]) -> None:
-        """Queue deltas as they are, unless one of their key, or a whole list, is queued."""
+        """Queue deltas unchanged, unless a delta of their key or a whole list is queued."""
         key = self.key_of(deltas)
         self.populated = True
         if not any(each.type == REPLACED_ALL or self._key_or_none(each) == key for each in self.queue):
@@ -214,8 +214,11 @@ class RealState:
         return Item([self.queue.popleft()], not self.has_synced())
 
     def take_batch(self) -> Item:
-        """Remove the oldest deltas, as many as may be processed together: no two of one key, all or none of the
-        initial list. A ReplacedAll, SyncAll or Bookmark is a batch by itself."""
+        """Remove the oldest deltas, as many as one call may process.
+
+        A batch has no two deltas of one key, and all or none of the initial list. A ReplacedAll, SyncAll or Bookmark
+        is a batch by itself.
+        """
         queue, deltas = self.queue, list[Delta]()
         most = min(self._batch_size, len(queue))
         if self._taken < self._initial_end:
@@ -238,7 +241,7 @@ class RealState:
         return item
 
     def put_back(self, item: Item) -> None:
-        """Undo a take: all that is queued is newer."""
+        """Undo a take: everything queued is newer."""
         self.queue.extendleft(reversed(item.deltas))
         self._taken -= len(item.deltas)
 
@@ -251,9 +254,9 @@ class RealState:
     def _listed(
         self, objects: Iterable[Any], rejected: list[RejectedObjectError]
     ) -> Iterator[tuple[str, Any] | None]:
-        """Each object with its key, transformed; None for one without.
+        """Yield each object with its key, transformed; None for an object without a key.
 
-        Of one that cannot be transformed its key is left, so that what is known of it is not deleted.
+        An object that cannot be transformed is replaced by its key, so that the known object is not deleted.
         """
         for obj in objects:
             key: str | None = None
@@ -264,7 +267,7 @@ class RealState:
                 rejected.append(error)
                 yield None if key is None else (key, ExplicitKey(key))
 
-    def _put_in_place(self, deltas: list[Delta]) -> None:
+    def _append_list(self, deltas: list[Delta]) -> None:
         self.queue.extend(deltas)
         if not self.populated:
             self.populated = True
@@ -273,12 +276,12 @@ class RealState:
     def _key_or_none(self, delta: Delta) -> str | None:
         try:
             return self._key_func(delta.object)
-        except KeyFuncError:  # the key function knew it when it was queued
+        except KeyFuncError:  # it had a key when it was queued
             return None
 
 
 class AtomicState(RealState):
-    """RealFIFO's rules where a list, or a resync, is one delta."""
+    """RealFIFO's rules with ``atomic_events``: a list, or a resync, is one delta."""
 
     def replace(self, objects: Iterable[Any], resource_version: str) -> Iterator[None]:
         """Record the whole list, transformed, as one ReplacedAll."""
@@ -288,10 +291,10 @@ class AtomicState(RealState):
             if each is not None:
                 kept.append(each[1])
             yield
-        self._put_in_place([Delta(REPLACED_ALL, ReplacedAllInfo(resource_version, kept))])
+        self._append_list([Delta(REPLACED_ALL, ReplacedAllInfo(resource_version, kept))])
         RejectedObjectError.raise_first(rejected)
 
     def resync(self) -> Iterator[None]:
-        """Record a SyncAll. What is queued for an object comes before it, so nothing need be left out."""
+        """Record a SyncAll. Queued changes of an object come before it, so no object is left out."""
         yield
         self.queue.append(Delta(SYNC_ALL, SyncAllInfo()))

@@ -1,4 +1,4 @@
-"""A dict of very many keys that never holds the event loop."""
+"""A dict for very many keys that does not block the event loop when it grows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _NONE: Any = object()
 
 
 class SlicedDict(MutableMapping[str, V]):
-    """Many dicts in place of one.
+    """A mapping that spreads its keys over many dicts.
 
-    One that grows to a million keys copies them all in one go, for a tenth of a second. Here each has its share.
+    A dict that grows to a million keys copies them all at once, which takes a tenth of a second. Here each dict has a
+    64th of the keys.
     """
 
     __slots__ = ("_slices",)
@@ -26,7 +27,7 @@ class SlicedDict(MutableMapping[str, V]):
         self._slices: list[dict[str, V]] = [{} for _ in range(SLICES)]
 
     def _slice(self, key: object) -> dict[str, V]:
-        return self._slices[hash(key) >> 32 & SLICES - 1]  # the slices go by the low bits
+        return self._slices[hash(key) >> 32 & SLICES - 1]  # the slices' dicts use the low bits
 
     def __getitem__(self, key: str) -> V:
         return self._slice(key)[key]
@@ -41,7 +42,7 @@ class SlicedDict(MutableMapping[str, V]):
         return key in self._slice(key)
 
     def __iter__(self) -> Iterator[str]:
-        """The keys, in no order."""
+        """Iterate over the keys, in no order."""
         return chain.from_iterable(self._slices)
 
     def __len__(self) -> int:

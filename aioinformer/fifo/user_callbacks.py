@@ -1,4 +1,4 @@
-"""What the queues ask their user's code, and what becomes of a failure there."""
+"""How the queues call the user's code (key function, transformer, known objects), and handle its errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def key_of_newest(key_func: KeyFunc, obj: Any) -> str:
-    """The key of an object, a tombstone, or (that of the newest of) a list of deltas.
+    """Return the key of an object, a tombstone, or the newest of a list of deltas.
 
     Raises:
         KeyFuncError: There is none.
@@ -30,7 +30,7 @@ def key_of_newest(key_func: KeyFunc, obj: Any) -> str:
 
 
 def transformed(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any:
-    """What a transformer makes of an object; a tombstone's has been through it before.
+    """Return a transformed object. The object of a tombstone was transformed before.
 
     Raises:
         TransformError: It raised, or returned None.
@@ -42,15 +42,15 @@ def transformed(transformer: Transformer[Any] | None, key: str, obj: Any) -> Any
         if changed is None:
             raise TypeError("it returned None; it must return the object")
         return changed
-    except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
+    except (Exception, CancelledError) as error:  # nothing is awaited: the transformer raised it itself
         raise TransformError(key, resource_version_of(obj), error) from error
 
 
 class Known:
-    """The consumer's objects, where it tells of them.
+    """The consumer's known objects; none if there are none given.
 
     Raises:
-        ConfigError: They cannot be asked.
+        ConfigError: ``known_objects`` lacks a method.
     """
 
     def __init__(self, objects: KnownObjects[Any] | None) -> None:
@@ -59,22 +59,22 @@ class Known:
         self._objects = objects
 
     def list_keys(self) -> Sequence[str]:
-        """The keys of all."""
+        """Return all known keys."""
         return () if self._objects is None else self._objects.list_keys()
 
     def has(self, key: str) -> bool:
-        """Whether an object is known; where that cannot be said, a deletion too many is better than one lost."""
+        """Return whether an object is known; True if that fails: better a spurious deletion than a lost one."""
         try:
             return self._objects is not None and self._objects.get_by_key(key) is not None
         except Exception:
-            logger.exception("known objects failed on %s, which is taken for one of them", key)
+            logger.exception("known_objects.get_by_key(%r) raised; the object counts as known", key)
             return True
 
     def state(self, key: str) -> Any:
-        """The state of an object that was listed, or None."""
+        """Return the known state of a listed key, or None."""
         assert self._objects is not None
         try:
             return self._objects.get_by_key(key)
         except Exception:
-            logger.exception("known objects failed on %s", key)
+            logger.exception("known_objects.get_by_key(%r) raised; the object counts as unknown", key)
             return None

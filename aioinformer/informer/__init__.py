@@ -1,4 +1,4 @@
-"""SharedIndexInformer and its factory: the rooms put together."""
+"""SharedIndexInformer and its factory: the stages of the pipeline, connected."""
 
 from .factory import SharedInformerFactory
 from .probes import Health

@@ -1,8 +1,8 @@
-"""KubeObjects kept compressed, by a dictionary made of the collection itself.
+"""Compression of stored KubeObjects, with a dictionary trained on the collection itself.
 
-The objects of a collection are alike, so each says little that the others do not: with a dictionary of a hundred
-kilobytes zstd makes 0.6 KB of a pod of 7.0 KB, in microseconds. The first objects are the first dictionary, as they
-are; once there are enough of them one is trained; and when what is cached has become another, the next.
+The objects of a collection are similar: with a dictionary of a hundred kilobytes zstd compresses a pod of 7.0 KB to
+0.6 KB, in microseconds. The first dictionary is the first objects themselves. Once there are enough of them one is
+trained, and again when the cached objects have changed.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from ..objects.packing import ZstdPacking, unpacked
 if TYPE_CHECKING:
     import zstandard
 
-_WORTH_IT = 0.9
-"""A new dictionary is taken if objects are smaller by it than this times what they are."""
+_MAX_RATIO = 0.9
+"""A new dictionary is used if it makes the objects smaller than this share of their present size."""
 
 _FEWEST = 8
-"""Objects below which it is not worth trying."""
+"""The fewest objects to train from."""
 
-_LATER = 8
-"""While a list arrives, the next dictionary is tried when so many times as many objects have come."""
+_GROWTH = 8
+"""While the first list arrives, the next dictionary is trained at this multiple of the objects of the last one."""
 
 _MOST_TRAINED = 100
-"""Bytes from which a dictionary is trained, in times of its own."""
+"""The most bytes to train from, as a multiple of the dictionary's size."""
 
-_MOST_PATIENT = 64
-"""Each time that there is no better dictionary, the next is looked for after twice as many changes; so many times as
-many as objects are cached, at most."""
+_MAX_BACKOFF = 64
+"""Each time that no better dictionary is found, the next attempt waits for twice as many changes, up to this multiple
+of the cached objects."""
 
 _WORSE = 2
-"""It is looked for at once where what comes takes so many times as much as it did at the last look."""
+"""The next attempt is immediate if new objects take this many times the space that they took at the last one."""
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True):
     """How objects are compressed.
 
     Attributes:
-        level: zstd's, 1 to 19. Above 3 it takes longer and gains little.
+        level: zstd's level, 1 to 19. Levels above 3 take longer and gain little.
         dictionary_size: Bytes.
-        samples: Objects that a dictionary is trained from.
+        samples: Objects to train a dictionary from.
 
     Raises:
-        ConfigError: A value that cannot work.
+        ConfigError: A value is out of range.
     """
 
     level: int = 3
@@ -74,7 +74,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cache(Protocol):
-    """Where the objects are: a Store."""
+    """The part of a Store that the compressor uses."""
 
     def list_keys_by_parts(self) -> Iterator[list[str]]: ...
 
@@ -100,19 +100,19 @@ class Compressor:
         self._options = options or Compression()
         self._packing: ZstdPacking | None = None
         self._random = Random(0)
-        # Of all that came, until there is a cache to take them from.
+        # Of all objects so far, until there is a cache to sample from.
         self._samples: list[KubeObject] | None = []
         self._sampled_bytes = 0
         self._packed = self._packed_bytes = 0
-        self._next_look = self._options.samples
+        self._next_attempt = self._options.samples
         self._is_time = asyncio.Event()
 
     @classmethod
     def of(cls, compress: bool | Compression, object_type: object) -> Compressor | None:
-        """What an informer's option asks for, if anything.
+        """Return the compressor for an informer's option, or None.
 
         Raises:
-            ConfigError: Objects of this type are not compressed, or zstandard is not installed.
+            ConfigError: Objects of this type cannot be compressed, or zstandard is not installed.
         """
         if compress is False:
             return None
@@ -123,7 +123,7 @@ class Compressor:
         return cls(compress if isinstance(compress, Compression) else None)
 
     def pack(self, obj: Any) -> Any:
-        """The object as it is to be kept. Plain, and called from one thread."""
+        """Return the object in the form to store. Called from one thread."""
         packing = self._packing
         if not isinstance(obj, KubeObject) or (packing is not None and packing.has(obj)):
             return obj
@@ -131,41 +131,41 @@ class Compressor:
             obj = packing.pack(obj)
         self._packed += 1
         self._packed_bytes += len(obj._kept)
-        if self._packed == self._next_look:
+        if self._packed == self._next_attempt:
             self._is_time.set()
         if self._samples is not None:
             self._sample(self._samples, obj)
         return obj
 
     async def run(self, cache: Cache, synced: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Make better dictionaries, and have what is cached compressed by them, until cancelled.
+        """Train better dictionaries, and recompress the cached objects, until cancelled.
 
-        It looks for a better one now and then while the first list arrives, when that is cached, and later when
-        as many objects have come as are cached, or, unless they take much more than before, some times as many. They
-        are trained in a thread, and objects compressed in turns.
+        It tries a better dictionary a few times while the first list arrives, once the list is cached, and later
+        whenever as many objects have arrived as are cached; after unsuccessful attempts, less often, unless objects
+        take much more space than before. Training runs in a thread, and recompression in slices.
 
         Args:
-            cache: Where the objects are.
-            synced: Waits until the first list is in it.
+            cache: The store.
+            synced: Waits until the first list is in the store.
         """
         await run_until_first(partial(self._sample_list, cache), synced)
         self._samples = None
         await self._improve(await self._some_of(cache), cache)
-        patience, waited, usual = 1, 0, inf
+        backoff, waited, usual = 1, 0, inf
         while True:
             size = await self._mean_of_next(max(len(cache), self._options.samples))
             waited += 1
-            if waited < patience and size < _WORSE * usual:
+            if waited < backoff and size < _WORSE * usual:
                 continue
             is_better = await self._improve(await self._some_of(cache), cache)
-            patience = 1 if is_better else min(2 * patience, _MOST_PATIENT)
+            backoff = 1 if is_better else min(2 * backoff, _MAX_BACKOFF)
             waited, usual = 0, size
 
     async def _mean_of_next(self, count: int) -> float:
-        """Wait until so many more have been packed; their bytes, on average."""
+        """Wait until this many more objects were packed; return their mean size."""
         before = self._packed
         self._packed_bytes = 0
-        self._next_look = before + count
+        self._next_attempt = before + count
         self._is_time.clear()
         await self._is_time.wait()
         return self._packed_bytes / (self._packed - before)
@@ -175,10 +175,10 @@ class Compressor:
             await self._is_time.wait()
             self._is_time.clear()
             await self._improve(self._samples[:], cache)
-            self._next_look = _LATER * self._packed
+            self._next_attempt = _GROWTH * self._packed
 
     async def _some_of(self, cache: Cache) -> list[KubeObject]:
-        """Objects of the cache, chosen at random."""
+        """Return a random sample of the cached objects."""
         count = len(cache)
         places = sorted(self._random.sample(range(count), min(count, self._options.samples)), reverse=True)
         some: list[KubeObject] = []
@@ -195,23 +195,23 @@ class Compressor:
         return some
 
     def _sample(self, samples: list[KubeObject], obj: KubeObject) -> None:
-        """Keep one of the first objects, or have it take the place of one of them, so that all have the same chance.
+        """Add an object to the samples, or replace one, so that every object has the same chance.
 
-        As soon as there are enough for a dictionary they are one.
+        As soon as the samples are large enough they are the first dictionary.
         """
         if len(samples) < self._options.samples:
             samples.append(obj)
             self._sampled_bytes += len(unpacked(obj)._kept)
             if self._packing is None and self._sampled_bytes >= self._options.dictionary_size:
-                self._packing = self._make(self._put_together([unpacked(each)._kept for each in samples]))
+                self._packing = self._make(self._concatenate([unpacked(each)._kept for each in samples]))
         elif (place := int(self._random.random() * self._packed)) < len(samples):
             samples[place] = obj
 
     async def _improve(self, objects: list[KubeObject], cache: Cache) -> bool:
-        """Train a dictionary from most of some objects; if the others are smaller by it, take it for all.
+        """Train a dictionary from most of the objects, and use it if it compresses the others better.
 
         Returns:
-            Whether they are.
+            Whether it is used.
         """
         budget = Budget()
         before = self._packing
@@ -224,14 +224,14 @@ class Compressor:
                     await budget.pause()
             others = objects[::_FEWEST]
             del raws[::_FEWEST]
-            # Nothing but the training is done in the thread: what one allocates for long, its arena keeps for longer.
+            # Only the training runs in the thread: memory that a thread allocates stays in its arena.
             packing = self._make(await to_thread(self._train, raws))
             was, will_be = sum(len(obj._kept) for obj in others), 0
             for obj in others:
                 will_be += len(packing.pack(obj)._kept)
                 if budget.is_spent():
                     await budget.pause()
-            if will_be < _WORTH_IT * was:
+            if will_be < _MAX_RATIO * was:
                 self._packing = packing
         for key in chain.from_iterable(cache.list_keys_by_parts()):
             obj = cache.get_by_key(key)
@@ -242,16 +242,16 @@ class Compressor:
         return self._packing is not before
 
     def _train(self, raws: list[bytes]) -> zstandard.ZstdCompressionDict:
-        """A dictionary for objects like these. Shares nothing, so that a thread can do it."""
+        """Return a dictionary trained on these objects. Runs in a thread, and shares nothing."""
         size, level = self._options.dictionary_size, self._options.level
         try:
-            # Parameters that are good for objects: a search for the best takes ten times as long, and gains little.
+            # Fixed parameters: a search for the best ones takes ten times as long and gains little.
             return self._zstd.train_dictionary(size, raws, k=2000, d=8, f=18, level=level)  # type: ignore[no-any-return]
-        except self._zstd.ZstdError:  # they are too few, or too small
-            return self._put_together(raws)
+        except self._zstd.ZstdError:  # too few objects, or too small ones
+            return self._concatenate(raws)
 
-    def _put_together(self, raws: list[bytes]) -> zstandard.ZstdCompressionDict:
-        """A dictionary of objects as they are, the last of them nearest."""
+    def _concatenate(self, raws: list[bytes]) -> zstandard.ZstdCompressionDict:
+        """Return a dictionary that is the objects themselves, the last ones at its end."""
         content = b"".join(raws)[-self._options.dictionary_size :]
         raw_content = self._zstd.DICT_TYPE_RAWCONTENT
         return self._zstd.ZstdCompressionDict(content, dict_type=raw_content)  # type: ignore[no-any-return]
@@ -264,7 +264,5 @@ def _zstandard() -> Any:
     try:
         import zstandard
     except ImportError as error:
-        raise ConfigError(
-            "to keep objects compressed takes zstandard: pip install 'aioinformer[compression]'"
-        ) from error
+        raise ConfigError("compress needs zstandard: pip install 'aioinformer[compression]'") from error
     return zstandard

@@ -1,4 +1,4 @@
-"""Whether informers are well: what liveness and readiness probes are to be told, and why."""
+"""Health: the answers to liveness and readiness probes, with reasons."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ..reflector.state import POLLING, has_no_watches
 from .state import InformerState
 
 STALLED_SLACK = 60.0
-"""Seconds without a byte, beyond those after which the server was to end it, after which a watch counts as stalled."""
+"""Seconds after the time at which the server should have ended a watch; then a silent watch is stalled."""
 
 
 def default_stalled_after(options: ReflectorOptions) -> float:
-    """Seconds without a byte that are no reason for worry: a server ends each watch within them."""
+    """Return the default ``stalled_after``: a server ends each watch before it."""
     return 2 * (options.get("min_watch_timeout") or MIN_WATCH_TIMEOUT) + STALLED_SLACK
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """An answer to a probe; true if all is well.
+    """The answer to a probe; true if there is no problem.
 
     Attributes:
-        ok: Whether all is well.
-        reasons: What is not.
+        ok: Whether there is no problem.
+        reasons: The problems.
     """
 
     ok: bool
@@ -40,13 +40,13 @@ class Health:
 
     @classmethod
     def of(cls, reasons: Iterator[str]) -> Health:
-        """Well, unless there is a reason why not."""
+        """Return a Health from the problems that were found."""
         found = tuple(reasons)
         return cls(not found, found)
 
 
 def liveness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:
-    """Why an informer is not alive: what a restart of the process would heal."""
+    """Yield the problems of an informer that a restart of the process may fix."""
     if informer.stopped and not informer.reflectors:
         yield f"{informer.name} has stopped"
     for reflector in informer.reflectors:
@@ -61,7 +61,7 @@ def liveness_problems(informer: InformerState, stalled_after: float) -> Iterator
 
 
 def readiness_problems(informer: InformerState, stalled_after: float) -> Iterator[str]:
-    """Why what an informer has is not to be relied on."""
+    """Yield the reasons why an informer's cache may be incomplete or stale."""
     if not informer.synced:
         yield f"{informer.name} has not synced: {informer}"
     for reflector in informer.reflectors:
@@ -70,6 +70,6 @@ def readiness_problems(informer: InformerState, stalled_after: float) -> Iterato
             yield f"{reflector.name} is out of date: {reflector}"
         elif reflector.polling:
             refusal = reflector.watch_refusal
-            # What has no watches can be had in no other way.
+            # A collection without watches can only be polled.
             if refusal is not None and not has_no_watches(refusal, reflector.resource_version):
                 yield f"{reflector.name} {POLLING}: {said(refusal)}"

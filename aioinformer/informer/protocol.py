@@ -1,10 +1,10 @@
-"""What informers are to those who use them (client-go ``SharedInformer``)."""
+"""The protocol of informers, for code that uses them (client-go ``SharedInformer``)."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from ..handlers import ResourceEventHandler
+from ..handlers import OnAdd, OnDelete, OnDeleteObject, OnUpdate, ResourceEventHandler
 from ..processor import BACKLOG_LIMIT, Backlog
 from ..store import Store
 from .registration import Registration
@@ -15,26 +15,30 @@ T = TypeVar("T")
 
 @runtime_checkable
 class SharedInformer(Protocol[T]):
-    """What informers offer to their users; SharedIndexInformer is the class."""
+    """The interface of an informer; SharedIndexInformer implements it."""
 
     def add_event_handler(
         self,
-        handler: ResourceEventHandler[T],
+        handler: ResourceEventHandler[T] | None = None,
         resync_period: float | None = None,
         *,
+        on_add: OnAdd[T] | None = None,
+        on_update: OnUpdate[T] | None = None,
+        on_delete: OnDelete[T] | None = None,
+        on_delete_object: OnDeleteObject[T] | None = None,
         backlog: Backlog = "unbounded",
         backlog_limit: int = BACKLOG_LIMIT,
         name: str = "",
     ) -> Registration:
-        """Tell a handler of everything that is cached, then of every change."""
+        """Call a handler with an add for each cached object, then for every change."""
         ...
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Tell a handler nothing more."""
+        """Stop calling a handler."""
         ...
 
     async def shut_down_event_handler(self, registration: Registration) -> None:
-        """Tell a handler nothing more, and wait for the end of its call."""
+        """Stop calling a handler, and wait until its running call has ended."""
         ...
 
     async def run(self) -> None:
@@ -50,12 +54,12 @@ class SharedInformer(Protocol[T]):
         ...
 
     async def wait_for(self, written: Any, timeout: float | None = None) -> T | None:
-        """Wait until the store shows what was written."""
+        """Wait until the store has an object that was written, or a resourceVersion."""
         ...
 
     @property
     def store(self) -> Store[T]:
-        """What is cached."""
+        """The cached objects."""
         ...
 
     @property
@@ -70,5 +74,5 @@ class SharedInformer(Protocol[T]):
 
     @property
     def state(self) -> InformerState:
-        """What it is doing."""
+        """What the informer is doing now."""
         ...

@@ -14,7 +14,7 @@ from .wait import Syncing
 
 
 class Informer(Syncing, Protocol):
-    """Whose handler it is."""
+    """The informer of a registration."""
 
     @property
     def name(self) -> str: ...
@@ -28,7 +28,7 @@ class Informer(Syncing, Protocol):
 
 
 class Registration:
-    """What ``add_event_handler`` gives: the handle to ask about, and to remove, a handler."""
+    """A registered handler, returned by ``add_event_handler``: its state, and the handle to remove it."""
 
     def __init__(self, listener: ProcessorListener[Any], informer: Informer) -> None:
         self._listener = listener
@@ -39,34 +39,34 @@ class Registration:
 
     @property
     def name(self) -> str:
-        """Whose it is, as upstream names it: ``"pods + event handler Recorder"``."""
+        """The name, as upstream has it: ``"pods + event handler Recorder"``."""
         return f"{self._informer.name} + event handler {self._listener.name}"
 
     @property
     def state(self) -> ListenerState:
-        """Backlog, high-water mark, calls, and what the handler is at."""
+        """A snapshot: backlog, high-water mark, calls, and the key that is being handled."""
         return self._listener.state
 
     def has_synced(self) -> bool:
-        """Whether the informer has synced and the handler has returned from every add of the initial list."""
+        """Return whether the informer has synced and the handler has returned from every add of the initial list."""
         return self._listener.has_synced()
 
     async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
 
         Args:
-            timeout: Seconds; None waits for ever.
-            fail_fast: As of the informer's.
+            timeout: Seconds; None waits without limit.
+            fail_fast: As the informer's.
 
         Returns:
             True, as ``asyncio.Event.wait`` does.
 
         Raises:
-            SyncTimeout: It took longer; the message names the informer and what it is doing, the handler and the
-                key that it stands at.
-            StoppedError: The informer stopped, or the handler was removed, before.
+            SyncTimeout: The timeout passed; the message names the informer and what it is doing, the handler and the
+                key that it handles.
+            StoppedError: The informer stopped, or the handler was removed, first.
             ApiError, ConfigError: With ``fail_fast``, the first list was refused.
-            ConfigError: ``timeout`` is no duration.
+            ConfigError: ``timeout`` is not a duration.
         """
         require_timeout(timeout)
         self._informer.require_own_loop()
@@ -92,5 +92,5 @@ class Registration:
         )
 
     def what_is_done(self) -> str:
-        """What the handler, and its informer, are doing."""
+        """Return what the handler and its informer are doing, for messages."""
         return f"{self.state}; the informer: {self._informer.state}"

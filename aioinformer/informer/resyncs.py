@@ -1,4 +1,4 @@
-"""When an informer's handlers are told of everything again (client-go's ``resyncCheckPeriod``)."""
+"""Resyncs: repeats every object to handlers, each at its period (client-go's ``resyncCheckPeriod``)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..protocols import Queue
 logger = logging.getLogger(__name__)
 
 MINIMUM_RESYNC_PERIOD = 1.0
-"""Seconds: a handler that asks for less gets this."""
+"""The minimum resync period in seconds; shorter ones are raised to it."""
 
 
 class Resyncs:
-    """The periods that handlers ask for, and the one in which it is looked whose is due.
+    """The handlers' resync periods, and the check period, after which the informer looks for due resyncs.
 
     Args:
-        name: What logs call the informer.
-        default_period: Seconds between resyncs for handlers that do not say; 0 for none, for any handler.
-        processor: Knows whose is due.
+        name: The informer's name in logs.
+        default_period: Seconds between resyncs for handlers that do not set a period; 0 disables resyncs.
+        processor: Knows which handlers are due.
 
     Raises:
-        ConfigError: That is no period.
+        ConfigError: ``default_period`` is not a duration.
     """
 
     def __init__(self, name: str, default_period: float, processor: Processor) -> None:
@@ -36,17 +36,16 @@ class Resyncs:
         self._processor = processor
 
     def agree_on(self, requested: float | None, *, started: bool) -> tuple[float, float]:
-        """What a handler is taken to ask for, and what it gets.
+        """Return the period that a handler requested, after corrections, and the period that it gets.
 
-        Before the start a shorter period than any shortens the one in which it is looked; afterwards it is raised to
-        that.
+        Before the start a shorter period shortens the check period; later it is raised to the check period.
 
         Args:
             requested: Seconds; 0 for never, None for the default.
             started: Whether the informer runs.
 
         Raises:
-            ConfigError: That is no period.
+            ConfigError: ``requested`` is not a duration.
         """
         if requested is None:
             requested = self._default_period
@@ -65,7 +64,7 @@ class Resyncs:
         return requested, requested
 
     async def run(self, queues: Sequence[Queue]) -> None:
-        """Resync all queues whenever a handler's resync is due: asked once for all, and never put off by a list."""
+        """Resync all queues whenever a handler's resync is due. A list does not delay it."""
         while True:
             await asyncio.sleep(self._check_period)
             if self._processor.should_resync():
@@ -74,7 +73,7 @@ class Resyncs:
 
     @property
     def are_wanted(self) -> bool:
-        """Whether there are any."""
+        """Whether there are resyncs."""
         return self._check_period > 0
 
     def _raised(self, requested: float, period: float, why: str) -> float:

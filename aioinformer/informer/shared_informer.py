@@ -21,7 +21,16 @@ from .._core.timers import every
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
-from ..handlers import ResourceEventHandler, handler_name, require_plain
+from ..handlers import (
+    OnAdd,
+    OnDelete,
+    OnDeleteObject,
+    OnUpdate,
+    ResourceEventHandler,
+    ResourceEventHandlerFuncs,
+    handler_name,
+    require_plain,
+)
 from ..notifications import AddNotification
 from ..objects.codec import codec_for
 from ..objects.keys import KeyFunc, deletion_handling_meta_namespace_key_func
@@ -48,34 +57,34 @@ T = TypeVar("T")
 EVERYWHERE = ""
 
 NAMED = 3
-"""Namespaces that an informer's name may tell one by one: each metric has it, also those of each namespace."""
+"""Namespaces that an informer's name lists; more are counted. The name is a label of every metric."""
 
 CANCEL_GRACE = 10.0
-"""Seconds that a handler's call may take to end once it was cancelled, before the log names it; and again each time."""
+"""Seconds that a cancelled handler call may take to end before the log names it, and between repetitions of that."""
 
 
 class SharedIndexInformer(Running, Generic[T]):
-    """A live, indexed copy of a collection, and handlers that are told of every change.
+    """A live, indexed copy of a collection, with handlers that are called for every change.
 
-    An async context manager; or ``await run()``. It runs once. Leaving stops reading first, then the handlers;
-    notifications that still wait are dropped. What it has may be read in any thread; all else is for its event loop's.
+    An async context manager; or ``await run()``. It runs once. Leaving stops reading first, then the handlers; waiting
+    notifications are dropped. Any thread may read the cache; everything else is for the event loop's thread.
 
     Args:
-        list_watch: Where to read; or one for each namespace, by its name, which together are one collection.
+        list_watch: The source; or a mapping of namespaces to sources, which together are one collection.
         object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
-        default_resync_period: Seconds between resyncs for handlers that do not say; 0 for none, of any handler.
+        default_resync_period: Seconds between resyncs for handlers that do not set a period; 0 disables resyncs.
         indexers: Index functions, or paths of fields such as ``"spec.nodeName"``, by name.
-        compress: Whether KubeObjects are kept compressed, and how.
+        compress: Whether KubeObjects are stored compressed, and how.
         queue: "delta" for a DeltaFIFO, "real" for a RealFIFO.
-        key_func: Gives an object's key.
+        key_func: Returns an object's key.
         mutation_detector: Finds handlers that change cached objects; ``run`` then raises CacheMutatedError.
-        tracer: Stamps every watch event on its way to the handlers. One is for one informer.
+        tracer: Stamps every watch event on its way to the handlers. A tracer serves one informer.
         **options: See ReflectorOptions.
 
     Guarantees:
-        The store is changed before a handler is told. Each handler is told of everything since it was added, in
-        the store's order, one call after the other; a slow or failing one delays no other (unless its ``backlog``
-        says otherwise). ``has_synced`` turns true once the last object of the first list was processed, and stays
+        The store is changed before a handler is called. Each handler is called for every change since it was added, in
+        the store's order, one call after the other. A slow or failing handler does not delay others, unless its
+        ``backlog`` says so. ``has_synced`` becomes true once the last object of the first list was processed, and stays
         true.
     """
 
@@ -94,7 +103,7 @@ class SharedIndexInformer(Running, Generic[T]):
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_queue(queue)
-        codec_for(object_type)  # a type that cannot be cached is found out here
+        codec_for(object_type)  # raises for a type that cannot be cached
         list_watches = (
             list_watch
             if isinstance(list_watch, Mapping)
@@ -103,12 +112,12 @@ class SharedIndexInformer(Running, Generic[T]):
         self.list_watches = {namespace: lister_watcher_of(each) for namespace, each in list_watches.items()}
         if not self.list_watches or (EVERYWHERE in self.list_watches and len(self.list_watches) > 1):
             raise ConfigError(
-                f"an informer reads everything or some namespaces, not {list(self.list_watches)}"
+                f"an informer reads all namespaces or a list of them, not {list(self.list_watches)}"
             )
         if len(self.list_watches) > 1 and lacks_namespace(object_type):
             raise ConfigError(
-                f"objects of {len(self.list_watches)} namespaces need a field metadata.namespace, which "
-                f"{object_type.__name__} has not"
+                f"objects of {len(self.list_watches)} namespaces need a field metadata.namespace; "
+                f"{object_type.__name__} has none"
             )
         self._queue: QueueName = queue
         self.object_type = object_type
@@ -119,20 +128,20 @@ class SharedIndexInformer(Running, Generic[T]):
         self._transform: Transformer[T] | None = None
         self.name = options.get("name") or name_of(self.list_watches)
         descriptions = list(map(_description, self.list_watches.values()))
-        self._are_of_one_name = len(set(descriptions)) < len(descriptions)  # asked for each of them
+        self._are_of_one_name = len(set(descriptions)) < len(descriptions)  # needed for each of them
         self._compressor = Compressor.of(compress, object_type)
         self._pack = None if self._compressor is None else self._compressor.pack
-        if len(self.list_watches) > 1:  # whose parts of the store are told apart by it
+        if len(self.list_watches) > 1:  # the index separates their parts of the store
             indexers = {NAMESPACE_INDEX: meta_namespace_index_func, **(indexers or {})}
             if indexers[NAMESPACE_INDEX] is not meta_namespace_index_func:
                 raise ConfigError(
-                    f"an informer of several namespaces has an index {NAMESPACE_INDEX!r} of its own: rename yours"
+                    f"an informer of several namespaces has its own index {NAMESPACE_INDEX!r}: rename yours"
                 )
         self._indexer: Indexer[T] = Indexer(key_func, indexers, pack=self._pack, object_type=object_type)
         if mutation_detector is not None:
             mutation_detector.name = mutation_detector.name or self.name
         if tracer is not None and not isinstance(tracer, Tracer):
-            raise ConfigError(f"tracer must be a Tracer of its own, Tracer(StageTimes()), not {tracer!r}")
+            raise ConfigError(f"tracer must be a Tracer, such as Tracer(StageTimes()), not {tracer!r}")
         self._tracer = tracer
         self._processor = Processor() if tracer is None else tracer.processor(self.name)
         self._resyncs = Resyncs(self.name, default_resync_period, self._processor)
@@ -149,34 +158,53 @@ class SharedIndexInformer(Running, Generic[T]):
 
     def add_event_handler(
         self,
-        handler: ResourceEventHandler[T],
+        handler: ResourceEventHandler[T] | None = None,
         resync_period: float | None = None,
         *,
+        on_add: OnAdd[T] | None = None,
+        on_update: OnUpdate[T] | None = None,
+        on_delete: OnDelete[T] | None = None,
+        on_delete_object: OnDeleteObject[T] | None = None,
         backlog: Backlog = "unbounded",
         backlog_limit: int = BACKLOG_LIMIT,
         name: str = "",
     ) -> Registration:
-        """Have a handler told of every change. At any time: what is in the store comes first, as adds.
+        """Call a handler for every change from now on, first with an add for each stored object.
+
+        Pass a handler object, or functions as keywords. Handlers may be added at any time.
 
         Args:
-            handler: Who is told.
-            resync_period: Seconds after which it is told of every object again; 0 for never, None for the
-                informer's default. At least a second; looked at each time that the informer's own check period
-                passes, so that it comes out rounded up to a multiple of that. Before the start a shorter period
-                shortens the check period; afterwards it is raised to it. Ignored, with a warning, by an informer
-                whose default is 0: it does not resync.
-            backlog: What to do with notifications that the handler is too slow for: keep all ("unbounded"), let
-                the store wait ("block"), keep what is newest of each object ("coalesce"), or lose the oldest
-                ("drop_oldest").
-            backlog_limit: Notifications that may wait, for "block" and "drop_oldest". What one batch of the queue
-                brings, and the adds of what is in the store already, may exceed it for "block".
-            name: What logs, states and metrics call it; ``""`` for its repr, or else its class.
+            handler: The handler object.
+            resync_period: Seconds between resyncs of this handler; 0 for none, None for the informer's default. The
+                minimum is one second. The informer checks for due resyncs once per check period, so the period is
+                rounded up to a multiple of that. Before the start a shorter period shortens the check period; later it
+                is raised to the check period. An informer whose default is 0 does not resync: it ignores the period
+                and logs a warning.
+            on_add: ``on_add(obj, is_in_initial_list)``, plain or async, as the other functions.
+            on_update: ``on_update(old, new)``.
+            on_delete: ``on_delete(obj)``; ``obj`` is a DeletedFinalStateUnknown if the deletion itself was missed.
+            on_delete_object: ``on_delete_object(obj)``, instead of ``on_delete``; ``obj`` is always the last known
+                state.
+            backlog: What to do with notifications that the handler is too slow for: keep all ("unbounded"), make the
+                store wait ("block"), keep the newest of each object ("coalesce"), or drop the oldest ("drop_oldest").
+            backlog_limit: Notifications that may wait, for "block" and "drop_oldest". With "block" one batch of the
+                queue, and the adds of stored objects, may exceed it.
+            name: The handler's name in logs, states and metrics; ``""`` for its repr, or else its class.
 
         Raises:
             StoppedError: The informer has stopped.
-            ConfigError: It is no handler, or there is no such backlog.
+            ConfigError: There is no handler and no function, or both; the handler is not valid; or the backlog is
+                unknown.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
+        functions = (on_add, on_update, on_delete, on_delete_object)
+        has_functions = any(function is not None for function in functions)
+        if handler is None:
+            if not has_functions:
+                raise ConfigError("add_event_handler needs a handler, or a function such as on_add=")
+            handler = ResourceEventHandlerFuncs(on_add, on_update, on_delete, on_delete_object)
+        elif has_functions:
+            raise ConfigError(f"pass a handler or functions, not both: {handler_name(handler)} is a handler")
         if self.is_stopped:
             raise StoppedError(
                 f"{self.name}: {handler_name(handler)} was not added to shared informer because it has stopped already"
@@ -192,24 +220,24 @@ class SharedIndexInformer(Running, Generic[T]):
             backlog_limit=backlog_limit,
             key_func=self._indexer.key_of,
         )
-        # Last, as it may change the period of all: what is refused has changed nothing.
+        # Last, because it may change the period of all handlers, and a rejected handler must change nothing.
         periods = self._resyncs.agree_on(resync_period, started=self._started.is_set())
         listener.requested_resync_period, listener.resync_period = periods
         if (now := _now()) is not None:
             listener.determine_next_resync(now)
-        # Nothing else runs between reading the store and the first notification: none is missed, none comes twice.
+        # Nothing else runs between reading the store and adding the listener: no change is missed or repeated.
         listener.add_all([AddNotification(obj, True) for obj in self._indexer.list()])
         self._processor.add_listener(listener)
         return Registration(listener, self)
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Stop telling a handler; what waits for it is dropped, a call that is running goes on.
+        """Stop calling a handler. Its waiting notifications are dropped; a running call goes on.
 
-        A registration of another informer, or one removed before, is left alone. A call that never ends keeps its
-        task until the informer ends, and counts in ``state.leaving``: ``shut_down_event_handler`` can cancel it.
+        Ignores a registration of another informer, or a removed one. A call that never ends keeps its task until the
+        informer ends, and counts in ``state.leaving``; ``shut_down_event_handler`` can cancel it.
 
         Raises:
-            ConfigError: It is no registration.
+            ConfigError: The argument is not a registration.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         listener = _listener_of(registration)
@@ -218,25 +246,25 @@ class SharedIndexInformer(Running, Generic[T]):
         self._processor.remove_listener(listener)
 
     async def shut_down_event_handler(self, registration: Registration, *, cancel: bool = False) -> None:
-        """Remove a handler, and wait until the call that is running has ended.
+        """Remove a handler, and wait until its running call has ended.
 
         Args:
-            registration: What ``add_event_handler`` gave.
-            cancel: Whether that call is cancelled, where it would wait for what will not come: a queue that nobody
-                empties any more.
+            registration: What ``add_event_handler`` returned.
+            cancel: Whether to cancel that call, if it waits for something that will not come, such as a full queue
+                without a consumer.
 
         Cancellation: the handler is removed all the same.
 
         Raises:
-            InformerError: Called from inside that handler, or in a task that its call has begun.
-            ConfigError: It is no registration.
+            InformerError: Called from inside that handler, or in a task that its call created.
+            ConfigError: The argument is not a registration.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         listener = _listener_of(registration)
         if listener.is_inside_handler():
             raise InformerError(
-                f"{registration!r}: shut down from inside itself, which it would wait for; "
-                "remove_event_handler does not wait"
+                f"{registration!r}: shut down from inside its own handler, so it would wait for itself; "
+                "call remove_event_handler, which does not wait"
             )
         self.remove_event_handler(registration)
         if registration._informer is self:
@@ -245,13 +273,14 @@ class SharedIndexInformer(Running, Generic[T]):
             await listener.wait_ended()
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
-        """Add indexes, at any time; of a full cache ``indexer.add_indexers_in_turns`` does not hold the event loop.
+        """Add indexes, at any time. For a full cache use ``indexer.add_indexers_in_turns``: it does not block the
+        event loop.
 
         Raises:
             StoppedError: The informer has stopped.
             IndexerConflictError: A name is taken.
-            ConfigError: A path cannot be read, or is no field of the object type, or a function is no plain one of an
-                object.
+            ConfigError: A path is invalid or not a field of the object type, or a function is not a plain function of
+                one object.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         if self.is_stopped:
@@ -260,27 +289,26 @@ class SharedIndexInformer(Running, Generic[T]):
         self._indexer.add_indexers(indexers)
 
     def set_transform(self, transform: Transformer[T]) -> None:
-        """Have every object changed before it is queued, such as stripped of what nobody reads.
+        """Set a function that changes every object before it is queued, for instance to remove unused fields.
 
-        However an object came, it goes through once. What the function returns must have the object's name and
-        namespace: the key of both must be the same. An object that it raises for, or returns None or something of
-        another key for, is dropped: what the cache has of it stays, the log says so, and ``rejected`` of the
-        reflector's state counts it. Its deletion is not lost.
+        Every object is transformed exactly once. The result must have the same name and namespace. If the function
+        raises, or returns None or an object with another key, the new state is dropped: the cache keeps the state
+        that it has, the error is logged, and ``rejected`` of the reflector's state counts it. Deletions are not lost.
 
         Raises:
             AlreadyStartedError: The informer has started.
-            ConfigError: It is no plain function.
+            ConfigError: The function is not a plain function.
         """
         self.require_not_started()
         require_plain("transform", transform)
         self._transform = transform
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
-        """Have ``handler(reflector, error)`` told of every error of a list or watch, instead of the log.
+        """Set ``handler(reflector, error)``, called for every error of a list or watch, which is then not logged.
 
         Raises:
             AlreadyStartedError: The informer has started.
-            ConfigError: It is no function of these.
+            ConfigError: The handler does not take these arguments.
         """
         self.require_not_started()
         require_watch_error_handler("watch_error_handler", handler)
@@ -289,7 +317,7 @@ class SharedIndexInformer(Running, Generic[T]):
     # -- running -------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Read, store and tell until cancelled.
+        """Read, store and notify until cancelled.
 
         Raises:
             AlreadyStartedError: It was started before.
@@ -314,7 +342,7 @@ class SharedIndexInformer(Running, Generic[T]):
             await run_until_first(partial(_outcome, processor), *parts)
         except Exception:
             self._record_end()
-            with suppress(asyncio.CancelledError):  # whoever leaves now is to see the failure
+            with suppress(asyncio.CancelledError):  # the failure matters more
                 await self._end_handlers(processor)
             raise
         finally:
@@ -326,38 +354,38 @@ class SharedIndexInformer(Running, Generic[T]):
         await super().__aexit__(*exc_info)
 
     def require_outside_handlers(self) -> None:
-        """Find out that somebody is about to wait for their own end.
+        """Check that the caller is not one of the informer's handlers, which would wait for itself.
 
         Raises:
-            InformerError: Called from inside one of the informer's handlers, or in a task that its call has begun.
+            InformerError: Called from inside a handler, or in a task that its call created.
             WrongEventLoopError: The informer runs in another event loop or thread.
         """
         self.require_own_loop()
         if self._processor.is_inside_handler():
             raise InformerError(
-                f"{self.name}: stopped from inside its own handler, which it would wait for; "
+                f"{self.name}: stopped from inside its own handler, so it would wait for itself; "
                 "set an event there, and leave outside"
             )
 
     def has_synced(self) -> bool:
-        """Whether everything of the first list is in the store."""
+        """Return whether every object of the first list is in the store."""
         return bool(self._controllers) and all(controller.has_synced() for controller in self._controllers)
 
     async def wait_synced(self, timeout: float | None = None, *, fail_fast: bool = False) -> bool:
         """Wait for ``has_synced``.
 
         Args:
-            timeout: Seconds; None waits for ever. The log names an informer that nobody has started for a while.
-            fail_fast: Whether to end at once where a first list is refused for what trying again does not mend: by
-                400 (such as a bad selector), 401, 403, 404 or 405. The informer goes on trying all the same.
+            timeout: Seconds; None waits without limit. After a while the log names an informer that was not started.
+            fail_fast: Whether to raise if the first list fails with an error that a retry cannot fix: 400 (such as a
+                bad selector), 401, 403, 404 or 405. The informer retries all the same.
 
         Returns:
             True, as ``asyncio.Event.wait`` does.
 
         Raises:
-            SyncTimeout: It took longer; the message says what the informer is doing and what went wrong last.
+            SyncTimeout: The timeout passed; the message says what the informer is doing, and the last error.
             ApiError: With ``fail_fast``, the answer that refused the first list.
-            ConfigError: With ``fail_fast``, the client's configuration cannot work; or ``timeout`` is no duration.
+            ConfigError: With ``fail_fast``, the client's configuration is invalid; or ``timeout`` is not a duration.
             StoppedError: The informer stopped first.
             WrongEventLoopError: The informer runs in another event loop.
         """
@@ -373,52 +401,51 @@ class SharedIndexInformer(Running, Generic[T]):
 
         async with within(timeout, too_late, self.has_synced):
             refused = [self._wait_refused] if fail_fast else []
-            with self._needed():
+            with self._warning_if_unstarted():
                 await run_until_first(self._wait_controllers, self.wait_stopped, *refused)
         if not self.has_synced():
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
 
     async def wait_for(self, written: Any, timeout: float | None = None) -> T | None:
-        """Wait until the cache shows what you wrote, or a resourceVersion.
+        """Wait until the cache shows what you wrote, or has reached a resourceVersion.
 
-        An object is waited for until the cache has it at its version or a newer one, or is past that version and
-        has it no more: it was deleted since, or the selectors do not pick it. A resourceVersion is waited for until
-        the cache shows the collection at it. Nothing is asked of the server and nothing is polled: while nobody
-        waits this costs nothing.
+        For an object: until the cache has it at its version or a newer one, or has passed that version and does not
+        have it (it was deleted since, or the selectors do not match it). For a resourceVersion: until the cache shows
+        the collection at it. This sends no request and does not poll; it costs nothing while no caller waits.
 
-        What you wrote to this collection arrives as an event, at once. A version of something else, and an object
-        that is not picked, is known of with the next event of this collection; where nothing happens, with one of
-        the server's next bookmarks, which takes a minute or two. A shorter ``timeout`` is too short there.
+        A write to this collection arrives at once, as an event. A version of another collection, or of an object that
+        the selectors do not match, is reached with the next event of this collection; without events, with one of the
+        server's next bookmarks, after a minute or two. A shorter ``timeout`` is too short for that.
 
-        An object whose version is no number, as of some aggregated servers, is waited for until the cache has exactly
-        that version. The cache may be past it already, which nothing tells, so this needs a ``timeout``.
+        If the version is not a number, as with some aggregated servers, it waits until the cache has exactly that
+        version. The cache may have passed it already, and there is no way to tell, so this needs a ``timeout``.
 
         Args:
-            written: The object as the server returned it (dict, model, Struct or KubeObject); or a resourceVersion.
-            timeout: Seconds; None waits for ever.
+            written: The object that the server returned (dict, model, Struct or KubeObject), or a resourceVersion.
+            timeout: Seconds; None waits without limit.
 
         Returns:
-            The object as it is cached now; None if it is not, and for a resourceVersion.
+            The object as it is cached now; None if it is not cached, and for a resourceVersion.
 
         Raises:
-            VersionTimeout: It took longer; it names what was wanted and what was reached. The informer goes on.
+            VersionTimeout: The timeout passed; the error has the wanted and the reached version. The informer goes on.
             StoppedError: The informer stopped first.
-            ConfigError: No resourceVersion that the server gave, a namespace that is not read here, ``timeout`` is
-                no duration, or None where the version is no number.
+            ConfigError: The resourceVersion is not valid, the namespace is not read here, ``timeout`` is not a
+                duration, or it is None and the version is not a number.
             KeyFuncError: The object has no key.
             WrongEventLoopError: The informer runs in another event loop.
         """
         require_timeout(timeout)
         self.require_own_loop()
         goal = self._version_waits.goal_of(written)
-        with self._needed():
+        with self._warning_if_unstarted():
             await self._version_waits.wait(goal, timeout)
         return None if goal.key is None else self._indexer.get_by_key(goal.key)
 
     @property
     def version_waits(self) -> VersionWaits:
-        """Who waits for which version; for what reads its own writes."""
+        """The waits for versions, for code that reads its own writes."""
         return self._version_waits
 
     @property
@@ -433,24 +460,23 @@ class SharedIndexInformer(Running, Generic[T]):
 
     @property
     def lister(self) -> Lister[T]:
-        """Reads the cache."""
+        """A reader of the cache."""
         return Lister(self._indexer, self.name)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it has run and ended."""
+        """Whether the informer has run and ended."""
         return self._ended.is_set()
 
     @property
     def last_sync_resource_version(self) -> str:
-        """The version up to which everything was read; ``""`` before the first list, or with several namespaces
-        before each one's."""
+        """The version up to which every event was read; ``""`` before the first list of each namespace."""
         versions = [controller.last_sync_resource_version for controller in self._controllers]
         return "" if not versions or "" in versions else min(versions, key=number_of)
 
     @property
     def state(self) -> InformerState:
-        """What it is doing, what went wrong last, and how far behind its handlers are."""
+        """A snapshot: what the informer is doing, its last error, and how far its handlers are behind."""
         controllers = self._controllers
         return InformerState(
             name=self.name,
@@ -465,13 +491,13 @@ class SharedIndexInformer(Running, Generic[T]):
         )
 
     def handle_deltas(self, deltas: Sequence[Delta], is_in_initial_list: bool = False) -> None:
-        """Store deltas and tell the handlers, at once.
+        """Apply deltas to the store and notify the handlers, without waiting.
 
-        An update whose old and new resourceVersion are equal (the objects, if they are Structs without it) is no news:
-        a resync, or an unchanged object of a relist. It goes to handlers whose resync is due, and to no other.
+        An update with equal resourceVersions (equal objects, for Structs without one) changed nothing: it is a
+        resync, or an unchanged object of a relist. Only handlers whose resync is due get it.
 
         Raises:
-            RejectedObjectError: After all else was done: an object without a key, or an index that failed.
+            RejectedObjectError: At the end: an object without a key, or an index function that raised.
         """
         self._make_distributor(None).apply(deltas, is_in_initial_list)
 
@@ -481,7 +507,7 @@ class SharedIndexInformer(Running, Generic[T]):
         )
 
     def _make_controller(self, namespace: str, list_watch: ListerWatcher) -> Controller:
-        # Of one collection alone all that is stored comes from it, whatever its objects say of their namespace.
+        # With one source the whole store is its part, whatever namespaces its objects have.
         part = None if len(self.list_watches) == 1 else _Namespace(self._indexer, namespace)
         known = self._indexer if part is None else part
         queue = make_queue(self._queue, self._key_func, known, self._transform)
@@ -508,22 +534,22 @@ class SharedIndexInformer(Running, Generic[T]):
             self.require_own_loop()
 
     @contextmanager
-    def _needed(self) -> Iterator[None]:
-        """Around a wait for what comes only once somebody has started this."""
+    def _warning_if_unstarted(self) -> Iterator[None]:
+        """Warn during a wait if the informer is not started."""
         if self._started.is_set():
             yield
             return
-        impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
+        warning = asyncio.get_running_loop().call_later(START_PATIENCE, self._warn_unstarted)
         try:
             yield
         finally:
-            impatience.cancel()
+            warning.cancel()
 
-    def _name_unstarted(self) -> None:
+    def _warn_unstarted(self) -> None:
         if not self._started.is_set():
             logger.warning(
-                "%s is waited for, and nobody has started it: enter it (async with), or await its run(); what "
-                "for_resource of a factory or manager gives starts with that",
+                "%s is not started, and a task waits for it: enter it (async with), or await its run(); an informer "
+                "of a factory or manager starts with the factory or manager",
                 self.name,
             )
 
@@ -537,12 +563,14 @@ class SharedIndexInformer(Running, Generic[T]):
         await run_until_first(*(controller.wait_refused for controller in self._controllers))
 
     async def _end_handlers(self, processor: asyncio.Task[None]) -> None:
-        with every(CANCEL_GRACE, self._tell_of_stubborn_handlers):
+        with every(CANCEL_GRACE, self._log_stubborn_handlers):
             await finish(processor)
 
-    def _tell_of_stubborn_handlers(self) -> None:
+    def _log_stubborn_handlers(self) -> None:
         handlers = sorted(f"{each.state.name} at {each.state.handling}" for each in self._processor.running)
-        logger.error("%s: waits for handlers that ignore being cancelled: %s", self.name, ", ".join(handlers))
+        logger.error(
+            "%s: waiting for handlers that ignore being cancelled: %s", self.name, ", ".join(handlers)
+        )
 
     def _record_end(self, task: object = None) -> None:
         self._ended.set()
@@ -559,7 +587,7 @@ class SharedIndexInformer(Running, Generic[T]):
 
 
 def name_of(list_watches: Mapping[str, ListerWatcher]) -> str:
-    """What an informer is called that is given no name."""
+    """Return the default name of an informer."""
     first, *others = dict.fromkeys(map(_description, list_watches.values()))
     if len(others) >= NAMED:
         return f"{first} and {len(others)} other namespaces"
@@ -573,13 +601,13 @@ def _description(list_watch: ListerWatcher) -> str:
 def _listener_of(registration: Registration) -> ProcessorListener[Any]:
     if not isinstance(registration, Registration):
         raise ConfigError(
-            f"a handler goes by what add_event_handler returned, a Registration, not {registration!r}"
+            f"a handler is removed by the Registration that add_event_handler returned, not by {registration!r}"
         )
     return registration._listener
 
 
 class _Namespace:
-    """The known objects of one namespace: what a Replace of that namespace is compared with."""
+    """The known objects of one namespace, to compare with a Replace of that namespace."""
 
     def __init__(self, indexer: Indexer[Any], namespace: str) -> None:
         self._indexer = indexer
@@ -593,7 +621,7 @@ class _Namespace:
 
 
 async def _outcome(task: asyncio.Task[None]) -> None:
-    """End as a task ends, without ending it."""
+    """Wait for a task without cancelling it, and raise its error."""
     await asyncio.wait({task})
     task.result()
 
@@ -601,5 +629,5 @@ async def _outcome(task: asyncio.Task[None]) -> None:
 def _now() -> float | None:
     try:
         return asyncio.get_running_loop().time()
-    except RuntimeError:  # added before there is a loop: its period counts from the start
+    except RuntimeError:  # no loop yet: the period counts from the start
         return None

@@ -1,4 +1,4 @@
-"""What an informer is doing, for whoever asks."""
+"""InformerState: a snapshot of an informer."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class InformerState:
     """A snapshot of an informer.
 
     Attributes:
-        name: What it informs about.
-        synced: Whether everything of the first list has been processed.
-        objects: How many objects it holds.
+        name: The informer's name.
+        synced: Whether the whole first list was processed.
+        objects: Objects in the cache.
         queue_depth: Items between reading and the store.
         failed: Items whose processing has raised.
-        reflectors: One for each collection read: one, or one for each namespace.
-        handlers: One for each handler.
-        leaving: Handlers that were removed in the middle of a call, which has not ended.
-        stopped: Whether it has ended.
+        reflectors: The states of its reflectors: one, or one for each namespace.
+        handlers: The states of its handlers.
+        leaving: Removed handlers whose last call has not ended.
+        stopped: Whether the informer has ended.
     """
 
     name: str
@@ -52,34 +52,34 @@ class InformerState:
 
     @property
     def phase(self) -> Phase:
-        """What it is doing."""
+        """The phase of ``worst``; STOPPED after the end."""
         if self.stopped:  # though its reflectors may never have begun
             return Phase.STOPPED
         return Phase.NEW if self.worst is None else self.worst.phase
 
     @property
     def polling(self) -> bool:
-        """Whether one of its reflectors cannot watch, and lists again and again instead."""
+        """Whether a reflector cannot watch, and lists repeatedly instead."""
         return any(reflector.polling for reflector in self.reflectors)
 
     @property
     def rejected(self) -> int:
-        """Objects, events and lines that its reflectors have dropped: the cache may lack them, or be behind."""
+        """Objects, events and lines that its reflectors dropped: the cache may be incomplete or stale."""
         return sum(reflector.rejected for reflector in self.reflectors)
 
     @property
     def last_error(self) -> Exception | None:
-        """What went wrong last, of the reflector that is furthest from watching."""
+        """The last error of ``worst``."""
         return None if self.worst is None else self.worst.last_error
 
     @property
     def idle_seconds(self) -> float | None:
-        """Seconds since the last byte of a list or watch, of the reflector that waits longest; None: never any."""
+        """Seconds since the last byte of a list or watch, the maximum of all reflectors; None if one never had any."""
         idle = [reflector.idle_seconds for reflector in self.reflectors]
         return None if None in idle else max((each for each in idle if each is not None), default=None)
 
     def samples(self) -> Iterator[Sample]:
-        """The numbers, for Prometheus."""
+        """Yield the metrics."""
         labels = {"informer": self.name}
         yield Sample("aioinformer_synced", "gauge", labels, self.synced)
         yield Sample("aioinformer_objects", "gauge", labels, self.objects)
@@ -92,7 +92,7 @@ class InformerState:
             yield from labelled(handler.samples(), informer=self.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The snapshot as plain dicts and strings, ready for JSON; errors are their texts."""
+        """Return the snapshot as plain dicts and strings, for JSON; errors become their texts."""
         summary = {"phase": self.phase, "last_error": self.last_error, "idle_seconds": self.idle_seconds}
         state: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
         state.update(msgspec.to_builtins(summary, enc_hook=str))
@@ -106,7 +106,7 @@ class InformerState:
 
 
 def apart(name: str, taken: Collection[str]) -> str:
-    """A name that is not taken: this one, or with a number behind it, ``"pods (2)"``."""
+    """Return a free name: this one, or with a number, such as ``"pods (2)"``."""
     if name not in taken:
         return name
     return next(numbered for n in count(2) if (numbered := f"{name} ({n})") not in taken)

@@ -1,4 +1,4 @@
-"""Read-your-writes: waiting until the cache shows a version (KEP-5504 makes versions comparable)."""
+"""VersionWaits: read your writes, by waiting until the cache shows a version (KEP-5504 makes versions comparable)."""
 
 from __future__ import annotations
 
@@ -30,28 +30,27 @@ from ..objects.versions import (
 from ..store import Store
 
 MOST_NAMESAKES = 10
-"""Deletions of a name that are waited for at once: of more, the last, as nobody has read it since the first."""
-DELETION_PATIENCE = 2.0
-"""Seconds for which a version is waited for that may never come: of what was deleted and was not written here."""
+"""Deletions of one name to wait for at once; of more, only the last ones."""
+DELETION_TIMEOUT = 2.0
+"""Seconds to wait for a version of a deleted object that was not written here, and may never arrive."""
 
 
 class Goal:
-    """What is waited for.
+    """A version to wait for.
 
-    A collection has reached a version once its reflector has read that far and all that was queued by then has
-    been worked off. An object is there earlier: as soon as the store has it at its version.
+    A collection has reached a version once its reflector has read that far and everything queued by then was
+    processed. An object has reached it earlier: as soon as the store has the object at its version.
 
-    A list at a lower version than was read before it, as after a restore of etcd, has undone what was written, and may
-    never be followed by what is waited for. So a goal of before it is reached once it was worked off: to show what the
-    server has now is all that a cache can do.
+    A list at a lower version than before, as after a restore of etcd, undoes writes, and the version may never come.
+    So a goal from before such a list is reached once the list was processed: then the cache shows what the server has.
 
-    An opaque version, which is no number, has no order: it is reached where exactly that version is shown or read.
+    An opaque version, which is not a number, has no order: it is reached when exactly that version is shown or read.
 
     Args:
         version: The resourceVersion.
-        key: Of the object, or None for the collection.
-        namespace: The object's, or None.
-        restores: How many such lists there were by now, in each namespace that had any.
+        key: The object's key, or None for the collection.
+        namespace: The object's namespace, or None.
+        restores: How many lists went back to a lower version so far, by namespace.
     """
 
     def __init__(
@@ -69,20 +68,20 @@ class Goal:
         self.is_contested = False
         """Whether another write of the object, with an opaque version, may be newer."""
         self._is_reached = False
-        self._worked_off_at: dict[str, int] = {}  # of the collections that have read far enough
+        self._processed_at: dict[str, int] = {}  # of the collections that have read far enough
 
     @property
     def is_opaque(self) -> bool:
-        """Whether what is waited for may be passed over unseen, as its version cannot be compared."""
+        """Whether the version cannot be compared, so that the cache may pass it unnoticed."""
         return is_opaque(self.version)
 
     def is_reached(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
-        """Whether it was, once. To be asked at every progress from some time on: then none is missed."""
+        """Return whether the goal is or was reached. Call it at every progress, so that none is missed."""
         self._is_reached = self._is_reached or self._is_reached_now(store, controllers)
         return self._is_reached
 
     def give_up(self) -> None:
-        """Count as reached: whether it ever will be nobody knows."""
+        """Count as reached, because the version may never come."""
         self._is_reached = True
 
     def _is_reached_now(self, store: Store[Any], controllers: Mapping[str, Controller]) -> bool:
@@ -97,11 +96,11 @@ class Goal:
         return version == self.version or NONE < self.number <= number_of(version)
 
     def _is_reached_by(self, namespace: str, controller: Controller) -> bool:
-        goal = self._worked_off_at.get(namespace)
+        goal = self._processed_at.get(namespace)
         if goal is None:
             if not self._is_read(controller) and controller.restores == self.restores.get(namespace, 0):
                 return False
-            goal = self._worked_off_at[namespace] = controller.worked_off + controller.unfinished
+            goal = self._processed_at[namespace] = controller.worked_off + controller.unfinished
         return controller.worked_off >= goal
 
     def _is_read(self, controller: Controller) -> bool:
@@ -109,15 +108,17 @@ class Goal:
 
 
 class Gone(Goal):
-    """That the store has an object no more. What has not seen it come takes it for gone already, and so may what has an
-    older one of its name: so a version of it comes first, where one is known.
+    """The deletion of an object: the store does not have it any more.
+
+    A cache that never saw the object, or has an older object of that name, would report it deleted. So the wait is
+    first for a known version of the object, if there is one.
 
     Args:
-        key: The object's.
-        uids: What tells it from others of its name, and those that went before it; ``""`` where that is not known.
-        after: A version from which on it was there, or gone; it may never come, and be given up.
+        key: The object's key.
+        uids: Its uid and those of its predecessors; ``""`` where unknown.
+        after: A version at which it existed, or was deleted. It may never come: then it is given up.
         restores: As of any goal.
-        written: The same, but one that was written here, and so will come.
+        written: As ``after``, for a version that was written here, and so will come.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Gone(Goal):
         return any(each is not None and each.is_opaque for each in (self.after, self.written))
 
     def behind(self, goal: Goal) -> Gone:
-        """The same, once another goal was reached as well: of a deletion, or of what was written here."""
+        """Return this goal combined with an earlier one: a deletion, or a version that was written here."""
         before = goal if isinstance(goal, Gone) else Gone(self.key or "", (), written=goal)
         uids = tuple(dict.fromkeys((*before.uids, *self.uids)))[-MOST_NAMESAKES:]
         after, written = _later(self.after, before.after), _later(before.written, self.written)
@@ -155,21 +156,21 @@ class Gone(Goal):
         return obj is None or ("" not in self.uids and uid_of(obj) not in ("", *self.uids))
 
     def _is_read(self, controller: Controller) -> bool:
-        return False  # a restore may bring it back, and nothing else is known of it
+        return False  # a restore may bring the object back
 
 
 def _later(one: Goal | None, other: Goal | None) -> Goal | None:
-    """The one of two versions that includes the other, the first of opaque ones; what was given up includes none."""
-    left = [each for each in (one, other) if each is not None and not each._is_reached]
-    return max(left, key=lambda goal: goal.number, default=None)
+    """Return the later of two versions, the first of opaque ones; ignore versions that were reached or given up."""
+    remaining = [each for each in (one, other) if each is not None and not each._is_reached]
+    return max(remaining, key=lambda goal: goal.number, default=None)
 
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """Who waits for a goal.
+    """A task that waits for a goal.
 
     Attributes:
-        rank: The version that has to be read before it is looked at, NONE for one that always is; and when it came.
+        rank: The version at which the goal is checked, NONE for every progress; and the order of arrival.
     """
 
     goal: Goal
@@ -181,16 +182,16 @@ _RANK = attrgetter("rank")
 
 
 class VersionWaits:
-    """Who waits for which version. While nobody does, controllers are not watched and pay nothing.
+    """The tasks that wait for versions. Without any, controllers are not observed and pay nothing.
 
-    Whoever waits is kept by the namespace, or with others who wait for all of them, in the order of the versions:
-    progress looks at those whose version it has reached, and at no other.
+    Waiters are sorted by version, in one list for each namespace and one for all namespaces. Progress checks only those
+    whose version it has reached.
 
     Args:
-        name: The informer's, for messages.
+        name: The informer's name, for messages.
         store: Its cache.
-        namespaces: Which it reads; ``""`` alone for an informer whose reading is its ListerWatcher's business.
-        state: Gives its state, for messages.
+        namespaces: The namespaces that it reads; ``""`` alone for an informer with one source.
+        state: Returns its state, for messages.
     """
 
     def __init__(
@@ -206,16 +207,16 @@ class VersionWaits:
         self._stopped = False
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Return the number of waiters."""
         return sum(map(len, self._waiting.values()))
 
     def start(self, controllers: Mapping[str, Controller]) -> None:
-        """The controllers are there, by their namespaces."""
+        """Set the controllers, by namespace."""
         self._controllers = dict(controllers)
-        self._watch_while_waited(self._controllers)
+        self._observe_while_waited(self._controllers)
 
     def stop(self) -> None:
-        """Nothing will come any more: whoever still waits has waited in vain."""
+        """Wake all waiters: nothing will come any more."""
         self._stopped = True
         for waiting in self._waiting.values():
             for each in waiting:
@@ -223,10 +224,10 @@ class VersionWaits:
                     each.future.set_result(None)
 
     def goal_of(self, written: Any) -> Goal:
-        """What to wait for: for an object, or a resourceVersion.
+        """Return the goal for an object or a resourceVersion.
 
         Raises:
-            ConfigError: It says no version, or is of a namespace that is not read here.
+            ConfigError: There is no valid version, or the namespace is not read here.
             KeyFuncError: The object has no key.
         """
         if isinstance(written, str):
@@ -238,37 +239,37 @@ class VersionWaits:
         namespace = namespace_of(written)
         if not self.reads(namespace):
             raise ConfigError(
-                f"{self._name} reads the namespaces {', '.join(self._namespaces)}; {key} is in none of them"
+                f"{self._name} reads the namespaces {', '.join(self._namespaces)}, but not that of {key}"
             )
         return Goal(version, key, namespace, self._restores(namespace))
 
     def gone(self, key: str, uid: str, version: str) -> Gone:
-        """To wait for the deletion of an object; its uid, and a version of it, ``""`` where they are not known."""
+        """Return the goal for the deletion of an object, with its uid and a version of it, ``""`` if unknown."""
         namespace = split_meta_namespace_key(key)[0]
         restores, after = self._restores(namespace), None
         if number_of(version) > 0 or is_opaque(version):
             after = Goal(version, key, namespace, restores)
             if after.is_opaque:
-                self.is_reached(after)  # now, while the cache may still show that very version
-            # The informer may not pick it, and a server that was restored may never get there.
-            asyncio.get_running_loop().call_later(DELETION_PATIENCE, self._give_up, after)
+                self.is_reached(after)  # checked now, while the cache may still show that version
+            # The selectors may not match it, and a restored server may never get there.
+            asyncio.get_running_loop().call_later(DELETION_TIMEOUT, self._give_up, after)
         return Gone(key, (uid,), after, restores)
 
     def _give_up(self, goal: Goal) -> None:
         goal.give_up()
-        always = self._up_to(NONE, self._waiting[self._line_of(goal)])
-        self._look_at(each for each in always if isinstance(each.goal, Gone) and each.goal.after is goal)
+        always = self._up_to(NONE, self._waiting[self._list_of(goal)])
+        self._check(each for each in always if isinstance(each.goal, Gone) and each.goal.after is goal)
 
     def reads(self, namespace: str) -> bool:
-        """Whether objects of a namespace are read here."""
+        """Return whether objects of a namespace are read here."""
         return "" in self._namespaces or namespace in self._namespaces
 
     def is_reached(self, goal: Goal) -> bool:
-        """Whether a goal was reached."""
+        """Return whether a goal was reached."""
         return goal.is_reached(self._store, self._concerned(goal.namespace))
 
     def wake(self) -> None:
-        """Something was stored, of whichever namespace: whoever waited for it goes on."""
+        """Wake the waiters whose goal is reached, after something was stored."""
         for line in self._waiting:
             self._wake(line)
 
@@ -281,18 +282,18 @@ class VersionWaits:
         if not waiting:
             return
         if waiting[-1].rank[0] > NONE and self._is_restored(waiting[-1].goal):
-            for each in waiting:  # where versions went back, none may come
+            for each in waiting:  # versions went back: check all at every progress
                 each.rank = (NONE, each.rank[1])
             waiting.sort(key=_RANK)
-        # What is stored may be ahead of this for a moment, and is looked at again when that has passed. Of several who
-        # have to get there each counts from when it has.
+        # The store may be ahead of these versions for a moment; the next progress checks again. With several
+        # controllers each counts from when it has read that far.
         versions = [each.last_sync_resource_version for each in self._concerned(line).values()]
-        self._look_at(self._up_to(max(map(number_of, versions), default=NONE), waiting))
+        self._check(self._up_to(max(map(number_of, versions), default=NONE), waiting))
 
     def _up_to(self, read: int, waiting: list[_Waiter]) -> list[_Waiter]:
         return waiting[: bisect_left(waiting, (read + 1, 0), key=_RANK)]
 
-    def _look_at(self, waiting: Iterable[_Waiter]) -> None:
+    def _check(self, waiting: Iterable[_Waiter]) -> None:
         for each in waiting:
             if not each.future.done() and self.is_reached(each.goal):
                 each.future.set_result(None)
@@ -301,7 +302,7 @@ class VersionWaits:
         """Wait for a goal. Raises as ``SharedIndexInformer.wait_for``.
 
         Raises:
-            ConfigError: An opaque version without a timeout: the cache may be past it, which nothing would tell.
+            ConfigError: An opaque version without a timeout: the cache may have passed it, unnoticed.
         """
         if timeout is None and goal.is_opaque:
             raise ConfigError(
@@ -321,28 +322,28 @@ class VersionWaits:
     async def _wait(self, goal: Goal) -> None:
         if self._stopped:
             return
-        line = self._line_of(goal)
+        line = self._list_of(goal)
         waiting = self._waiting[line]
         always = isinstance(goal, Gone) or self._is_restored(goal)
         rank = (NONE if always else goal.number, next(self._ranks))
         waiter = _Waiter(goal, asyncio.get_running_loop().create_future(), rank)
         insort(waiting, waiter, key=_RANK)
         if len(waiting) == 1:
-            self._watch_while_waited(self._concerned(line))
+            self._observe_while_waited(self._concerned(line))
         try:
             await waiter.future
         finally:
             del waiting[bisect_left(waiting, waiter.rank, key=_RANK)]
             if not waiting:
-                self._watch_while_waited(self._concerned(line))
+                self._observe_while_waited(self._concerned(line))
 
-    def _watch_while_waited(self, namespaces: Iterable[str]) -> None:
+    def _observe_while_waited(self, namespaces: Iterable[str]) -> None:
         for each in namespaces:
             waited = self._waiting[each] or self._waiting[None]
             self._controllers[each].watch_progress(partial(self._on_progress, each) if waited else None)
 
-    def _line_of(self, goal: Goal) -> str | None:
-        """Among whom it is waited for: those of its namespace, if that is read by itself."""
+    def _list_of(self, goal: Goal) -> str | None:
+        """Return which list of waiters a goal belongs to: its namespace's, if that is read separately."""
         return goal.namespace if goal.namespace in self._waiting else None
 
     def _restores(self, namespace: str | None) -> dict[str, int]:
@@ -350,17 +351,17 @@ class VersionWaits:
         return {each: controller.restores for each, controller in concerned if controller.restores}
 
     def _is_restored(self, goal: Goal) -> bool:
-        """Whether versions went back since, where it is concerned."""
+        """Return whether versions went back since the goal was made."""
         return goal.restores != self._restores(goal.namespace)
 
     def _concerned(self, namespace: str | None) -> Mapping[str, Controller]:
-        """The controllers that have to get there, of a namespace or for all of them."""
+        """Return the controllers that must reach a goal: one namespace's, or all."""
         if namespace is None or namespace not in self._controllers:
             return self._controllers
         return {namespace: self._controllers[namespace]}
 
     def _reached(self, goal: Goal) -> str:
-        """The lowest version that was read, for messages."""
+        """Return the lowest version that was read, for messages."""
         versions = [each.last_sync_resource_version for each in self._concerned(goal.namespace).values()]
         return min(versions, key=number_of, default="") or "no version"
 

@@ -14,7 +14,7 @@ from ..errors import ConfigError, SyncTimeout
 logger = logging.getLogger(__name__)
 
 PROGRESS_PERIOD = 10.0
-"""Seconds of waiting after which the log says who is missing, again and again."""
+"""Seconds between log lines about informers that have not synced."""
 
 
 class Syncing(Protocol):
@@ -30,24 +30,24 @@ async def wait_for_cache_sync(
 ) -> bool:
     """Wait until all informers (or handlers' registrations) have synced.
 
-    It waits for all of them at once. One that has not been started yet is waited for too. Every ten seconds the log
-    says, at INFO, who is missing and what it is doing.
+    It waits for all of them at once, also for informers that are not started yet. Every ten seconds it logs, at INFO,
+    which ones have not synced and what they are doing.
 
     Args:
-        *informers: Whom to wait for.
-        timeout: Seconds for all together; None waits for ever.
-        fail_fast: Whether to end at once where one's first list is refused for what trying again does not mend: by
-            400 (such as a bad selector), 401, 403, 404 or 405.
+        *informers: What to wait for.
+        timeout: Seconds for all together; None waits without limit.
+        fail_fast: Whether to raise if a first list fails with an error that a retry cannot fix: 400 (such as a bad
+            selector), 401, 403, 404 or 405.
 
     Returns:
-        True, as upstream's does where all is well.
+        True, as upstream's.
 
     Raises:
-        ConfigError: One is nothing that syncs; or, with ``fail_fast``, its ``wait_synced`` takes no such argument; or
-            ``timeout`` is no duration.
-        SyncTimeout: It took longer; the message names each that is missing and what it is doing.
-        StoppedError: One stopped first; the message names it. Raised at once, whoever else is missing.
-        ApiError, ConfigError: With ``fail_fast``, one's first list was refused.
+        ConfigError: An argument cannot sync; with ``fail_fast``, its ``wait_synced`` has no such argument; or
+            ``timeout`` is not a duration.
+        SyncTimeout: The timeout passed; the message names each that has not synced and what it is doing.
+        StoppedError: One stopped first; the message names it. Raised at once.
+        ApiError, ConfigError: With ``fail_fast``, a first list was refused.
     """
 
     def too_late() -> SyncTimeout:
@@ -82,14 +82,14 @@ def _wait(each: Syncing, *, fail_fast: bool) -> Coroutine[Any, Any, object]:
         return wait(fail_fast=True)
     except TypeError as error:
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-            raise  # of its own
+            raise  # raised inside wait_synced
         raise ConfigError(
             f"fail_fast=True needs a wait_synced(*, fail_fast), not that of {each!r}"
         ) from error
 
 
 async def _all(tasks: Iterable[asyncio.Task[object]], informers: Sequence[Syncing]) -> None:
-    """Wait for the tasks until one has failed, and raise what it raised."""
+    """Wait for all tasks, and raise the first error."""
     loop = asyncio.get_running_loop()
     started = loop.time()
     waiting = set(tasks)
@@ -113,7 +113,7 @@ def _name(each: Syncing) -> str:
 
 
 def _doing(each: Syncing) -> str:
-    """Who it is and, where it says so, what it is doing."""
+    """Return its name and, if it has a state, what it is doing."""
     what_is_done = getattr(each, "what_is_done", None)  # a registration's
     doing = getattr(each, "state", None) if what_is_done is None else what_is_done()
     return _name(each) if doing is None else f"{_name(each)}: {doing}"

@@ -6,13 +6,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack, overload
 
 from .._core.checks import require_seconds
+from .._core.signals import STOP_SIGNALS, run_until_signal
 from .._core.tasks import (
     Running,
     finish,
@@ -275,9 +275,7 @@ class Manager(Running):
     def _record_end(self, task: object = None) -> None:
         self._has_ended = True
 
-    async def run_until_signal(
-        self, signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)
-    ) -> None:
+    async def run_until_signal(self, signals: Sequence[signal.Signals] = STOP_SIGNALS) -> None:
         """As ``run``, and end in good order when the process is told to: Ctrl-C, or what ends a pod.
 
         A second signal ends reconciles that still run. Handlers that the signals had before are back when it returns.
@@ -289,37 +287,7 @@ class Manager(Running):
             ConfigError: This is not the main thread, which alone is told of signals.
             BaseException: As ``run``.
         """
-        if threading.current_thread() is not threading.main_thread():
-            raise ConfigError(
-                f"{self!r}: only the main thread can take signals, and this is {threading.current_thread().name}: "
-                "await run() here, and cancel it to end it"
-            )
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-        told = 0
-        is_over = False
-        handlers_before: dict[signal.Signals, Any] = {}
-
-        def stop() -> None:
-            nonlocal told
-            if not is_over:
-                told += 1
-                task.cancel()
-
-        try:
-            for each in signals:
-                # Not the loop's add_signal_handler, which forgets the handler before.
-                handlers_before[each] = signal.signal(each, lambda *_: loop.call_soon_threadsafe(stop))
-            await self.run()
-        except asyncio.CancelledError:
-            if not told or task.cancelling() > told:  # somebody else's doing, at least in part
-                raise
-        finally:
-            is_over = True
-            for each, before in handlers_before.items():
-                signal.signal(each, signal.SIG_DFL if before is None else before)
-            for _ in range(told):
-                task.uncancel()
+        await run_until_signal(self.run, self, signals)
 
     async def _read_and_lead(self) -> None:
         tasks: list[asyncio.Task[None]] = []

@@ -1,4 +1,4 @@
-"""CacheMutationDetector: finds who changes cached objects in place (client-go ``mutation_detector.go``)."""
+"""CacheMutationDetector: finds cached objects that were changed in place (client-go ``mutation_detector.go``)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class _Watched(NamedTuple):
 
 
 class CacheMutationDetector:
-    """Compares cached objects with copies taken when they came.
+    """Compares cached objects with copies from the time when they were stored.
 
-    For object types that can be changed in place (dict, Struct, models); KubeObject cannot be. It doubles the
-    memory of what it watches: a tool for tests.
+    For object types that can be changed in place (dict, Struct, models); a KubeObject cannot be. It doubles the
+    memory of the objects that it watches, so use it in tests.
 
     Args:
         interval: Seconds between comparisons.
         retention: Seconds for which an object is watched.
-        name: What errors call the cache; ``""`` for the name of its informer.
+        name: The name of the cache in errors; ``""`` for the name of its informer.
 
     Raises:
-        ConfigError: A duration cannot be one.
+        ConfigError: A duration is invalid.
     """
 
     def __init__(self, interval: float = 1.0, retention: float = 120.0, name: str = "") -> None:
@@ -47,13 +47,13 @@ class CacheMutationDetector:
         self._watched: deque[_Watched] = deque()
 
     def add_object(self, obj: Any) -> None:
-        """Watch an object from now on. One that cannot be copied, as it is nested too deeply, is logged instead."""
+        """Watch an object from now on. Logs an object that cannot be copied, because it is nested too deeply."""
         try:
             original = copy.deepcopy(obj)
         except Exception as error:
             key, version = key_and_version(obj)
             logger.warning(
-                "%s: %s at %s is not watched for changes in place, as it cannot be copied: %r",
+                "%s: %s at %s is not watched for changes in place, because it cannot be copied: %r",
                 self.name,
                 key,
                 version,
@@ -63,10 +63,10 @@ class CacheMutationDetector:
             self._watched.append(_Watched(asyncio.get_running_loop().time(), obj, original))
 
     async def compare_objects(self) -> None:
-        """Compare all objects watched, and forget those watched for long enough.
+        """Compare all watched objects, and forget those older than ``retention``.
 
         Raises:
-            CacheMutatedError: One was changed in place.
+            CacheMutatedError: An object was changed in place.
         """
         oldest = asyncio.get_running_loop().time() - self._retention
         budget = Budget()
@@ -80,7 +80,7 @@ class CacheMutationDetector:
             self._watched.popleft()
 
     async def run(self) -> None:
-        """Compare each interval until cancelled.
+        """Compare once per interval until cancelled.
 
         Raises:
             CacheMutatedError: An object was changed in place.

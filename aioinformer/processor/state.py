@@ -1,4 +1,4 @@
-"""What a listener is doing, for whoever asks."""
+"""ListenerState: a snapshot of a listener."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class ListenerState:
 
     Attributes:
         name: The handler's.
-        depth: Notifications that wait, the one being handled among them.
+        depth: Notifications that wait, including the one being handled.
         high_water: The most that ever waited.
         delivered: Calls that have returned or raised.
         failed: Calls that raised.
         handling: The key being handled, or None.
         handling_seconds: For how long.
-        backlog: What becomes of notifications that it is too slow for.
-        coalesced: Notifications that newer ones of the same object made needless.
-        dropped: Notifications that were lost to newer ones of other objects.
+        backlog: Its backlog policy.
+        coalesced: Notifications that were merged with newer ones of the same object.
+        dropped: Notifications that were dropped for newer ones of other objects.
     """
 
     name: str
@@ -38,7 +38,7 @@ class ListenerState:
     dropped: int = 0
 
     def samples(self) -> Iterator[Sample]:
-        """The numbers, for Prometheus."""
+        """Yield the metrics."""
         labels = {"handler": self.name}
         yield Sample("aioinformer_handler_depth", "gauge", labels, self.depth)
         yield Sample("aioinformer_handler_high_water", "gauge", labels, self.high_water)

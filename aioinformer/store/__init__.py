@@ -1,4 +1,4 @@
-"""Store, Indexer and Lister: the local copy of a collection, and how it is read."""
+"""Store, Indexer and Lister: the local copy of a collection, and the ways to read it."""
 
 from .index import IndexFunc, meta_namespace_index_func
 from .indexer import NAMESPACE_INDEX, Indexer, Indexers

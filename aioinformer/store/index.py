@@ -1,4 +1,4 @@
-"""One index of an Indexer: which keys are listed under which value (client-go ``thread_safe_store.go``)."""
+"""Index: which keys have which value (client-go ``thread_safe_store.go``)."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from ..objects.keys import namespace_of, resource_version_of
 T = TypeVar("T")
 
 IndexFunc = Callable[[T], Iterable[str]]
-"""The values under which an object is listed in an index."""
+"""Returns the index values of an object."""
 
 
 def meta_namespace_index_func(obj: Any) -> list[str]:
-    """Lists an object under its namespace (``MetaNamespaceIndexFunc``)."""
+    """Return an object's namespace as its index value (``MetaNamespaceIndexFunc``)."""
     return [namespace_of(obj)]
 
 
 FEW = 8
-"""Values that are looked through as quickly as a set of them is made."""
+"""Values up to which a search in a tuple is as fast as building a set."""
 
 
 class Bucket(msgspec.Struct, gc=False):
-    """The keys listed under one value, in the order of their coming."""
+    """The keys with one value, in order of arrival."""
 
     value: str
     keys: dict[str, None]
 
 
 class Index:
-    """The buckets of an index, and the values of those that each key is in.
+    """One index: a bucket of keys for each value, and the values of each key.
 
-    A key that is listed once, as most are, costs two entries of dicts; the garbage collector sees neither.
+    A key with one value, as most are, costs two dict entries; the garbage collector tracks neither.
 
     Args:
         name: For errors.
-        func: Gives an object's values.
+        func: Returns an object's values.
     """
 
     def __init__(self, name: str, func: IndexFunc[Any]) -> None:
@@ -50,12 +50,12 @@ class Index:
         self._listed: dict[str, str | tuple[str, ...]] = {}
 
     def keys(self, value: str) -> Iterable[str]:
-        """The keys listed under a value."""
+        """Return the keys with a value."""
         bucket = self._buckets.get(value)
         return () if bucket is None else bucket.keys
 
     def values_of(self, key: str, obj: Any) -> tuple[str, ...]:
-        """An object's values, each once. Raises IndexFuncError."""
+        """Return an object's values without duplicates. Raises IndexFuncError."""
         try:
             values = self.func(obj)
             if type(values) is list and len(values) == 1 and type(values[0]) is str:
@@ -64,11 +64,11 @@ class Index:
             if isinstance(values, str) or not all(isinstance(value, str) for value in found):
                 raise TypeError(f"it returned {values!r}; it must return a list of strings")
             return found
-        except (Exception, CancelledError) as error:  # a plain function: nobody cancels us in it
+        except (Exception, CancelledError) as error:  # nothing is awaited: the function raised it itself
             raise IndexFuncError(self.name, key, error, resource_version_of(obj)) from error
 
     def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:
-        """List an object; under nothing, with an error, if its values cannot be had."""
+        """Index an object; if the index function raises, record the error and index it under no value."""
         values: tuple[str, ...] = ()
         try:
             values = self.values_of(key, obj)
@@ -77,29 +77,29 @@ class Index:
         self._list(key, values)
 
     def remove(self, key: str) -> None:
-        """List a key under nothing."""
+        """Remove a key."""
         self._list(key, ())
 
     def values(self) -> list[str]:
-        """The values under which anything is listed."""
+        """Return the values that have keys."""
         return list(self._buckets)
 
     def fill(self, items: Iterable[tuple[str, Any]], rejected: list[RejectedObjectError]) -> None:
-        """List these objects."""
+        """Index many objects."""
         for key, obj in items:
             self.put(key, obj, rejected)
 
     def clear(self) -> None:
-        """List nothing."""
+        """Remove all keys."""
         self._buckets = {}
         self._listed = {}
 
     def fresh(self) -> Index:
-        """An index to be filled aside and then taken over."""
+        """Return an empty index of the same kind, to fill and then pass to ``take_over``."""
         return FreshIndex(self)
 
     def take_over(self, fresh: Index, instead_of: Iterable[str] | None) -> None:
-        """Have what a fresh index has, instead of these keys or of all."""
+        """Take the content of a fresh index, in place of these keys, or of all if None."""
         if instead_of is None:
             self._buckets, self._listed = fresh._buckets, fresh._listed
             return
@@ -113,7 +113,7 @@ class Index:
                 self._list(key, fresh._values(key))
 
     def _merge(self, other: Index) -> None:
-        """Have what another index has, which lists other keys: much faster than one by one."""
+        """Add the content of an index with other keys: much faster than key by key."""
         for value, bucket in other._buckets.items():
             mine = self._buckets.setdefault(value, bucket)
             mine.keys.update(bucket.keys)
@@ -124,7 +124,7 @@ class Index:
         return (listed,) if isinstance(listed, str) else listed
 
     def _list(self, key: str, values: tuple[str, ...]) -> None:
-        """List a key under these values and no other; where it was it keeps its place."""
+        """Set the values of a key. It keeps its place in the buckets of values that it already had."""
         listed = self._listed.get(key)
         if listed is None and len(values) == 1:
             self._listed[key] = self._put_in(key, values[0])
@@ -143,7 +143,7 @@ class Index:
             del self._listed[key]
 
     def _put_in(self, key: str, value: str) -> str:
-        """List a key under a value; the value as it is kept for all keys."""
+        """Add a key to the bucket of a value; return the bucket's own string, which all keys share."""
         bucket = self._buckets.get(value)
         if bucket is None:
             bucket = self._buckets[value] = Bucket(value, {})
@@ -158,13 +158,14 @@ class Index:
 
 
 class FreshIndex(Index):
-    """An index that is filled aside, for another to take it over.
+    """An index that is filled while another one is in use, and then replaces its content.
 
     Args:
-        of: The other one.
+        of: The other index.
 
     Attributes:
-        changed: The keys that the other one lists otherwise. To compare all in the end would hold the event loop.
+        changed: The keys with other values than in the other index. Comparing all keys at the end would block the event
+            loop.
     """
 
     def __init__(self, of: Index) -> None:
@@ -179,11 +180,11 @@ class FreshIndex(Index):
 
 
 class NamespaceIndex(Index):
-    """The index of ``meta_namespace_index_func`` where keys begin with the namespace: a store is in such parts itself.
+    """The index by namespace of a store whose keys begin with the namespace: it reads the store's own parts.
 
     Args:
         name: For errors.
-        parts: Gives the store's parts.
+        parts: Returns the store's parts.
     """
 
     def __init__(self, name: str, parts: Callable[[], Mapping[str, Mapping[str, Any]]]) -> None:
@@ -197,16 +198,16 @@ class NamespaceIndex(Index):
         return list(self._parts())
 
     def put(self, key: str, obj: Any, rejected: list[RejectedObjectError]) -> None:
-        """It is there."""
+        """Do nothing: the store has it."""
 
     def remove(self, key: str) -> None:
-        """It is gone."""
+        """Do nothing: the store has removed it."""
 
     def fill(self, items: Iterable[tuple[str, Any]], rejected: list[RejectedObjectError]) -> None:
-        """All are there."""
+        """Do nothing: the store has all."""
 
     def fresh(self) -> Index:
         return self
 
     def take_over(self, fresh: Index, instead_of: Iterable[str] | None) -> None:
-        """The store has."""
+        """Do nothing: the store has done it."""

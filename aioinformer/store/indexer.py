@@ -1,4 +1,4 @@
-"""Indexer: a store that also finds objects by what they say (client-go ``thread_safe_store.go``)."""
+"""Indexer: a store that also finds objects by index values (client-go ``thread_safe_store.go``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .store import Store
 T = TypeVar("T")
 
 Indexers = Mapping[str, IndexFunc[T] | str]
-"""Index functions by name; a path such as ``"spec.nodeName"`` lists objects under what they have there."""
+"""Index functions by name; a path such as ``"spec.nodeName"`` indexes objects by that field."""
 
 NAMESPACE_INDEX = "namespace"
 
@@ -32,16 +32,16 @@ NAMESPACE_INDEX = "namespace"
 class Indexer(Store[T]):
     """A store with named indexes.
 
-    An index function that raises loses nothing but its own entry: the object is stored, and the write then raises
-    IndexFuncError. An index function is called once for each object stored.
+    An index function is called once for each stored object. If it raises, the object is stored without that index,
+    and the write then raises IndexFuncError.
 
     In another thread (see Store) an index may still list an object under the value that it had a moment ago.
 
     Args:
-        key_func: Gives an object's key.
+        key_func: Returns an object's key.
         indexers: Index functions, or paths of fields (see ``field``), by name; more can be added at any time.
-        pack: Gives an object the form in which it is kept.
-        object_type: What an object is, where paths should be found out that are no fields of a Struct.
+        pack: Returns the form in which an object is stored.
+        object_type: The type of the objects, to check paths against the fields of a Struct.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class Indexer(Store[T]):
     ) -> None:
         super().__init__(key_func, pack=pack)
         self._object_type = object_type
-        self._indexes: dict[str, Index] = {}  # never changed, as other threads read: replaced
-        self._begun: dict[str, Index] = {}  # which do not list everything yet
+        self._indexes: dict[str, Index] = {}  # replaced, never changed: other threads read it
+        self._begun: dict[str, Index] = {}  # still being filled
         self._replacements = 0
         self.add_indexers(indexers or {})
 
@@ -65,15 +65,15 @@ class Indexer(Store[T]):
         return {name: index.func for name, index in self._indexes.items()}
 
     def add_indexers(self, indexers: Indexers[T]) -> None:
-        """Add indexes; what is stored is indexed at once, which takes its time: see ``add_indexers_in_turns``.
+        """Add indexes, all or none. Indexes the stored objects at once, which blocks the event loop for large stores.
 
-        All are added or none.
+        ``add_indexers_in_turns`` does not block it.
 
         Raises:
             IndexerConflictError: A name is taken.
-            ConfigError: A path cannot be read, or is no field of the object type, or a function is no plain one of an
-                object; or they have no names.
-            IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
+            ConfigError: A path is invalid or not a field of the object type, a function is not a plain function of one
+                object, or ``indexers`` is not a mapping.
+            IndexFuncError: A function raised for a stored object; the indexes are added without those entries.
         """
         added = self._make(indexers)
         rejected: builtins.list[RejectedObjectError] = []
@@ -83,15 +83,15 @@ class Indexer(Store[T]):
         RejectedObjectError.raise_first(rejected)
 
     async def add_indexers_in_turns(self, indexers: Indexers[T]) -> None:
-        """As ``add_indexers``, for a full store: others run meanwhile, and may write. The indexes are there at the end.
+        """As ``add_indexers``, in slices: other tasks run meanwhile, and may write. The indexes exist at the end.
 
         Cancellation: nothing is added.
 
         Raises:
-            IndexerConflictError: A name is taken, or about to be.
-            ConfigError: A path cannot be read, or is no field of the object type, or a function is no plain one of an
-                object; or they have no names.
-            IndexFuncError: A function raised for a stored object; the indexes are added, without those entries.
+            IndexerConflictError: A name is taken, or about to be taken.
+            ConfigError: A path is invalid or not a field of the object type, a function is not a plain function of one
+                object, or ``indexers`` is not a mapping.
+            IndexFuncError: A function raised for a stored object; the indexes are added without those entries.
         """
         added = self._make(indexers)
         self._begun |= added
@@ -104,7 +104,7 @@ class Indexer(Store[T]):
         RejectedObjectError.raise_first(rejected)
 
     def index(self, name: str, obj: T) -> builtins.list[T]:
-        """The objects that share a value of this index with an object (which need not be stored).
+        """Return the objects that share an index value with an object, which need not be stored.
 
         Raises:
             UnknownIndexError: There is no such index.
@@ -115,18 +115,18 @@ class Indexer(Store[T]):
         return self._get_all(dict.fromkeys(chain.from_iterable(map(index.keys, values))))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
-        """The sorted keys of the objects listed under a value. Raises UnknownIndexError."""
+        """Return the sorted keys of the objects with an index value. Raises UnknownIndexError."""
         return sorted(self.index_named(name).keys(value))
 
     def by_index(self, name: str, value: str) -> builtins.list[T]:
-        """The objects listed under a value. Raises UnknownIndexError."""
+        """Return the objects with an index value. Raises UnknownIndexError."""
         index = self.index_named(name)
         if isinstance(index, NamespaceIndex):
             return builtins.list(self._parts.get(value, {}).values())
         return self._get_all(builtins.list(index.keys(value)))
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
-        """The values under which anything is listed. Raises UnknownIndexError."""
+        """Return the values of an index that have objects. Raises UnknownIndexError."""
         return self.index_named(name).values()
 
     def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
@@ -170,18 +170,16 @@ class Indexer(Store[T]):
         self._replacements += 1
 
     def index_named(self, name: str) -> Index:
-        """An index itself: which keys it has under which values. Raises UnknownIndexError."""
+        """Return an index by name. Raises UnknownIndexError."""
         try:
             return self._indexes[name]
         except KeyError:
             raise UnknownIndexError(name, self._indexes) from None
 
     def _make(self, indexers: Indexers[T]) -> dict[str, Index]:
-        """New indexes of names that are free."""
+        """Return new indexes; check that their names are free."""
         if not isinstance(indexers, Mapping):
-            raise ConfigError(
-                f"indexers must be index functions, or paths of fields, by name, not {indexers!r}"
-            )
+            raise ConfigError(f"indexers must map names to index functions or field paths, not {indexers!r}")
         if taken := sorted((self._indexes.keys() | self._begun.keys()) & indexers.keys()):
             raise IndexerConflictError(f"indexer conflict: {', '.join(taken)} already exists")
         return {name: self._make_one(name, func) for name, func in indexers.items()}
@@ -199,15 +197,15 @@ class Indexer(Store[T]):
         return Index(name, func)
 
     def _get_all(self, keys: Collection[str]) -> builtins.list[T]:
-        """The objects of keys that nobody changes meanwhile."""
+        """Return the objects of keys, a collection that does not change meanwhile."""
         parts = self._parts
         try:
             return [parts[key.rpartition("/")[0]][key] for key in keys]
-        except KeyError:  # in another thread, and it has gone meanwhile
+        except KeyError:  # another thread reads, and the object was removed meanwhile
             return [obj for key in keys if (obj := self.get_by_key(key)) is not None]
 
     async def _fill_in_turns(self, added: dict[str, Index]) -> builtins.list[RejectedObjectError]:
-        """Have begun indexes list what is stored; what is written meanwhile lists itself."""
+        """Index the stored objects in new indexes; ``put`` indexes what is written meanwhile."""
         budget = Budget()
         while True:
             rejected: builtins.list[RejectedObjectError] = []

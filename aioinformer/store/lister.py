@@ -1,4 +1,4 @@
-"""Lister: what users read (client-go ``tools/cache/listers.go``)."""
+"""Lister: read-only access to a cache (client-go ``tools/cache/listers.go``)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,21 @@ from .indexer import NAMESPACE_INDEX, Indexer
 T = TypeVar("T")
 
 Selector = str | LabelSelector | Mapping[str, Any] | Callable[[T], bool] | None
-"""A label selector as kubectl's ``-l``, or parsed; the labels to be there; what the spec of an object selects, with
-``matchLabels`` and ``matchExpressions``; a predicate on the object; None for all."""
+"""Which objects to list:
+
+- a label selector, as text (kubectl's ``-l``) or parsed;
+- a mapping of required labels, or an object's ``spec.selector`` with ``matchLabels`` and ``matchExpressions``;
+- a predicate on the object;
+- None for all.
+"""
 
 
 class Lister(Generic[T]):
     """Reads an indexer, never the API server.
 
     Args:
-        indexer: What to read; with an index named ``"namespace"`` a namespace is found without a scan.
-        resource: What the objects are called in errors.
+        indexer: The cache. With an index named ``"namespace"`` a namespace is found without a scan.
+        resource: The name of the objects in errors.
     """
 
     def __init__(self, indexer: Indexer[T], resource: str = "object") -> None:
@@ -34,24 +39,24 @@ class Lister(Generic[T]):
         self._resource = resource
 
     def list(self, selector: Selector[T] = None) -> builtins.list[T]:
-        """The objects that a selector picks; the list is the caller's own.
+        """Return the objects that match a selector, as a new list.
 
         Raises:
             SelectorError: The label selector cannot be parsed.
-            ConfigError: It is no selector.
+            ConfigError: The selector has an unknown type.
         """
         return _select(self._indexer.list(), selector)
 
     async def list_in_turns(self, selector: Selector[T] = None) -> builtins.list[T]:
-        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
+        """As ``list``, of a snapshot, in slices: other tasks run meanwhile. Raises as ``list``."""
         return await _in_turns(self._indexer.list(), selector)
 
     def get(self, name: str) -> T:
-        """The object of a name, for cluster-scoped objects, or of a ``"namespace/name"``.
+        """Return the object of a ``"namespace/name"``, or of a name if it is cluster-scoped.
 
         Raises:
-            NotFoundError: There is none.
-            ConfigError: It is no name.
+            NotFoundError: There is no such object.
+            ConfigError: The name is not a string.
         """
         require_text("name", name)
         obj = self._indexer.get_by_key(name)
@@ -64,20 +69,20 @@ class Lister(Generic[T]):
         if "/" in name or NAMESPACE_INDEX not in indexer.indexers:
             return ""
         namespaced = any(indexer.list_index_func_values(NAMESPACE_INDEX))
-        return f"these are in namespaces, such as 'default/{name}'" if namespaced else ""
+        return f"these objects have a namespace: use a key such as 'default/{name}'" if namespaced else ""
 
     def namespace(self, ns: str) -> NamespaceLister[T]:
-        """A lister of one namespace; ``""`` stands for all of them, as upstream's NamespaceAll.
+        """Return a lister of one namespace; ``""`` means all, as upstream's NamespaceAll.
 
         Raises:
-            ConfigError: It is no string: None would stand for all, too.
+            ConfigError: The namespace is not a string. (None would mean all.)
         """
         require_text("namespace", ns)
         return NamespaceLister(self._indexer, ns, self._resource)
 
 
 class NamespaceLister(Generic[T]):
-    """Reads one namespace of an indexer. Get one by ``Lister.namespace``."""
+    """Reads one namespace of an indexer. ``Lister.namespace`` returns one."""
 
     def __init__(self, indexer: Indexer[T], namespace: str, resource: str) -> None:
         self._indexer = indexer
@@ -85,24 +90,24 @@ class NamespaceLister(Generic[T]):
         self._resource = resource
 
     def list(self, selector: Selector[T] = None) -> builtins.list[T]:
-        """The namespace's objects that a selector picks; the list is the caller's own.
+        """Return the namespace's objects that match a selector, as a new list.
 
         Raises:
             SelectorError: The label selector cannot be parsed.
-            ConfigError: It is no selector.
+            ConfigError: The selector has an unknown type.
         """
         return _select(self._objects(), selector)
 
     async def list_in_turns(self, selector: Selector[T] = None) -> builtins.list[T]:
-        """As ``list``, of the objects that there are now, letting others run meanwhile. Raises as ``list``."""
+        """As ``list``, of a snapshot, in slices: other tasks run meanwhile. Raises as ``list``."""
         return await _in_turns(self._objects(), selector)
 
     def get(self, name: str) -> T:
-        """The object of a name.
+        """Return the object of a name.
 
         Raises:
-            NotFoundError: There is none.
-            ConfigError: It is no name.
+            NotFoundError: There is no such object.
+            ConfigError: The name is not a string.
         """
         require_text("name", name)
         key = f"{self._namespace}/{name}" if self._namespace else name
@@ -138,7 +143,7 @@ async def _in_turns(objects: builtins.list[T], selector: Selector[T]) -> builtin
 
 
 def _predicate(selector: Selector[T]) -> Callable[[T], bool] | None:
-    """Whether a selector picks an object; None for one that leaves nothing out."""
+    """Return a selector as a predicate; None if it matches every object."""
     if selector is None or isinstance(selector, (str, LabelSelector, Mapping)):
         if not selector:
             return None
@@ -146,7 +151,7 @@ def _predicate(selector: Selector[T]) -> Callable[[T], bool] | None:
         return lambda obj: matches(labels_of(obj))
     if not callable(selector):
         raise ConfigError(
-            f"a selector is a label selector such as 'app=web', or a function of an object, not {selector!r}"
+            f"a selector must be a label selector such as 'app=web', or a function of an object, not {selector!r}"
         )
     require_plain("a selector", selector)
     return selector

@@ -1,4 +1,4 @@
-"""MutationCache: one's own writes, laid over the cache until they arrive (client-go ``mutation_cache.go``)."""
+"""MutationCache: a cache that shows your own writes before they arrive (client-go ``mutation_cache.go``)."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ class _Written(NamedTuple):
     version: int
     expires: float
     unlisted: set[str]
-    """Indexes whose function has raised for it, of which the log was told."""
+    """Indexes whose function raised for it, which was logged."""
 
 
 class MutationCache(ResourceEventHandler[T], Generic[T]):
-    """Reads an indexer as if one's own writes had arrived in it already.
+    """Reads an indexer as if your own writes had arrived in it already.
 
-    For who writes and reads on without waiting; who can wait does so by ``informer.wait_for``. A write is shown
-    until the indexer has something newer, for ``ttl`` at most, and only the latest ``size`` of them.
+    For code that writes and reads on without waiting; code that can wait uses ``informer.wait_for``. A write is shown
+    until the indexer has something newer, for ``ttl`` seconds at most, and only the latest ``size`` writes are kept.
 
-    Make it a handler of the informer, too: then what was deleted meanwhile is shown no more, and does not come back
-    by an answer that was late. But a deletion that was missed says nothing of what was written after the last state
-    that was seen: such a write is shown for its ``ttl``.
+    Also add it to the informer as a handler. Then a write is no longer shown after the object was deleted, and a late
+    answer does not bring it back. A missed deletion says nothing about writes after the last known state: they are
+    shown for their ``ttl``.
 
-    It is for the event loop's own thread: another one gets WrongEventLoopError, where its indexer may be read anywhere.
+    Use it only in the event loop's thread; another thread gets WrongEventLoopError.
 
     Args:
-        indexer: What to read.
+        indexer: The cache.
         ttl: Seconds for which a write is shown at most.
-        include_adds: Whether to show also what the indexer does not have: it was created just now; or deleted, if
-            this is no handler of the informer.
+        include_adds: Whether to also show objects that the indexer does not have: they were created just now, or
+            deleted if this is not a handler of the informer.
         size: How many writes are kept, and how many deletions.
 
     Raises:
-        ConfigError: ``ttl`` or ``size`` cannot work.
+        ConfigError: ``ttl`` or ``size`` is invalid.
     """
 
     def __init__(
@@ -62,20 +62,20 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         self._ttl = ttl
         self._include_adds = include_adds
         self._size = size
-        # What was used last comes last. Deletions are of anybody's objects: among the writes they would drive them out.
+        # Least recently used first. Apart from each other: deletions of all objects would evict the writes.
         self._written: OrderedDict[str, _Written] = OrderedDict()
         self._deleted: OrderedDict[str, _Written] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many writes are kept."""
+        """Return how many writes are kept."""
         return len(self._written)
 
     def mutation(self, obj: T) -> None:
-        """Show what a write returned, unless something newer is known.
+        """Show an object that a write returned, unless something newer is known.
 
         Raises:
             KeyFuncError: The object has no key.
-            ConfigError: It has no resourceVersion that a server gives.
+            ConfigError: It has no valid resourceVersion.
         """
         key = self._indexer.key_of(obj)
         version = require_version(f"metadata.resourceVersion of {key}", resource_version_of(obj))
@@ -83,19 +83,19 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
             self._keep(self._written, key, obj, version)
 
     def get_by_key(self, key: str) -> T | None:
-        """The object of a key, as the newest write or the indexer has it, or None."""
+        """Return the object of a key from the newest write or the indexer, or None."""
         stored = self._indexer.get_by_key(key)
         written = self._newer(key, stored)
         return stored if written is None else written
 
     def get(self, obj: T | DeletedFinalStateUnknown[Any]) -> T | None:
-        """The object of this one's key; see ``get_by_key``. Raises KeyFuncError."""
+        """Return the object of this object's key, as ``get_by_key``. Raises KeyFuncError."""
         return self.get_by_key(self._indexer.key_of(obj))
 
     def by_index(self, name: str, value: str) -> list[T]:
-        """The objects that an index lists under a value, as they are after the writes.
+        """Return the objects with an index value, with the writes applied.
 
-        What was written and has its function raise it does not list; the log says so once.
+        A written object for which the index function raises is left out, and the error is logged once.
 
         Raises:
             UnknownIndexError: There is no such index.
@@ -115,29 +115,29 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         return [obj for obj in found.values() if obj is not None]
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:
-        """Forget a write that the indexer has."""
+        """Forget a write that has arrived in the indexer."""
         self._newer(self._indexer.key_of(obj), obj)
 
     def on_update(self, old: T, new: T) -> None:
-        """Forget a write that the indexer has."""
+        """Forget a write that has arrived in the indexer."""
         self._newer(self._indexer.key_of(new), new)
 
     def on_delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
-        """Show no write that is older than the deletion, now and later."""
+        """Stop showing writes that are older than the deletion."""
         key, version = self._indexer.key_of(obj), number_of(resource_version_of(obj))
         if version != NONE and version >= self._known(key):
             self._written.pop(key, None)
             self._keep(self._deleted, key, None, version)
 
     def _all_newer(self) -> Iterator[tuple[str, T]]:
-        _now()  # asked also where nothing was written, as of a key
+        _now()  # checks the thread, also if nothing was written
         for key in list(self._written):
             written = self._newer(key, self._indexer.get_by_key(key))
             if written is not None:
                 yield key, written
 
     def _newer(self, key: str, stored: T | None) -> T | None:
-        """What was written, if that is to be shown instead of what is stored; if never again, it is forgotten."""
+        """Return the written object if it is newer than the stored one; forget it if it is older."""
         known = self._find(self._written, key)
         if known is None:
             return None
@@ -149,7 +149,7 @@ class MutationCache(ResourceEventHandler[T], Generic[T]):
         return known.obj  # type: ignore[no-any-return]
 
     def _known(self, key: str) -> int:
-        """The newest version of a key, written or deleted."""
+        """Return the newest version of a key, written or deleted."""
         found = self._find(self._written, key), self._find(self._deleted, key)
         return max((each.version for each in found if each is not None), default=NONE)
 
@@ -172,4 +172,4 @@ def _now() -> float:
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
-        raise WrongEventLoopError("a MutationCache is for the event loop's own thread") from None
+        raise WrongEventLoopError("a MutationCache can be used only in the event loop's thread") from None

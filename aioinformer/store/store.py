@@ -23,16 +23,17 @@ T = TypeVar("T")
 
 
 class Store(Generic[T]):
-    """Objects by key. Plain methods: no other task can run in the middle of one.
+    """Objects by key. Its methods are plain: no other task can run in the middle of one.
 
-    There is a dict for each namespace: to grow one of all objects would hold the event loop for longer.
+    Objects are kept in one dict per namespace: one dict of all objects would block the event loop for longer where it
+    grows.
 
-    Other threads than the one that writes may read: so a dict that may change is gone through in one step of the
-    interpreter's.
+    Other threads than the writer's may read. So code that iterates over a dict copies it first, in one step of the
+    interpreter.
 
     Args:
-        key_func: Gives an object's key.
-        pack: Gives an object the form in which it is kept; readers get that. None keeps it as it is.
+        key_func: Returns an object's key.
+        pack: Returns the form in which an object is stored; readers get that form. None stores it unchanged.
 
     Raises:
         ConfigError: There is no key function.
@@ -42,25 +43,23 @@ class Store(Generic[T]):
         self, key_func: KeyFunc = meta_namespace_key_func, *, pack: Callable[[T], T] | None = None
     ) -> None:
         self.key_of: KeyFunc = keyed_by(key_func)
-        """Gives an object's or tombstone's key; raises KeyFuncError."""
+        """Return the key of an object or tombstone. Raises KeyFuncError."""
         self._pack = pack
-        self._parts: dict[str, dict[str, T]] = {}  # by what keys begin with; none is empty
+        self._parts: dict[str, dict[str, T]] = {}  # by namespace; none is empty
         self._version = ""
 
     @property
     def last_store_sync_resource_version(self) -> str:
-        """The version of what was stored or deleted last: an object's, a Replace's or a Bookmark's
-        (``LastStoreSyncResourceVersion``).
+        """The version of the last change: of an object, a Replace or a Bookmark (``LastStoreSyncResourceVersion``).
 
-        Fed through a RealFIFO with atomic events and bookmarks: what happened up to it is here. Through a
-        DeltaFIFO it is no more than the last object's, as the objects of a list are in no order; and where several
-        namespaces are read, of the one that was heard of last. Tombstones and objects without a version leave it as
-        it is.
+        After a RealFIFO with atomic events and bookmarks the store has every change up to it. After a DeltaFIFO it is
+        only the last object's version, because a list has no order; with several namespaces it is that of the last
+        event of any of them. Tombstones and objects without a version do not change it.
         """
         return self._version
 
     def add(self, obj: T) -> None:
-        """Keep an object, in place of an older one of its key.
+        """Store an object; it replaces the stored object of its key.
 
         Raises:
             KeyFuncError: The object has no key.
@@ -71,10 +70,10 @@ class Store(Generic[T]):
 
     def update(self, obj: T) -> None:
         """As ``add``."""
-        Store.add(self, obj)  # no call of a subclass's own: it would see every update twice
+        Store.add(self, obj)  # not self.add: a subclass would see every update twice
 
     def delete(self, obj: T | DeletedFinalStateUnknown[Any]) -> None:
-        """Forget the object of this one's key, if there is one; ``obj`` may be a tombstone.
+        """Remove the stored object of this object's key, if any; ``obj`` may be a tombstone.
 
         Raises:
             KeyFuncError: The object has no key.
@@ -82,7 +81,7 @@ class Store(Generic[T]):
         self.remove(self.key_of(obj), obj)
 
     def get(self, obj: T | DeletedFinalStateUnknown[Any]) -> T | None:
-        """The stored object of this one's key, or None.
+        """Return the stored object of this object's key, or None.
 
         Raises:
             KeyFuncError: The object has no key.
@@ -90,10 +89,10 @@ class Store(Generic[T]):
         return self.get_by_key(self.key_of(obj))
 
     def get_by_key(self, key: str) -> T | None:
-        """The object of a key, or None.
+        """Return the object of a key, or None.
 
         Raises:
-            ConfigError: It is no key.
+            ConfigError: The key is not a string.
         """
         try:
             part = self._parts.get(key.rpartition("/")[0])
@@ -103,42 +102,44 @@ class Store(Generic[T]):
         return None if part is None else part.get(key)
 
     def list(self) -> builtins.list[T]:
-        """All objects, one namespace after the other; the list is the caller's own."""
+        """Return all objects, one namespace after the other, as a new list."""
         parts = builtins.list(self._parts.values())
         return builtins.list(chain.from_iterable([part.values() for part in parts]))
 
     def list_keys(self) -> builtins.list[str]:
-        """All keys, in the order of ``list``; the list is the caller's own."""
+        """Return all keys in the order of ``list``, as a new list."""
         return builtins.list(chain.from_iterable(builtins.list(self._parts.values())))
 
     def list_keys_by_parts(self) -> Iterator[builtins.list[str]]:
-        """The keys, a part after the other, each as it is when it is asked for: for many objects, in turns."""
+        """Yield the keys of one namespace after the other, for callers that pause in between."""
         for namespace in builtins.list(self._parts):
             yield builtins.list(self._parts.get(namespace, ()))
 
     def replace(self, objects: Iterable[T], resource_version: str = "") -> None:
-        """Keep just these objects. An ExplicitKey among them keeps what is stored for that key.
+        """Store exactly these objects. An ExplicitKey among them keeps the stored object of that key.
 
         Raises:
-            RejectedObjectError: Some had no key; all others were taken, and the error's ``others`` are the rest.
+            RejectedObjectError: The first object without a key; its ``others`` are the further ones. All other objects
+                were stored.
         """
         for _ in self._replace(objects, resource_version):
             pass
 
     async def replace_in_turns(self, objects: Iterable[T], resource_version: str = "") -> None:
-        """As ``replace``, for many objects: others run meanwhile, and see the old ones up to the end. What they
-        write is lost then.
+        """As ``replace``, in slices: other tasks run meanwhile.
+
+        They read the old objects until the end. What they write meanwhile is lost.
 
         Cancellation: nothing is replaced.
         """
         await yielding(self._replace(snapshot(objects), resource_version))
 
     def bookmark(self, resource_version: str) -> None:
-        """Note that everything up to this version was given."""
+        """Record that every event up to this version was delivered."""
         self._version = resource_version
 
     def resync(self) -> None:
-        """Nothing to do: a store is what others are synced with."""
+        """Do nothing: a resync repeats the store's objects to others."""
 
     def __len__(self) -> int:
         return sum(map(len, builtins.list(self._parts.values())))
@@ -147,19 +148,19 @@ class Store(Generic[T]):
         return isinstance(key, str) and self.get_by_key(key) is not None
 
     def exchange(self, key: str, old: T, new: T) -> None:
-        """Keep an object in another form, if it is what is stored."""
+        """Replace a stored object by another form of it, unless it has changed."""
         if self.get_by_key(key) is old:
             self._parts[key.rpartition("/")[0]][key] = new
 
     def put(self, key: str, obj: T, rejected: builtins.list[RejectedObjectError]) -> T | None:
-        """Keep an object whose key is known already; the one that was there before it.
+        """Store an object under a given key; return the object that it replaces.
 
         Args:
             key: Its key.
-            obj: The object. It is packed, where objects are.
-            rejected: Gets the errors of indexes that could not list it; it is stored all the same.
+            obj: The object, which is packed if the store packs.
+            rejected: Gets the errors of index functions; the object is stored all the same.
         """
-        kept = obj if self._pack is None else self._pack(obj)  # first: it may raise
+        kept = obj if self._pack is None else self._pack(obj)  # first, because it may raise
         namespace = key.rpartition("/")[0]
         part = self._parts.get(namespace)
         if part is None:
@@ -171,38 +172,38 @@ class Store(Generic[T]):
         return old
 
     def remove(self, key: str, obj: T | DeletedFinalStateUnknown[Any] | None = None) -> T | None:
-        """Forget the object of a key, if there is one; the one that was there.
+        """Remove the object of a key, if any, and return it.
 
         Args:
             key: Its key.
-            obj: Its last state, as far as it is known.
+            obj: Its last known state.
         """
         if not isinstance(obj, (DeletedFinalStateUnknown, ExplicitKey)):
             self._version = resource_version_of(obj) or self._version
         return self._forget(key)
 
     def fresh(self) -> Store[T]:
-        """An empty store of the same kind, to be filled aside by ``put`` and then taken over."""
+        """Return an empty store of the same kind, to fill with ``put`` and then pass to ``take_over``."""
         return Store(self.key_of, pack=self._pack)
 
     def catch_up(self, fresh: Store[T], rejected: builtins.list[RejectedObjectError]) -> Iterator[None]:
-        """Have a filled store list its objects in indexes that this one was given meanwhile, a step for each object.
+        """Fill a fresh store's indexes that were added to this store meanwhile. Yields after each object.
 
         Args:
-            fresh: What ``fresh`` gave.
-            rejected: Gets the errors of indexes that could not list an object.
+            fresh: A filled store that ``fresh`` returned.
+            rejected: Gets the errors of index functions.
         """
         return iter(())
 
     def take_over(
         self, fresh: Store[T], resource_version: str, instead_of: Collection[str] | None = None
     ) -> None:
-        """Have what a fresh store has, in one step. Nothing else may run between ``catch_up`` and this.
+        """Take the content of a fresh store, in one step. Nothing else may run between ``catch_up`` and this.
 
         Args:
-            fresh: What ``fresh`` gave; it is used up.
+            fresh: What ``fresh`` returned; it must not be used afterwards.
             resource_version: The list's.
-            instead_of: Keys to forget; None forgets all that is not in the fresh store.
+            instead_of: Keys to remove; None removes everything that is not in the fresh store.
         """
         if instead_of is None:
             self._parts = fresh._parts

@@ -13,16 +13,8 @@ from typing import Any
 import msgspec
 
 import aioinformer
-from aioinformer import (
-    NAMESPACE_INDEX,
-    Client,
-    KubeObject,
-    Lister,
-    ListWatch,
-    ResourceEventHandlerFuncs,
-    SharedIndexInformer,
-    meta_namespace_index_func,
-)
+from aioinformer import Client, KubeObject, Lister, ListWatch, ResourceEventHandlerFuncs, SharedIndexInformer
+from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
 from benchmarks.projection import Meta, Pod, Spec
 
 from .peer import Handler, Options, Peer, Reads, UnsupportedError, kubeconfig_of

@@ -10,20 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import aioinformer
-from aioinformer import (
-    NAMESPACE_INDEX,
-    Client,
-    Config,
-    Controller,
-    Delta,
-    DeltaFIFO,
-    Indexer,
-    KubeObject,
-    ListOptions,
-    ListWatch,
-    Reflector,
-    meta_namespace_index_func,
-)
+from aioinformer import Client, DeltaFIFO, Indexer, KubeObject, ListOptions, ListWatch, Reflector
+from aioinformer.cache import NAMESPACE_INDEX, Config, Controller, Delta, meta_namespace_index_func
 from aioinformer.client.transport import PROTOBUF
 from aioinformer.controller import apply_deltas
 from aioinformer.listwatch.frames import Frames

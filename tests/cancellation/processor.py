@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aioinformer import AddNotification, CacheMutationDetector, Processor, ProcessorListener
+from aioinformer.cache import AddNotification, CacheMutationDetector, Processor, ProcessorListener
 
 from ..informer.handlers import Follower
 from ..samples import pod

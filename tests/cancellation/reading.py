@@ -8,19 +8,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AddNotification,
-    ApiError,
-    Config,
-    Controller,
-    DeltaFIFO,
-    KubeObject,
-    Processor,
-    ProcessorListener,
-    Reflector,
-    SharedIndexInformer,
-    new_informer,
-)
+from aioinformer import ApiError, DeltaFIFO, KubeObject, Reflector, SharedIndexInformer, new_informer
+from aioinformer.cache import AddNotification, Config, Controller, Processor, ProcessorListener
 
 from ..informer.handlers import Follower
 from ..reflector.running import NoJitter, reflector

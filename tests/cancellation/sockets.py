@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -113,6 +114,13 @@ async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
     async with a_factory(client) as (factory, _):
         yield factory.run
         assert all(informer.is_stopped for informer in factory._tasks)
+
+
+@socket_case("SharedInformerFactory.run_until_signal", ends=False)
+async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
+    async with a_factory(client) as (factory, _):
+        yield factory.run_until_signal
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 @socket_case("SharedInformerFactory.wait_ended", ends=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
-from aioinformer import QueueShutDownError, WorkQueue
+from aioinformer import WorkQueue
+from aioinformer.errors import QueueShutDownError
 
 from ..steps import running, turns
 from .registry import Call, case

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from aioinformer import ApiError, Phase
+from aioinformer import ApiError
+from aioinformer.cache import Phase
 from tests.e2e.api import DEFINITIONS, Resource
 from tests.e2e.definitions import CAVE_DEFINITION, CAVES, define
 

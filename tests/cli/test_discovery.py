@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import ApiError, Client, ConfigError, DecodeError, SyncTimeout, TransportError
+from aioinformer import ApiError, Client, ConfigError, SyncTimeout, TransportError
 from aioinformer.cli.discovery import find_resource
 from aioinformer.cli.watching import Watching, watch_resource
+from aioinformer.errors import DecodeError
 from aioinformer.testing import APIServer, ResourceType
 from tests.client.transports import Server
 

@@ -12,21 +12,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from aioinformer import (
-    ApiError,
-    Client,
-    ConfigError,
-    DecodeError,
-    IdleTimeoutError,
-    ListOptions,
-    ListWatch,
-    Transport,
-    TransportError,
-    TypeMeta,
-)
+from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch, Transport, TransportError
+from aioinformer.cache import TypeMeta
 from aioinformer.client import library_transport
 from aioinformer.client.sessions import LONGEST_HEADER
 from aioinformer.client.transport import Change
+from aioinformer.errors import DecodeError, IdleTimeoutError
 from aioinformer.objects.meta import NO_EVENT
 
 from ..listwatch.streams import (

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aioinformer import Client, DamagedError, ListOptions, ListWatch, TransportError
+from aioinformer import Client, ListOptions, ListWatch, TransportError
+from aioinformer.errors import DamagedError
 from aioinformer.testing import APIServer
 
 from ..chaos.proxy import Proxy

@@ -9,7 +9,8 @@ import aiohttp
 import pytest
 from kubernetes_asyncio.client.exceptions import ApiException
 
-from aioinformer import AioInformerError, ApiError, DecodeError, TransportError, TypeMeta
+from aioinformer import AioInformerError, ApiError, TransportError
+from aioinformer.cache import TypeMeta
 from aioinformer.client.error_mapping import (
     api_error,
     asking,
@@ -18,6 +19,7 @@ from aioinformer.client.error_mapping import (
     say_more,
     status_error,
 )
+from aioinformer.errors import DecodeError
 
 from ..objects.protobuf.samples import envelope
 from ..objects.protobuf.test_envelope import STATUS

@@ -11,18 +11,10 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    ApiError,
-    Client,
-    ClientClosedError,
-    DamagedError,
-    IdleTimeoutError,
-    ListOptions,
-    ListWatch,
-    TransportError,
-)
+from aioinformer import ApiError, Client, ListOptions, ListWatch, TransportError
 from aioinformer._core.tasks import finish
 from aioinformer.client.health import PATH, ServerHealth
+from aioinformer.errors import ClientClosedError, DamagedError, IdleTimeoutError
 
 from ..steps import turns
 from ..virtual_time import run, virtual_time

@@ -14,16 +14,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    ApiError,
-    Client,
-    ClientClosedError,
-    ConfigError,
-    ListOptions,
-    ListWatch,
-    TransportError,
-    WrongEventLoopError,
-)
+from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch, TransportError
 from aioinformer.client import library_transport
 from aioinformer.client.credentials import Access, Wall
 from aioinformer.client.kubeconfig import KubeConfig
@@ -31,6 +22,7 @@ from aioinformer.client.libraries import Library, library_named
 from aioinformer.client.library_transport import LibraryTransport
 from aioinformer.client.sessions import LONGEST_HEADER
 from aioinformer.client.transport import Change
+from aioinformer.errors import ClientClosedError, WrongEventLoopError
 
 from ..listwatch.streams import FakeServer
 from ..steps import until

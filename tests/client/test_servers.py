@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ApiError, Client, ListOptions, ListWatch, TypeMeta
+from aioinformer import ApiError, Client, ListOptions, ListWatch
+from aioinformer.cache import TypeMeta
 from aioinformer.client.transport import Change
 from aioinformer.objects.meta import INITIAL_EVENTS_END
 from aioinformer.testing import APIServer

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aioinformer import Delta, Store
+from aioinformer import Store
 from aioinformer._core.coop import Budget
+from aioinformer.cache import Delta
 from aioinformer.controller import apply_in_steps
 from aioinformer.notifications import Notification
 

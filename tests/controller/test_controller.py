@@ -11,23 +11,11 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AlreadyStartedError,
-    Config,
-    ConfigError,
-    Controller,
-    DeltaFIFO,
-    DeltaType,
-    KubeObject,
-    Queue,
-    RealFIFO,
-    ReflectorOptions,
-    RequeueError,
-    Store,
-    WrongEventLoopError,
-)
+from aioinformer import ConfigError, DeltaFIFO, KubeObject, RealFIFO, Store
+from aioinformer.cache import Config, Controller, DeltaType, Queue, ReflectorOptions
 from aioinformer.controller import apply_deltas
 from aioinformer.deltas import Delta
+from aioinformer.errors import AlreadyStartedError, RequeueError, WrongEventLoopError
 from aioinformer.reflector import Phase
 
 from ..reflector.scripted import FOREVER, Scripted, Step, added, error_event, modified, page, pod
@@ -178,8 +166,8 @@ async def async_generator(deltas: list[Delta], is_in_initial_list: bool) -> Any:
         (None, r"must be a function of \(deltas, is_in_initial_list\), not None"),
         ("x", "must be a function"),
         (lambda deltas: None, r"is called with \(deltas, is_in_initial_list\); .* takes \(deltas\)"),
-        (generator, "is called, not iterated over: generator has a yield"),
-        (async_generator, "is called, not iterated over: async_generator has"),
+        (generator, "is called, not iterated over: generator contains a yield"),
+        (async_generator, "is called, not iterated over: async_generator contains"),
     ],
 )
 def test_what_cannot_process_is_refused_where_it_is_given(process: Any, said: str) -> None:

@@ -6,19 +6,10 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AddNotification,
-    DeletedFinalStateUnknown,
-    DeleteNotification,
-    Delta,
-    DeltaType,
-    Indexer,
-    IndexFuncError,
-    KeyFuncError,
-    Store,
-    UpdateNotification,
-)
+from aioinformer import DeletedFinalStateUnknown, Indexer, Store
+from aioinformer.cache import AddNotification, DeleteNotification, Delta, DeltaType, UpdateNotification
 from aioinformer.controller import apply_deltas
+from aioinformer.errors import IndexFuncError, KeyFuncError
 from aioinformer.notifications import Notification
 
 from ..samples import pod

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from aioinformer import (
-    AlreadyStartedError,
-    ClientClosedError,
     ConfigError,
     DeletedFinalStateUnknown,
     KubeObject,
@@ -21,6 +19,7 @@ from aioinformer import (
     wait_for_cache_sync,
 )
 from aioinformer.controller import QueueName
+from aioinformer.errors import AlreadyStartedError, ClientClosedError
 from aioinformer.objects.meta import WatchEvent
 
 from ..queues import QUEUES, use_queue
@@ -135,7 +134,7 @@ async def test_the_store_is_changed_before_the_handler_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("handler", "said"),
-    [(Told, "is a class"), (object(), "is no event handler"), (print, "is no event handler")],
+    [(Told, "is a class"), (object(), "is not an event handler"), (print, "is not an event handler")],
 )
 def test_what_is_no_handler_is_refused_where_it_is_given(handler: Any, said: str) -> None:
     with pytest.raises(ConfigError, match=said):

@@ -9,18 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import (
-    AddNotification,
-    DeleteNotification,
-    Delta,
-    DeltaType,
-    Indexer,
-    Notification,
-    RealFIFO,
-    RequeueError,
-    meta_namespace_key_func,
-)
+from aioinformer import Indexer, RealFIFO, meta_namespace_key_func
+from aioinformer.cache import AddNotification, DeleteNotification, Delta, DeltaType, Notification
 from aioinformer.controller import apply_deltas
+from aioinformer.errors import RequeueError
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func
 
 from ..samples import pod

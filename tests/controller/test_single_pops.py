@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Config, ConfigError, Controller, DeltaFIFO, KubeObject, Store, SyncTimeout
+from aioinformer import ConfigError, DeltaFIFO, KubeObject, Store, SyncTimeout
 from aioinformer._core.tasks import maybe_await
+from aioinformer.cache import Config, Controller
 from aioinformer.deltas import Delta, DeltaType
 from aioinformer.protocols import Process
 

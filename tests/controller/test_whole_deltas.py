@@ -8,23 +8,20 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
+from aioinformer import DeletedFinalStateUnknown, Indexer, Store
+from aioinformer.cache import (
     AddNotification,
     BookmarkInfo,
-    DeletedFinalStateUnknown,
     DeleteNotification,
     Delta,
     DeltaType,
     ExplicitKey,
-    Indexer,
-    IndexFuncError,
-    KeyFuncError,
     ReplacedAllInfo,
-    Store,
     SyncAllInfo,
     UpdateNotification,
 )
 from aioinformer.controller import apply_deltas, apply_in_steps
+from aioinformer.errors import IndexFuncError, KeyFuncError
 from aioinformer.notifications import Notification
 
 from ..samples import pod

@@ -11,7 +11,7 @@ from time import perf_counter
 import anyio
 import pytest
 
-from aioinformer import AlreadyStartedError, ClientClosedError, StoppedError, WrongEventLoopError
+from aioinformer import StoppedError
 from aioinformer._core.coop import (
     MAX_SHARES,
     SLICE,
@@ -27,7 +27,7 @@ from aioinformer._core.tasks import (
     with_grace,
     within,
 )
-from aioinformer.errors import said
+from aioinformer.errors import AlreadyStartedError, ClientClosedError, WrongEventLoopError, said
 
 from ..steps import cancel_after, turns, until
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Client, KubeObject, VersionTimeout
+from aioinformer import Client, KubeObject
+from aioinformer.errors import VersionTimeout
 
 from .api import CONFIGMAPS, Refused
 from .clusters import Cluster, EmbeddedCluster, configmap

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ApiError, Client, KubeObject, Phase, SharedIndexInformer, TransportError
+from aioinformer import ApiError, Client, KubeObject, SharedIndexInformer, TransportError
+from aioinformer.cache import Phase
 
 from .api import CONFIGMAPS, PODS, Resource
 from .clusters import Cluster, EmbeddedCluster, configmap

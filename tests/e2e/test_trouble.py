@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ApiError, Client, IdleTimeoutError, KubeObject, ListWatch, Phase, TransportError
+from aioinformer import ApiError, Client, KubeObject, ListWatch, TransportError
 from aioinformer._core.tasks import finish
+from aioinformer.cache import Phase
+from aioinformer.errors import IdleTimeoutError
 from aioinformer.reflector import watch
 from aioinformer.testing import APIServer
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from aioinformer import Phase
+from aioinformer.cache import Phase
 
 from ..client.wire import (
     CHUNKED,

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from aioinformer import Client, KubeObject, ListWatch, ReflectorState, SharedIndexInformer
+from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer.cache import ReflectorState
 
 from ..client.wire import (
     OK,

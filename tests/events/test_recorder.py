@@ -7,17 +7,10 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AlreadyStartedError,
-    Client,
-    ClientClosedError,
-    ConfigError,
-    EventRecorder,
-    KubeObject,
-    WrongEventLoopError,
-)
+from aioinformer import Client, ConfigError, EventRecorder, KubeObject
 from aioinformer._core.tasks import finish
 from aioinformer.client.transport import READ_TIMEOUT
+from aioinformer.errors import AlreadyStartedError, ClientClosedError, WrongEventLoopError
 from aioinformer.events import series
 from aioinformer.events.series import FINISH_TIME, REFRESH_TIME
 from aioinformer.testing import Simulation, simulate

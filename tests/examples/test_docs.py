@@ -18,8 +18,7 @@ import pytest
 
 import aioinformer
 from aioinformer import (
-    Phase,
-    ReflectorOptions,
+    cache,
     errors,
     events,
     leaderelection,
@@ -27,15 +26,17 @@ from aioinformer import (
     operator,
     resources,
     testing,
+    tracing,
     workqueue,
 )
+from aioinformer.cache import Phase, ReflectorOptions
 from aioinformer.testing import Faults
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 ROOMS = [operator, workqueue, resources, leaderelection, events]
-PUBLIC = [aioinformer, metrics, *ROOMS, testing]
+PUBLIC = [aioinformer, cache, metrics, *ROOMS, tracing, testing]
 REFERENCE = ROOT / "docs" / "api.md"
 
 

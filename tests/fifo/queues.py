@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from aioinformer import Delta, DeltaFIFO, RealFIFO, Store
+from aioinformer import DeltaFIFO, RealFIFO, Store
+from aioinformer.cache import Delta
 
 Deltas = list[Delta]
 

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aioinformer import (
-    BookmarkInfo,
-    DeletedFinalStateUnknown,
-    Delta,
-    DeltaFIFO,
-    DeltaType,
-    ExplicitKey,
-    RealFIFO,
-    ReplacedAllInfo,
-    Store,
-    SyncAllInfo,
-    meta_namespace_key_func,
-)
+from aioinformer import DeletedFinalStateUnknown, DeltaFIFO, RealFIFO, Store, meta_namespace_key_func
+from aioinformer.cache import BookmarkInfo, Delta, DeltaType, ExplicitKey, ReplacedAllInfo, SyncAllInfo
 
 from ..samples import pod
 

@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import (
-    DeletedFinalStateUnknown,
-    DeltaFIFO,
-    Indexer,
-    RequeueError,
-    Store,
-    meta_namespace_key_func,
-)
+from aioinformer import DeletedFinalStateUnknown, DeltaFIFO, Indexer, Store, meta_namespace_key_func
+from aioinformer.errors import RequeueError
 
 from .samples import DELETED, Deltas, obj, raising
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from aioinformer import Delta, DeltaFIFO, Store
+from aioinformer import DeltaFIFO, Store
+from aioinformer.cache import Delta
 
 from .samples import ADDED, DELETED, drained, known, obj, tombstone
 

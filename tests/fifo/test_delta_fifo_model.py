@@ -7,7 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DeletedFinalStateUnknown, Delta, DeltaFIFO, DeltaType, RequeueError, Store
+from aioinformer import DeletedFinalStateUnknown, DeltaFIFO, Store
+from aioinformer.cache import Delta, DeltaType
+from aioinformer.errors import RequeueError
 
 from .samples import ADDED, DELETED, REPLACED, SYNC, UPDATED, Deltas, known, obj, raising, tombstone
 

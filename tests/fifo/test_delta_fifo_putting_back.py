@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aioinformer import Delta, DeltaFIFO, KeyFuncError, RequeueError
+from aioinformer import DeltaFIFO
+from aioinformer.cache import Delta
+from aioinformer.errors import KeyFuncError, RequeueError
 
 from .samples import ADDED, DELETED, UPDATED, Deltas, obj, raising, tombstone
 

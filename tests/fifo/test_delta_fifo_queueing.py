@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Delta, DeltaFIFO, ExplicitKey, KeyFuncError
+from aioinformer import DeltaFIFO
+from aioinformer.cache import Delta, ExplicitKey
+from aioinformer.errors import KeyFuncError
 
 from .samples import ADDED, DELETED, UPDATED, Deltas, drained, obj, tombstone
 

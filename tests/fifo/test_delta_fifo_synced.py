@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioinformer import DeltaFIFO, RequeueError
+from aioinformer import DeltaFIFO
+from aioinformer.errors import RequeueError
 
 from .samples import Deltas, drained, known, obj, raising, replacing
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ConfigError, Delta, DeltaFIFO, RealFIFO, TransformError
+from aioinformer import ConfigError, DeltaFIFO, RealFIFO
+from aioinformer.cache import Delta
+from aioinformer.errors import TransformError
 
 from ..samples import pod
 from .samples import ADDED, DELETED, REPLACED, UPDATED, drained, known, obj, tombstone

@@ -12,19 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import (
-    Delta,
-    DeltaFIFO,
-    DeltaType,
-    FIFOClosedError,
-    QueueHeldError,
-    RealFIFO,
-    RequeueError,
-    Store,
-    TransformError,
-    meta_namespace_key_func,
-)
+from aioinformer import DeltaFIFO, RealFIFO, Store, meta_namespace_key_func
 from aioinformer._core.tasks import finish
+from aioinformer.cache import Delta, DeltaType
+from aioinformer.errors import FIFOClosedError, QueueHeldError, RequeueError, TransformError
 
 from ..samples import pod
 from ..steps import cancel_after, turns, until

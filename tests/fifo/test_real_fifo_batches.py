@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Delta, FIFOClosedError, RealFIFO, RequeueError
+from aioinformer import RealFIFO
+from aioinformer.cache import Delta
+from aioinformer.errors import FIFOClosedError, RequeueError
 
 from ..steps import cancel_after, turns
 from .samples import ADDED, DELETED, UPDATED, Deltas, by_default, known, obj, real, told

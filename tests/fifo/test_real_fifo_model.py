@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import (
-    BookmarkInfo,
-    DeletedFinalStateUnknown,
-    Delta,
-    DeltaType,
-    RealFIFO,
-    ReplacedAllInfo,
-    RequeueError,
-    Store,
-    SyncAllInfo,
-)
+from aioinformer import DeletedFinalStateUnknown, RealFIFO, Store
+from aioinformer.cache import BookmarkInfo, Delta, DeltaType, ReplacedAllInfo, SyncAllInfo
+from aioinformer.errors import RequeueError
 
 from .samples import (
     ADDED,

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Delta, ExplicitKey, KeyFuncError, RealFIFO, RequeueError, TransformError
+from aioinformer import RealFIFO
+from aioinformer.cache import Delta, ExplicitKey
+from aioinformer.errors import KeyFuncError, RequeueError, TransformError
 
 from ..samples import pod
 from .samples import ADDED, DELETED, Deltas, by_default, drained, known, obj, raising, real, told, tombstone

@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    Delta,
-    ExplicitKey,
-    KeyFuncError,
-    RealFIFO,
-    ReplacedAllInfo,
-    Store,
-    SyncAllInfo,
-    TransformError,
-)
+from aioinformer import RealFIFO, Store
+from aioinformer.cache import Delta, ExplicitKey, ReplacedAllInfo, SyncAllInfo
+from aioinformer.errors import KeyFuncError, TransformError
 
 from ..samples import pod
 from ..steps import turns

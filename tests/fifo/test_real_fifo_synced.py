@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import RealFIFO, RequeueError
+from aioinformer import RealFIFO
+from aioinformer.errors import RequeueError
 
 from ..steps import turns
 from .samples import Deltas, by_default, known, obj, raising, real

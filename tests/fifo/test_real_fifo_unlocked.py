@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Delta, QueueHeldError, RealFIFO, RequeueError
+from aioinformer import RealFIFO
+from aioinformer.cache import Delta
+from aioinformer.errors import QueueHeldError, RequeueError
 
 from ..steps import cancel_after, turns, until
 from .queues import Gate

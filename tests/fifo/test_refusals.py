@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ConfigError, Delta, WatchEvent
+from aioinformer import ConfigError, WatchEvent
+from aioinformer.cache import Delta
 
 from ..samples import pod
 from .queues import KINDS, keys

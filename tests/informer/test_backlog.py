@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from aioinformer import Backlog, ConfigError
+from aioinformer import ConfigError
+from aioinformer.cache import Backlog
 from aioinformer.controller import QueueName
 
 from ..reflector.scripted import FOREVER, added, modified

@@ -11,23 +11,20 @@ import pytest
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from aioinformer import (
-    AlreadyStartedError,
     ApiError,
-    CacheMutatedError,
     Client,
     ConfigError,
-    InformerError,
     KubeObject,
     ResourceEventHandlerFuncs,
     SharedInformerFactory,
     StoppedError,
     SyncTimeout,
-    Trace,
-    WrongEventLoopError,
 )
+from aioinformer.errors import AlreadyStartedError, CacheMutatedError, InformerError, WrongEventLoopError
 from aioinformer.fifo import RealFIFO
 from aioinformer.metrics import Sample, exposition, labelled
 from aioinformer.testing import APIServer
+from aioinformer.tracing import Trace
 
 from ..steps import until
 from ..virtual_time import settled, virtual_time
@@ -178,7 +175,7 @@ class TestForResource:
 
     @pytest.mark.parametrize("asked", [{"namespace": "red"}, {"namespaces": ["red"]}])
     def test_what_is_not_namespaced_has_no_namespace(self, asked: Any) -> None:
-        with pytest.raises(ConfigError, match="not namespaced has neither"):
+        with pytest.raises(ConfigError, match="namespaced=False excludes"):
             factory(FakeTransport()).for_resource("v1", "nodes", namespaced=False, **asked)
 
     @pytest.mark.parametrize("namespace", [7, 0, False, ["red"], "Red"])
@@ -387,7 +384,7 @@ class TestLifecycle:
         async with factory(FakeTransport()) as subject:
             pods = subject.for_resource("v1", "pods")
         assert subject.for_resource("v1", "pods") is pods
-        with pytest.raises(StoppedError, match=r"shut down; secrets of v1"):
+        with pytest.raises(StoppedError, match=r"has no informer of secrets of v1"):
             subject.for_resource("v1", "secrets")
 
     @virtual_time
@@ -402,7 +399,7 @@ class TestLifecycle:
         assert not pods.is_stopped
         await subject.shutdown()
         (message,) = caplog.messages
-        assert message.endswith("pods> has been shut down, and starts nothing any more: make another one")
+        assert message.endswith("pods> was shut down and starts no informers: create another factory")
 
     @virtual_time
     async def test_entered_again(self) -> None:
@@ -410,7 +407,7 @@ class TestLifecycle:
         subject.for_resource("v1", "pods")
         async with subject:
             await subject.wait_for_cache_sync()
-        with pytest.raises(AlreadyStartedError, match="has been shut down"):
+        with pytest.raises(AlreadyStartedError, match="was shut down"):
             await subject.run()
 
     @virtual_time
@@ -540,7 +537,7 @@ class TestMistakes:
             await settled()
             await subject.wait_for_cache_sync(timeout=1)
         assert caplog.messages == [
-            "<SharedInformerFactory of pods, secrets> was never started, so nothing waits for secrets: "
+            "<SharedInformerFactory of pods, secrets> was never started, so this does not wait for secrets: "
             "enter it (async with), or call start()"
         ]
 

@@ -10,9 +10,6 @@ from typing import Any
 import pytest
 
 from aioinformer import (
-    AlreadyStartedError,
-    CacheMutatedError,
-    CacheMutationDetector,
     Client,
     ConfigError,
     DeletedFinalStateUnknown,
@@ -26,6 +23,8 @@ from aioinformer import (
     new_informer,
     wait_for_cache_sync,
 )
+from aioinformer.cache import CacheMutationDetector
+from aioinformer.errors import AlreadyStartedError, CacheMutatedError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -104,7 +103,7 @@ class TestLifecycle:
         assert caplog.messages == []
         await asyncio.sleep(60)
         (message,) = caplog.messages
-        assert message.startswith(f"{subject.name} is waited for, and nobody has started it: enter it")
+        assert message.startswith(f"{subject.name} is not started, and a task waits for it: enter it")
         async with subject:
             await waiting
 
@@ -259,7 +258,7 @@ class TestLifecycle:
         await asyncio.sleep(16)
         who = "removed at default/a, stubborn at default/a"
         assert (
-            caplog.messages == [f"scripted pods: waits for handlers that ignore being cancelled: {who}"] * 2
+            caplog.messages == [f"scripted pods: waiting for handlers that ignore being cancelled: {who}"] * 2
         )
         let_go.set()
         await leaving
@@ -285,7 +284,7 @@ class TestLifecycle:
         assert not ending.done()
         await asyncio.wait({ending}, timeout=1.5)
         assert ending.done()
-        assert caplog.messages == [f"{subject!r}: left behind, since they do not end: pods in red"]
+        assert caplog.messages == [f"{subject!r}: left behind because they did not end in time: pods in red"]
         waiting = asyncio.create_task(subject.shutdown())  # who asks for it waits for them all the same
         await settled()
         assert not waiting.done()
@@ -317,7 +316,9 @@ class TestLifecycle:
                 async with asyncio.timeout(2):
                     await subject.shutdown(grace=1)
                     await running
-            assert caplog.messages == [f"{subject!r}: left behind, since they do not end: pods in red"]
+            assert caplog.messages == [
+                f"{subject!r}: left behind because they did not end in time: pods in red"
+            ]
             caplog.clear()
         let_go.set()
         await settled()

@@ -141,7 +141,7 @@ def test_it_is_for_kube_objects() -> None:
 
     factory = SharedInformerFactory(Client.from_url("http://127.0.0.1:1"))
     with pytest.raises(
-        ConfigError, match="protobuf is for KubeObjects, not for <class 'dict'>, which is read from JSON"
+        ConfigError, match="protobuf works with KubeObjects only: <class 'dict'> is read from JSON"
     ):
         factory.for_resource("v1", "pods", dict, protobuf=True)
     plain, asked = factory.for_resource("v1", "pods"), factory.for_resource("v1", "pods", protobuf=True)

@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    CacheMutatedError,
-    CacheMutationDetector,
-    Delta,
-    DeltaType,
-    KubeObject,
-    ReplacedAllInfo,
-    ResourceEventHandlerFuncs,
-    SharedIndexInformer,
-)
+from aioinformer import KubeObject, ResourceEventHandlerFuncs, SharedIndexInformer
+from aioinformer.cache import CacheMutationDetector, Delta, DeltaType, ReplacedAllInfo
+from aioinformer.errors import CacheMutatedError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import FOREVER, GONE, Scripted, added, bookmark, deleted, modified, page, pod

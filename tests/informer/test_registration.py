@@ -11,7 +11,6 @@ import pytest
 
 from aioinformer import (
     ConfigError,
-    InformerError,
     KubeObject,
     ListOptions,
     Registration,
@@ -20,8 +19,8 @@ from aioinformer import (
     StoppedError,
     SyncTimeout,
     TransportError,
-    WrongEventLoopError,
 )
+from aioinformer.errors import InformerError, WrongEventLoopError
 
 from ..reflector.scripted import FOREVER, Scripted, Stream, added, page, pod
 from ..steps import until
@@ -308,7 +307,7 @@ class TestShuttingDown:
         async with subject:
             started = loop.time()
             await asyncio.sleep(10)
-        assert "shut down from inside itself" in str(errors[0])
+        assert "shut down from inside its own handler" in str(errors[0])
         assert waited == [pytest.approx(5.0)]
 
     @virtual_time
@@ -333,7 +332,7 @@ class TestShuttingDown:
         registration = subject.add_event_handler(ResourceEventHandlerFuncs(on_add=on_add))
         async with subject:
             await asyncio.sleep(20)
-        assert ["shut down from inside itself" in str(error) for error in errors] == [True, True]
+        assert ["shut down from inside its own handler" in str(error) for error in errors] == [True, True]
 
     @pytest.mark.parametrize("elsewhere", [False, True], ids=["of this informer", "of one begun there"])
     @virtual_time
@@ -394,9 +393,9 @@ class TestShuttingDown:
     async def test_what_is_no_registration_is_refused(self, what: Any) -> None:
         subject = informer_of("a")
         subject.add_event_handler(Follower())
-        with pytest.raises(ConfigError, match="what add_event_handler returned"):
+        with pytest.raises(ConfigError, match="that add_event_handler returned"):
             subject.remove_event_handler(what)
-        with pytest.raises(ConfigError, match="what add_event_handler returned"):
+        with pytest.raises(ConfigError, match="that add_event_handler returned"):
             await subject.shut_down_event_handler(what)
         assert len(subject.state.handlers) == 1
 

@@ -8,12 +8,12 @@ import pytest
 
 from aioinformer import (
     ConfigError,
-    InformerError,
     KubeObject,
     ResourceEventHandlerFuncs,
     SharedInformerFactory,
     StoppedError,
 )
+from aioinformer.errors import InformerError
 
 from ..virtual_time import settled, virtual_time
 from .subject import BY, By
@@ -56,10 +56,10 @@ async def test_asked_for_again_there_is_a_new_one() -> None:
 async def test_one_that_is_not_its_own_is_refused() -> None:
     async with factory(FakeTransport()) as subject:
         pods = subject.for_resource("v1", "pods", namespace="red")
-        with pytest.raises(ConfigError, match="is none of <SharedInformerFactory of pods in red>"):
+        with pytest.raises(ConfigError, match="is not an informer of <SharedInformerFactory of pods in red>"):
             await subject.remove(factory(FakeTransport()).for_resource("v1", "pods", namespace="red"))
         await subject.remove(pods)
-        with pytest.raises(ConfigError, match="is none of <SharedInformerFactory of nothing>"):
+        with pytest.raises(ConfigError, match="is not an informer of <SharedInformerFactory of nothing>"):
             await subject.remove(pods)
 
 

@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    ConfigError,
-    KubeObject,
-    ProcessorListener,
-    ResourceEventHandlerFuncs,
-    SharedIndexInformer,
-    WatchEvent,
-)
+from aioinformer import ConfigError, KubeObject, ResourceEventHandlerFuncs, SharedIndexInformer, WatchEvent
+from aioinformer.cache import ProcessorListener
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (

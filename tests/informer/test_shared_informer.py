@@ -10,17 +10,14 @@ import pytest
 from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
-    Delta,
-    DeltaType,
-    IndexerConflictError,
-    KeyFuncError,
     KubeObject,
-    Phase,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     StoppedError,
 )
+from aioinformer.cache import Delta, DeltaType, Phase
 from aioinformer.controller import QueueName
+from aioinformer.errors import IndexerConflictError, KeyFuncError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (
@@ -276,7 +273,7 @@ class TestNamespaces:
 
     @pytest.mark.parametrize("list_watches", [{}, {"": Scripted(), "red": Scripted()}])
     def test_mappings_that_make_no_sense(self, list_watches: dict[str, Scripted]) -> None:
-        with pytest.raises(ConfigError, match="everything or some namespaces"):
+        with pytest.raises(ConfigError, match="all namespaces or a list of them"):
             SharedIndexInformer(list_watches, KubeObject)
 
 
@@ -346,5 +343,5 @@ async def test_on_the_real_loops() -> None:
 def test_an_index_namespace_of_ones_own_does_not_go_with_several_namespaces() -> None:
     """Their Replaces are told apart by it: deletions would be missed."""
     servers = {name: Scripted([page(version=1)]) for name in ("red", "blue")}
-    with pytest.raises(ConfigError, match="has an index 'namespace' of its own"):
+    with pytest.raises(ConfigError, match="has its own index 'namespace'"):
         SharedIndexInformer(servers, KubeObject, indexers={"namespace": lambda obj: [obj.name]})

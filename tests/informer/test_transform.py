@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import AlreadyStartedError, ConfigError, KubeObject
+from aioinformer import ConfigError, KubeObject
 from aioinformer.controller import QueueName
+from aioinformer.errors import AlreadyStartedError
 
 from ..queues import QUEUES
 from ..reflector.scripted import (

@@ -6,16 +6,9 @@ import asyncio
 
 import pytest
 
-from aioinformer import (
-    Client,
-    ClientClosedError,
-    KubeObject,
-    ListWatch,
-    Phase,
-    SharedIndexInformer,
-    StoppedError,
-    WrongEventLoopError,
-)
+from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer, StoppedError
+from aioinformer.cache import Phase
+from aioinformer.errors import ClientClosedError, WrongEventLoopError
 from aioinformer.testing import APIServer
 
 from ..steps import until

@@ -11,9 +11,7 @@ import pytest
 from aioinformer import (
     ApiError,
     Client,
-    Config,
     ConfigError,
-    Controller,
     DeltaFIFO,
     KubeObject,
     SharedIndexInformer,
@@ -22,6 +20,7 @@ from aioinformer import (
     SyncTimeout,
     wait_for_cache_sync,
 )
+from aioinformer.cache import Config, Controller
 
 from ..reflector.scripted import Scripted, page, pod
 from ..virtual_time import cancel_after, settled, virtual_time

@@ -18,7 +18,6 @@ from aioinformer import (
     CachedResource,
     Client,
     ConfigError,
-    KeyFuncError,
     KubeObject,
     ListWatch,
     Resource,
@@ -26,9 +25,9 @@ from aioinformer import (
     SharedIndexInformer,
     StoppedError,
     SyncTimeout,
-    VersionTimeout,
 )
-from aioinformer.informer.version_waits import DELETION_PATIENCE
+from aioinformer.errors import KeyFuncError, VersionTimeout
+from aioinformer.informer.version_waits import DELETION_TIMEOUT
 from aioinformer.objects.codec import codec_for
 
 from ..reflector.running import NoJitter
@@ -168,7 +167,7 @@ class TestADeletion:
 
     @virtual_time
     async def test_of_what_is_not_there_is_believed_after_a_while_though_nothing_comes(self) -> None:
-        assert await self.seen_after("default/b") == pytest.approx(DELETION_PATIENCE)
+        assert await self.seen_after("default/b") == pytest.approx(DELETION_TIMEOUT)
 
     @virtual_time
     async def test_of_what_is_there_is_seen_at_a_lower_version(self) -> None:
@@ -373,15 +372,13 @@ class TestSeveralNamespaces:
             green = ListWatch.for_resource(client, "v1", "pods", "green")
             subject = SharedIndexInformer(green, KubeObject)
             assert list(subject.list_watches) == ["green"]
-            with pytest.raises(ConfigError, match="reads the namespaces green; red/a is in none of them"):
+            with pytest.raises(ConfigError, match="reads the namespaces green, but not that of red/a"):
                 await subject.wait_for(written("a", 12, "red"))
 
     @virtual_time
     async def test_an_object_of_another_is_refused(self) -> None:
         async with self.subject() as subject:
-            with pytest.raises(
-                ConfigError, match="reads the namespaces red, blue; green/a is in none of them"
-            ):
+            with pytest.raises(ConfigError, match="reads the namespaces red, blue, but not that of green/a"):
                 await subject.wait_for(written("a", 12, "green"))
 
 

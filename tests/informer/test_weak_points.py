@@ -12,12 +12,12 @@ from aioinformer import (
     Client,
     DeletedFinalStateUnknown,
     KubeObject,
-    Phase,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     SharedInformerFactory,
     wait_for_cache_sync,
 )
+from aioinformer.cache import Phase
 from aioinformer.controller import QueueName
 from aioinformer.errors import TransportError
 from aioinformer.testing import APIServer

@@ -15,7 +15,6 @@ from aioinformer import (
     CachedResource,
     Client,
     ConfigError,
-    MutationCache,
     Reflector,
     Resource,
     ResourceEventHandlerFuncs,
@@ -24,6 +23,7 @@ from aioinformer import (
     Store,
 )
 from aioinformer import DeletedFinalStateUnknown as Tombstone
+from aioinformer.cache import MutationCache
 
 from ..reflector.running import NoJitter, run_for
 from ..reflector.scripted import (

@@ -9,16 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AlreadyStartedError,
-    ApiError,
-    Client,
-    ClientClosedError,
-    ConfigError,
-    LeaderElector,
-    LeadershipLostError,
-)
+from aioinformer import ApiError, Client, ConfigError, LeaderElector
 from aioinformer._core.tasks import finish
+from aioinformer.errors import AlreadyStartedError, ClientClosedError, LeadershipLostError
 from aioinformer.leaderelection.elector import WARN_EVERY
 from aioinformer.testing import Simulation, simulate
 

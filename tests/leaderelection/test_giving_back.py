@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import LeaderElector, LeadershipLostError, TransportError
+from aioinformer import LeaderElector, TransportError
 from aioinformer._core.tasks import finish
+from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import Simulation
 
 from .world import Candidate, simulated, spec, verbs

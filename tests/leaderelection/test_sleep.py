@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from aioinformer import Client, LeaderElector, LeadershipLostError
+from aioinformer import Client, LeaderElector
 from aioinformer._core.tasks import finish
+from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import APIServer, Simulation
 
 from .world import Candidate, simulated, spec

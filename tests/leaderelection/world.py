@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
-from aioinformer import ApiError, Client, LeaderElector, LeadershipLostError, Transport, TransportError
+from aioinformer import ApiError, Client, LeaderElector, Transport, TransportError
 from aioinformer.client.transport import (
     JSON,
     READ_TIMEOUT,
@@ -14,6 +14,7 @@ from aioinformer.client.transport import (
     Change,
     Query,
 )
+from aioinformer.errors import LeadershipLostError
 from aioinformer.testing import Simulation, simulate
 
 from ..transports import Forwarding

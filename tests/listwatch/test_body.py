@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import AioInformerError, ApiError, DecodeError, ListResult, TransportError, TypeMeta
+from aioinformer import AioInformerError, ApiError, TransportError
+from aioinformer.cache import ListResult, TypeMeta
+from aioinformer.errors import DecodeError
 from aioinformer.listwatch import body as body_module
 from aioinformer.listwatch.body import PIECE, ListBodySplitter
 from aioinformer.objects.decoders import FromBytes, decoder_of

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from aioinformer import Client, ClientClosedError, ListOptions, ListWatch
+from aioinformer import Client, ListOptions, ListWatch
 from aioinformer.client.exec_plugin import run_exec_plugin
+from aioinformer.errors import ClientClosedError
 
 from ..client.clusters import (
     UNAUTHORIZED,

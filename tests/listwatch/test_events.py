@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, KubeObject, TransportError, WatchEvent
+from aioinformer import KubeObject, TransportError, WatchEvent
+from aioinformer.errors import DecodeError
 from aioinformer.listwatch.events import LONGEST_BATCH, EventStream, decode_lines
 from aioinformer.listwatch.lines import LONGEST_OBJECT, Span
 from aioinformer.listwatch.partial import partial_object

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, KubeObject, TransportError, TypeMeta, WatchEvent, meta_namespace_key_func
+from aioinformer import KubeObject, TransportError, WatchEvent, meta_namespace_key_func
+from aioinformer.cache import TypeMeta
+from aioinformer.errors import DecodeError
 from aioinformer.listwatch.events import LONGEST_BATCH, EventStream
 from aioinformer.listwatch.frames import Frames
 from aioinformer.listwatch.lines import LONGEST_OBJECT

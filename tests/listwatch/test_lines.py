@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError
+from aioinformer.errors import DecodeError
 from aioinformer.listwatch.lines import LineSplitter
 
 

@@ -10,17 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from aioinformer import (
-    ApiError,
-    Client,
-    ConfigError,
-    DecodeError,
-    ListOptions,
-    ListResult,
-    ListWatch,
-    TransportError,
-    WatchEvent,
-)
+from aioinformer import ApiError, Client, ConfigError, ListOptions, ListWatch, TransportError, WatchEvent
+from aioinformer.cache import ListResult
+from aioinformer.errors import DecodeError
 from aioinformer.protocols import ListsInChunks
 
 from ..client.transports import Server

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import ApiError, DecodeError, KubeObject, ListResult, TransportError, TypeMeta
+from aioinformer import ApiError, KubeObject, TransportError
+from aioinformer.cache import ListResult, TypeMeta
+from aioinformer.errors import DecodeError
 from aioinformer.listwatch.lines import LONGEST_OBJECT
 from aioinformer.listwatch.protobuf_body import HEAD, ProtobufListSplitter
 from aioinformer.objects.codec import codec_for

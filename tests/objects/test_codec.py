@@ -17,7 +17,8 @@ from kubernetes.client import V1ObjectMeta as SyncMeta
 from kubernetes.client import V1Pod as SyncPod
 from kubernetes_asyncio.client import V1ObjectMeta, V1Pod
 
-from aioinformer import ConfigError, DecodeError, KubeObject, ObjectMeta
+from aioinformer import ConfigError, KubeObject, ObjectMeta
+from aioinformer.errors import DecodeError
 from aioinformer.objects.codec import Codec, codec_for
 
 from ..samples import (

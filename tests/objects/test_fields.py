@@ -18,12 +18,10 @@ from kubernetes_asyncio.client import V1Pod
 
 from aioinformer import (
     ConfigError,
-    DecodeError,
     DeletedFinalStateUnknown,
     Field,
     FilteringResourceEventHandler,
     Indexer,
-    IndexFuncError,
     KubeObject,
     Lister,
     ResourceEventHandlerFuncs,
@@ -31,6 +29,7 @@ from aioinformer import (
     field,
     meta_namespace_key_func,
 )
+from aioinformer.errors import DecodeError, IndexFuncError
 from aioinformer.objects.codec import codec_for
 from aioinformer.operator import Change
 

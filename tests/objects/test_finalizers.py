@@ -14,11 +14,11 @@ from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
     KubeObject,
-    TypeMeta,
     add_finalizer,
     contains_finalizer,
     remove_finalizer,
 )
+from aioinformer.cache import TypeMeta
 from aioinformer.objects.codec import codec_for
 
 from ..samples import (

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from aioinformer import (
     DeletedFinalStateUnknown,
-    ExplicitKey,
-    KeyFuncError,
     deletion_handling_meta_namespace_key_func,
     meta_namespace_key_func,
     split_meta_namespace_key,
 )
+from aioinformer.cache import ExplicitKey
+from aioinformer.errors import KeyFuncError
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.keys import (
     key_and_version,

@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import DecodeError, KubeObject, ObjectMeta, OwnerReference, TypeMeta, WatchEvent
+from aioinformer import KubeObject, ObjectMeta, OwnerReference, WatchEvent
+from aioinformer.cache import TypeMeta
+from aioinformer.errors import DecodeError
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.kube_object import read_labels
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import ConfigError, LabelSelector, SelectorError
+from aioinformer import ConfigError, LabelSelector
+from aioinformer.errors import SelectorError
 
 LABELS = {"app": "web", "tier": "front", "count": "7", "empty": "", "example.com/x": "y"}
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
 
-from aioinformer import ConfigError, DecodeError, KubeObject, Reflector, SharedIndexInformer, Store, TypeMeta
+from aioinformer import ConfigError, KubeObject, Reflector, SharedIndexInformer, Store
+from aioinformer.cache import TypeMeta
+from aioinformer.errors import DecodeError
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.managed_fields import drop_managed_fields
 

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from kubernetes_asyncio.client import V1ControllerRevision, V1Pod
 
-from aioinformer import DecodeError, KubeObject, field
+from aioinformer import KubeObject, field
+from aioinformer.errors import DecodeError
 from aioinformer.listwatch import events
 from aioinformer.listwatch.body import ListBodySplitter
 from aioinformer.listwatch.partial import partial_object

@@ -10,19 +10,12 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AlreadyStartedError,
-    ConfigError,
-    ItemExponentialFailureRateLimiter,
-    KubeObject,
-    ListWatch,
-    SharedIndexInformer,
-    VersionTimeout,
-)
-from aioinformer.errors import InvalidResultError, TerminalError
+from aioinformer import ConfigError, KubeObject, ListWatch, SharedIndexInformer
+from aioinformer.errors import AlreadyStartedError, InvalidResultError, TerminalError, VersionTimeout
 from aioinformer.operator import Controller, Request, Result
 from aioinformer.operator import Reconciler as ReconcilerClass
 from aioinformer.testing import Simulation
+from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 
 from ..virtual_time import settled
 from .worlds import Reconciler, Stubborn, change, create, feeding, operating, quiet, simulated
@@ -472,7 +465,7 @@ class Ticks:
         ((1, reconcile), {}, "name must be a string"),
         (("", reconcile), {}, "name must not be empty"),
         (("x", None), {}, r"x: reconcile must be a function of \(request\), not None"),
-        (("x", generator), {}, "has a yield in it"),
+        (("x", generator), {}, "contains a yield"),
         (("x", lambda: None), {}, "is called with"),
         (("x", NoReconciler), {}, "make one of NoReconciler"),
         (("x", reconcile), {"concurrency": 0}, "concurrency must be a whole number, 1 or more"),

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import AlreadyStartedError, KubeObject
+from aioinformer import KubeObject
 from aioinformer._core.tasks import finish
+from aioinformer.errors import AlreadyStartedError
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, triggers
 from aioinformer.testing import ResourceType, Simulation

@@ -19,9 +19,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from fastapi import FastAPI
 
 from aioinformer import (
-    AlreadyStartedError,
     Client,
-    ClientClosedError,
     ConfigError,
     KubeObject,
     ListWatch,
@@ -31,6 +29,7 @@ from aioinformer import (
     StoppedError,
 )
 from aioinformer._core.tasks import finish
+from aioinformer.errors import AlreadyStartedError, ClientClosedError
 from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, Watch
 from aioinformer.testing import APIServer, Simulation
@@ -200,7 +199,7 @@ class TestLifecycle:
             assert (await namespaces.get("red"))["metadata"]["labels"]["a"] == "b"
             assert [each.key for each in await maps.list()] == ["default/a"]
             assert sorted(each.key for each in await everywhere.list()) == ["default/a", "red/b"]
-        with pytest.raises(ConfigError, match="not namespaced has neither"):
+        with pytest.raises(ConfigError, match="namespaced=False excludes"):
             manager.resource("v1", "namespaces", namespaced=False, namespace="red")
 
     @staticmethod
@@ -355,7 +354,7 @@ class TestLifecycle:
             assert warnings_of(world) == []
             await asyncio.sleep(3600)
             (warning,) = warnings_of(world)
-            assert "configmaps is waited for, and nobody has started it: enter it" in warning
+            assert "configmaps is not started, and a task waits for it: enter it" in warning
             async with theirs:
                 await world.eventually(lambda: reconciler.keys == ["default/a"])
 
@@ -632,7 +631,7 @@ async def test_signals_are_for_the_main_thread(server: APIServer) -> None:
         async with Client.from_url(server.url) as client:
             manager, _ = managed(client, Reconciler())
             with pytest.raises(
-                ConfigError, match=r"only the main thread can take signals.*await run\(\) here"
+                ConfigError, match=r"only the main thread can handle signals.*await run\(\) here"
             ):
                 await manager.run_until_signal()
             async with manager:  # it has not been started

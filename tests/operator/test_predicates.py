@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from kubernetes_asyncio.client.models import V1Pod
 
-from aioinformer import Client, ConfigError, KubeObject, SelectorError
+from aioinformer import Client, ConfigError, KubeObject
+from aioinformer.errors import SelectorError
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.keys import labels_of
 from aioinformer.operator import (

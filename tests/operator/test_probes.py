@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import ConfigError, KubeObject, ListWatch, Phase, SharedIndexInformer, StoppedError
+from aioinformer import ConfigError, KubeObject, ListWatch, SharedIndexInformer, StoppedError
+from aioinformer.cache import Phase
 from aioinformer.operator import Controller, Manager, Request
 from aioinformer.testing import Simulation
 

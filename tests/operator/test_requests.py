@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioinformer import KeyFuncError, KubeObject
+from aioinformer import KubeObject
+from aioinformer.errors import KeyFuncError
 from aioinformer.operator import Reconciler, Request, Result
 
 from ..samples import pod

@@ -10,15 +10,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    CacheMutatedError,
-    ConfigError,
-    DeletedFinalStateUnknown,
-    Delta,
-    DeltaType,
-    KubeObject,
-    SharedInformerFactory,
-)
+from aioinformer import ConfigError, DeletedFinalStateUnknown, KubeObject, SharedInformerFactory
+from aioinformer.cache import Delta, DeltaType
+from aioinformer.errors import CacheMutatedError
 from aioinformer.operator import (
     LOW_PRIORITY,
     Change,
@@ -294,7 +288,7 @@ class TestWatch:
             mine, *others = sorted(
                 str(entry)
                 for entry in world.history
-                if "left behind, since they do not end: secrets" in str(entry)
+                if "left behind because they did not end in time: secrets" in str(entry)
             )
             assert " ERROR <Controller tests>: " in mine
             assert mine.endswith("map_func at default/a")

@@ -8,19 +8,14 @@ from itertools import pairwise
 
 import pytest
 
-from aioinformer import (
-    ItemExponentialFailureRateLimiter,
-    KubeObject,
-    TooManyRequestsError,
-    VersionTimeout,
-    WorkQueue,
-)
+from aioinformer import KubeObject, WorkQueue
 from aioinformer._core import slow_calls
-from aioinformer.errors import TerminalError
+from aioinformer.errors import TerminalError, TooManyRequestsError, VersionTimeout
 from aioinformer.operator import LOW_PRIORITY, Change, Controller, Manager, Request, Result, When
 from aioinformer.operator import workers as workers_module
 from aioinformer.operator.workers import Workers
 from aioinformer.testing import Simulation
+from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 
 from ..steps import running, until
 from .worlds import Reconciler, Stubborn, change, create, ending_with, feeding, operating, quiet, simulated

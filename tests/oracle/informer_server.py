@@ -7,7 +7,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, Self
 
-from aioinformer import ApiError, ListOptions, ListResult, TransportError, WatchEvent
+from aioinformer import ApiError, ListOptions, TransportError, WatchEvent
+from aioinformer.cache import ListResult
 from aioinformer.objects.meta import INITIAL_EVENTS_END
 
 from .informer_script import Asked, Event, Failure, Object, Step

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from aioinformer import (
     ApiError,
     DeletedFinalStateUnknown,
-    IndexerConflictError,
     KubeObject,
     Registration,
     SharedIndexInformer,
@@ -17,6 +16,7 @@ from aioinformer import (
     TransportError,
 )
 from aioinformer._core.tasks import finish
+from aioinformer.errors import IndexerConflictError
 from aioinformer.store import IndexFunc
 
 from ..samples import SMALL

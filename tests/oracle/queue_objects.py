@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from aioinformer import DeletedFinalStateUnknown, Delta, DeltaType, KubeObject
+from aioinformer import DeletedFinalStateUnknown, KubeObject
+from aioinformer.cache import Delta, DeltaType
 from aioinformer.deltas import BookmarkInfo, ReplacedAllInfo, SyncAllInfo
 
 

@@ -12,16 +12,8 @@ from typing import Any
 
 import msgspec
 
-from aioinformer import (
-    Config,
-    Controller,
-    DeletedFinalStateUnknown,
-    Delta,
-    DeltaFIFO,
-    DeltaType,
-    ListOptions,
-    ListWatch,
-)
+from aioinformer import DeletedFinalStateUnknown, DeltaFIFO, ListOptions, ListWatch
+from aioinformer.cache import Config, Controller, Delta, DeltaType
 from aioinformer.protocols import Process
 
 from .differences import Difference

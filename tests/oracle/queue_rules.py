@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from aioinformer import BookmarkInfo, DeletedFinalStateUnknown, KubeObject, ReplacedAllInfo
+from aioinformer import DeletedFinalStateUnknown, KubeObject
+from aioinformer.cache import BookmarkInfo, ReplacedAllInfo
 
 from .queue_script import Op
 from .queue_subject import Subject, Work

@@ -6,22 +6,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from aioinformer import (
-    AddNotification,
-    Delta,
-    DeltaFIFO,
-    DeltaType,
-    FIFOClosedError,
-    Indexer,
-    KeyFuncError,
-    Notification,
-    RealFIFO,
-    RequeueError,
-    TransformError,
-    UpdateNotification,
-    meta_namespace_key_func,
-)
+from aioinformer import DeltaFIFO, Indexer, RealFIFO, meta_namespace_key_func
+from aioinformer.cache import AddNotification, Delta, DeltaType, Notification, UpdateNotification
 from aioinformer.controller import apply_deltas
+from aioinformer.errors import FIFOClosedError, KeyFuncError, RequeueError, TransformError
 from aioinformer.protocols import Process
 
 from .queue_objects import Transformer, parse, parse_delta, show, show_deltas

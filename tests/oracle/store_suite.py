@@ -10,15 +10,9 @@ from typing import Any
 
 import msgspec
 
-from aioinformer import (
-    Indexer,
-    IndexerConflictError,
-    IndexFuncError,
-    KeyFuncError,
-    KubeObject,
-    UnknownIndexError,
-    meta_namespace_index_func,
-)
+from aioinformer import Indexer, KubeObject
+from aioinformer.cache import meta_namespace_index_func
+from aioinformer.errors import IndexerConflictError, IndexFuncError, KeyFuncError, UnknownIndexError
 
 from .build import QUEUE_V036
 from .differences import Difference

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import Processor, ProcessorListener, SharedIndexInformer
+from aioinformer import SharedIndexInformer
+from aioinformer.cache import Processor, ProcessorListener
 
 from ..virtual_time import virtual_time
 from .differences import BY_CHANCE, QUEUES, Difference

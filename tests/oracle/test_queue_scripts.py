@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import Delta, DeltaType
+from aioinformer.cache import Delta, DeltaType
 from aioinformer.fifo.delta_fifo import DeltaState
 
 from . import fuzz

@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import (
+from aioinformer import ConfigError, DeletedFinalStateUnknown, KubeObject, ResourceEventHandler
+from aioinformer.cache import (
     AddNotification,
     Backlog,
-    ConfigError,
-    DeletedFinalStateUnknown,
     DeleteNotification,
-    KubeObject,
     Notification,
     ProcessorListener,
-    ResourceEventHandler,
     UpdateNotification,
 )
 from aioinformer.objects.keys import deletion_handling_meta_namespace_key_func as key_of

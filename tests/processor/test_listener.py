@@ -13,19 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioinformer import (
-    AddNotification,
     ConfigError,
     DeletedFinalStateUnknown,
-    DeleteNotification,
     KubeObject,
-    Notification,
-    ProcessorListener,
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
-    UpdateNotification,
 )
 from aioinformer._core import slow_calls
 from aioinformer._core.tasks import finish
+from aioinformer.cache import (
+    AddNotification,
+    DeleteNotification,
+    Notification,
+    ProcessorListener,
+    UpdateNotification,
+)
 from aioinformer.processor import calls as calls_module
 
 from ..samples import pod

@@ -15,8 +15,10 @@ import pytest
 from kubernetes.aio.client import V1Pod as NewPod
 from kubernetes_asyncio.client import V1Pod
 
-from aioinformer import CacheMutatedError, CacheMutationDetector, ConfigError, KubeObject
+from aioinformer import ConfigError, KubeObject
 from aioinformer._core.tasks import finish
+from aioinformer.cache import CacheMutationDetector
+from aioinformer.errors import CacheMutatedError
 from aioinformer.objects.codec import codec_for
 
 from ..samples import LoosePod, Meta, Pod, pod, pod_dict
@@ -147,7 +149,7 @@ async def test_one_that_cannot_be_copied_is_named_and_the_others_are_watched(
         deep["spec"] = {"a": deep.get("spec")}
     for obj in (deep, {**pod_dict("odd"), "spec": Uncopied(1)}, other):
         detector.add_object(obj)
-    reason = "is not watched for changes in place, as it cannot be copied"
+    reason = "is not watched for changes in place, because it cannot be copied"
     deeply, oddly = (record.getMessage() for record in caplog.records)
     assert deeply.startswith(f"pods: ns/deep at 1 {reason}: RecursionError(")
     assert oddly == f"pods: ns/odd at 1 {reason}: ValueError(1)"

@@ -9,17 +9,10 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    AddNotification,
-    Backlog,
-    Processor,
-    ProcessorListener,
-    ResourceEventHandlerFuncs,
-    StoppedError,
-    UpdateNotification,
-)
+from aioinformer import ResourceEventHandlerFuncs, StoppedError
 from aioinformer._core import slow_calls
 from aioinformer._core.tasks import finish
+from aioinformer.cache import AddNotification, Backlog, Processor, ProcessorListener, UpdateNotification
 from aioinformer.processor import calls as calls_module
 
 from ..samples import pod

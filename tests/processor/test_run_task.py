@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import AddNotification, Processor, ProcessorListener, ResourceEventHandlerFuncs, Tracer
+from aioinformer import ResourceEventHandlerFuncs
+from aioinformer.cache import AddNotification, Processor, ProcessorListener
+from aioinformer.tracing import Tracer
 
 from ..samples import pod
 from ..steps import running, turns, until

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import KubeObject, ListResult, RealFIFO, Reflector, ResourceVersionUpdater, Store, WatchEvent
+from aioinformer import KubeObject, RealFIFO, Reflector, Store, WatchEvent
+from aioinformer.cache import ListResult, ResourceVersionUpdater
 from aioinformer.objects.meta import ADDED, BOOKMARK, INITIAL_EVENTS_END
 
 from ..virtual_time import virtual_time

@@ -13,13 +13,13 @@ from aioinformer import (
     ConfigError,
     KubeObject,
     Reflector,
-    ReflectorOptions,
     ResourceEventHandlerFuncs,
     SharedIndexInformer,
     SharedInformerFactory,
     Store,
     new_informer,
 )
+from aioinformer.cache import ReflectorOptions
 
 from .running import plain_store
 from .scripted import Scripted

@@ -147,9 +147,7 @@ async def test_custom_key_function_with_namespace_is_not_checked() -> None:
 
 def test_informer_of_several_namespaces_refuses_such_types_at_once() -> None:
     servers = {"red": Scripted(), "blue": Scripted()}
-    with pytest.raises(
-        ConfigError, match=r"2 namespaces need a field metadata.namespace, which Narrow has not"
-    ):
+    with pytest.raises(ConfigError, match=r"2 namespaces need a field metadata.namespace; Narrow has none"):
         SharedIndexInformer(servers, Narrow)
     SharedIndexInformer(servers, Full)
 

@@ -22,8 +22,8 @@ from aioinformer import (
     SharedInformerFactory,
     StoppedError,
     SyncTimeout,
-    VersionTimeout,
 )
+from aioinformer.errors import VersionTimeout
 from aioinformer.informer import version_waits
 from aioinformer.resources import cached
 from aioinformer.testing import APIServer, Fault

@@ -10,7 +10,9 @@ import pytest
 from kubernetes.aio.client import V1ConfigMap as AioConfigMap
 from kubernetes_asyncio.client import V1ConfigMap, V1ObjectMeta
 
-from aioinformer import ConfigError, DecodeError, DeletedFinalStateUnknown, KubeObject, TypeMeta
+from aioinformer import ConfigError, DeletedFinalStateUnknown, KubeObject
+from aioinformer.cache import TypeMeta
+from aioinformer.errors import DecodeError
 from aioinformer.objects.kube_object import encode
 from aioinformer.resources.encoding import body_of, fields_of, require_whole
 

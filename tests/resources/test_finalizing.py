@@ -9,17 +9,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import (
-    ApiError,
-    Client,
-    ConflictError,
-    InvalidError,
-    KubeObject,
-    ObjectNotFoundError,
-    Resource,
-    TransportError,
-)
+from aioinformer import ApiError, Client, ConflictError, InvalidError, KubeObject, Resource, TransportError
 from aioinformer.client.transport import Change
+from aioinformer.errors import ObjectNotFoundError
 
 from ..client.transports import Server
 from ..virtual_time import virtual_time

@@ -20,9 +20,9 @@ from aioinformer import (
     Resource,
     RetryWatcher,
     SharedInformerFactory,
-    VersionTimeout,
     until,
 )
+from aioinformer.errors import VersionTimeout
 from aioinformer.resources import cached
 from aioinformer.testing import APIServer
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioinformer import InvalidError, ObjectNotFoundError
+from aioinformer import InvalidError
+from aioinformer.errors import ObjectNotFoundError
 from aioinformer.resources.endpoint import seen_of
 from aioinformer.resources.patches import adding, removing
 

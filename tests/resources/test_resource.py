@@ -10,16 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from aioinformer import (
-    ApiError,
-    Client,
-    ConfigError,
-    DecodeError,
-    KubeObject,
-    ObjectNotFoundError,
-    Resource,
-    TransportError,
-)
+from aioinformer import ApiError, Client, ConfigError, KubeObject, Resource, TransportError
+from aioinformer.errors import DecodeError, ObjectNotFoundError
 
 from ..client.transports import Server
 from ..informer.test_factory import Body, FakeTransport

@@ -11,21 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import (
-    NAMESPACE_INDEX,
-    ConfigError,
-    ExplicitKey,
-    Indexer,
-    IndexerConflictError,
-    IndexFuncError,
-    KeyFuncError,
-    KubeObject,
-    SharedIndexInformer,
-    UnknownIndexError,
-    field,
-    meta_namespace_index_func,
-    meta_namespace_key_func,
-)
+from aioinformer import ConfigError, Indexer, KubeObject, SharedIndexInformer, field, meta_namespace_key_func
+from aioinformer.cache import NAMESPACE_INDEX, ExplicitKey, meta_namespace_index_func
+from aioinformer.errors import IndexerConflictError, IndexFuncError, KeyFuncError, UnknownIndexError
 
 from ..reflector.scripted import Scripted
 from ..samples import Pod, pod, pod_dict
@@ -131,7 +119,7 @@ def test_indexers_added_late_index_what_is_there_c39(indexer: Indexer[Any]) -> N
 
 @pytest.mark.parametrize("wrong", [None, ["spec.nodeName"], "spec.nodeName"], ids=repr)
 async def test_indexers_have_names(indexer: Indexer[Any], wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="indexers must be index functions, or paths of fields, by name"):
+    with pytest.raises(ConfigError, match="indexers must map names to index functions or field paths"):
         indexer.add_indexers(wrong)
     with pytest.raises(ConfigError):
         await indexer.add_indexers_in_turns(wrong)

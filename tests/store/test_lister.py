@@ -8,17 +8,16 @@ from typing import Any
 import pytest
 
 from aioinformer import (
-    NAMESPACE_INDEX,
     ConfigError,
     Indexer,
     KubeObject,
     LabelSelector,
     Lister,
     NotFoundError,
-    SelectorError,
-    meta_namespace_index_func,
     meta_namespace_key_func,
 )
+from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
+from aioinformer.errors import SelectorError
 
 from ..samples import LoosePod, Meta, Pod, compressed, pod
 from ..steps import running
@@ -74,7 +73,7 @@ def test_a_name_alone_of_what_is_in_namespaces() -> None:
         meta_namespace_key_func, {NAMESPACE_INDEX: meta_namespace_index_func}
     )
     for stored, expected in (
-        (A, "pods 'a' not found: these are in namespaces, such as 'default/a'"),
+        (A, "pods 'a' not found: these objects have a namespace: use a key such as 'default/a'"),
         (NODE, "pods 'a' not found"),
     ):
         indexer.replace([stored])

@@ -11,13 +11,11 @@ from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
     Indexer,
-    KeyFuncError,
     KubeObject,
-    MutationCache,
-    UnknownIndexError,
-    WrongEventLoopError,
     deletion_handling_meta_namespace_key_func,
 )
+from aioinformer.cache import MutationCache
+from aioinformer.errors import KeyFuncError, UnknownIndexError, WrongEventLoopError
 
 from ..samples import pod
 from ..virtual_time import virtual_time
@@ -226,7 +224,7 @@ def test_options_that_cannot_work(options: Any) -> None:
 async def test_it_is_for_the_event_loops_own_thread_whatever_was_written() -> None:
     cache = MutationCache(indexer(on("x", version=9)))
     for _ in range(2):
-        with pytest.raises(WrongEventLoopError, match="for the event loop's own thread"):
+        with pytest.raises(WrongEventLoopError, match="only in the event loop's thread"):
             await asyncio.to_thread(cache.get_by_key, "ns/a")
         with pytest.raises(WrongEventLoopError):
             await asyncio.to_thread(cache.by_index, "node", "x")

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from aioinformer import (
     ConfigError,
     DeletedFinalStateUnknown,
-    ExplicitKey,
     Indexer,
-    KeyFuncError,
     KubeObject,
     Store,
     meta_namespace_key_func,
 )
+from aioinformer.cache import ExplicitKey
+from aioinformer.errors import KeyFuncError
 from aioinformer.objects.kube_object import AS_JSON
 
 from ..reflector.running import reflector

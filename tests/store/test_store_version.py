@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import DeletedFinalStateUnknown, ExplicitKey, Indexer, KubeObject, Store
+from aioinformer import DeletedFinalStateUnknown, Indexer, KubeObject, Store
+from aioinformer.cache import ExplicitKey
 
 from ..samples import Meta, Pod, pod, pod_dict
 

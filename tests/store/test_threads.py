@@ -8,15 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from aioinformer import (
-    NAMESPACE_INDEX,
-    Indexer,
-    KubeObject,
-    Lister,
-    NotFoundError,
-    deletion_handling_meta_namespace_key_func,
-    meta_namespace_index_func,
-)
+from aioinformer import Indexer, KubeObject, Lister, NotFoundError, deletion_handling_meta_namespace_key_func
+from aioinformer.cache import NAMESPACE_INDEX, meta_namespace_index_func
 
 from ..samples import pod
 

@@ -376,7 +376,7 @@ async def test_an_async_matching_would_meet_every_request(server: APIServer) -> 
     fault = server.faults.fail(matching=later)
     async with aiohttp.ClientSession() as session, session.get(f"{server.url}{ALL}") as answer:
         assert (answer.status, fault.hits) == (200, 0)
-    with pytest.raises(MatchingError, match="matching must give its result at once"):
+    with pytest.raises(MatchingError, match="matching must return its result, not an awaitable"):
         await server.stop()
 
 

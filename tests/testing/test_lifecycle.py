@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 import uvloop
 
-from aioinformer import WrongEventLoopError
+from aioinformer.errors import WrongEventLoopError
 from aioinformer.testing import APIServer, MissingExtraError
 
 from .client import APIClient

@@ -76,5 +76,7 @@ async def test_an_async_condition_would_count_as_true() -> None:
 
     with pytest.raises(ConfigError, match=r"condition must be a plain function, .*never"):
         await eventually(never)
-    with pytest.raises(ConfigError, match="condition must give its result at once, not <coroutine object"):
+    with pytest.raises(
+        ConfigError, match="condition must return its result, not an awaitable: <coroutine object"
+    ):
         await eventually(lambda: asyncio.sleep(0, False))

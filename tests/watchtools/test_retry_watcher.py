@@ -12,9 +12,7 @@ import pytest
 from aioinformer import (
     ApiError,
     Client,
-    ClientClosedError,
     ConfigError,
-    DecodeError,
     KubeObject,
     ListOptions,
     Resource,
@@ -22,6 +20,7 @@ from aioinformer import (
     TransportError,
     WatchEvent,
 )
+from aioinformer.errors import ClientClosedError, DecodeError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (

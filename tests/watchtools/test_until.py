@@ -13,19 +13,17 @@ from aioinformer import (
     ApiError,
     ConfigError,
     Indexer,
-    InformerError,
     InformerEvents,
     KubeObject,
     RetryWatcher,
     SharedIndexInformer,
     StoppedError,
-    UntilTimeout,
-    WatchClosedError,
     WatchEvent,
     until,
     until_with_sync,
     until_without_retry,
 )
+from aioinformer.errors import InformerError, UntilTimeout, WatchClosedError
 
 from ..reflector.running import NoJitter
 from ..reflector.scripted import (

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from aioinformer import QueueShutDownError, WorkQueue
+from aioinformer import WorkQueue
+from aioinformer.errors import QueueShutDownError
 from aioinformer.workqueue import QueueMetrics
 
 from ..virtual_time import virtual_time

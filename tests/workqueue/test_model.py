@@ -10,7 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from aioinformer import QueueShutDownError, WorkQueue
+from aioinformer import WorkQueue
+from aioinformer.errors import QueueShutDownError
 from aioinformer.testing.simulation import VirtualTimeLoop
 
 from ..virtual_time import settled

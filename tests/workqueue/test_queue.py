@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from aioinformer import ConfigError, QueueShutDownError, WorkQueue, WorkQueueError
+from aioinformer import ConfigError, WorkQueue
 from aioinformer._core.tasks import finish
+from aioinformer.errors import QueueShutDownError, WorkQueueError
 from aioinformer.workqueue import QueueMetrics
 
 from ..steps import running, turns

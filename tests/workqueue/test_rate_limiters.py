@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from aioinformer import (
+from aioinformer import ConfigError
+from aioinformer.workqueue import (
     BucketRateLimiter,
-    ConfigError,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
     MaxOfRateLimiter,
     RateLimiter,
     WithMaxWaitRateLimiter,
     default_controller_rate_limiter,
+    default_item_based_rate_limiter,
 )
-from aioinformer.workqueue import default_item_based_rate_limiter
 
 from ..virtual_time import virtual_time
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from aioinformer import Client, LeaderElector, LeadershipLostError, NotFoundError, Resource
+from aioinformer import Client, LeaderElector, NotFoundError, Resource
 from aioinformer._core.tasks import finish
+from aioinformer.errors import LeadershipLostError
 
 from ..clusters import Cluster
 

@@ -17,13 +17,11 @@ from aioinformer import (
     InvalidError,
     KubeObject,
     NotFoundError,
-    ObjectNotFoundError,
-    RefusedError,
     Resource,
-    TooManyRequestsError,
     is_status_condition_true,
     set_status_condition,
 )
+from aioinformer.errors import ObjectNotFoundError, RefusedError, TooManyRequestsError
 from aioinformer.listwatch.collection import Collection
 from aioinformer.resources.addresses import lives_in_no_namespace
 

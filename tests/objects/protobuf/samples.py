@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from aioinformer import KubeObject, TypeMeta
+from aioinformer import KubeObject
+from aioinformer.cache import TypeMeta
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.protobuf import PIECE, form_of
 from aioinformer.objects.protobuf.wire import VARINT, written

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioinformer import TypeMeta
+from aioinformer.cache import TypeMeta
 from aioinformer.objects.protobuf import (
     PROTOBUF_ERRORS,
     read_envelope,

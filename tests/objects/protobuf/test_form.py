@@ -12,7 +12,9 @@ import msgspec
 import pytest
 from kubernetes_asyncio.client import V1Pod
 
-from aioinformer import DecodeError, KubeObject, TypeMeta, field
+from aioinformer import KubeObject, field
+from aioinformer.cache import TypeMeta
+from aioinformer.errors import DecodeError
 from aioinformer.objects.codec import codec_for
 from aioinformer.objects.kube_object import read_labels
 from aioinformer.objects.managed_fields import drop_managed_fields

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from aioinformer import ApiError, ClientClosedError, IdleTimeoutError, ListOptions, ListWatch, TransportError
+from aioinformer import ApiError, ListOptions, ListWatch, TransportError
 from aioinformer.client.transport import ByteStream
+from aioinformer.errors import ClientClosedError, IdleTimeoutError
 from aioinformer.testing import Simulation, simulate
 
 MAPS = "/api/v1/configmaps"
