@@ -179,7 +179,7 @@ class TestResults:
 
     def test_no_bool(self) -> None:
         with pytest.raises(
-            ConfigError, match=r"True or False, not 60; for seconds it is Result\(requeue_after="
+            ConfigError, match=r"True or False, not 60; for seconds use Result\(requeue_after="
         ):
             Result(60)  # type: ignore[arg-type]
 
@@ -235,7 +235,7 @@ class TestFailures:
             await asyncio.sleep(0.1)
         errors = [str(entry) for entry in world.history if " ERROR " in str(entry)]
         assert errors
-        assert "default/a failed; again in 0.005 s: KeyError: 'data'" in errors[0]
+        assert "default/a failed; retrying in 0.005 s: KeyError: 'data'" in errors[0]
 
     @staticmethod
     @simulated
@@ -474,31 +474,31 @@ class Ticks:
         (("x", None), {}, r"x: reconcile must be a function of \(request\), not None"),
         (("x", generator), {}, "has a yield in it"),
         (("x", lambda: None), {}, "is called with"),
-        (("x", NoReconciler), {}, "make one of NoReconciler"),
+        (("x", NoReconciler), {}, "create one: NoReconciler"),
         (("x", reconcile), {"concurrency": 0}, "concurrency must be a whole number, 1 or more"),
         (("x", reconcile), {"concurrency": 1.5}, "concurrency must be a whole number"),
         (("x", reconcile), {"timeout": -1}, "timeout must be a number of seconds"),
-        (("x", reconcile), {"predicate": 1}, "must be a predicate"),
-        (("x", reconcile), {"owns": ["pods"]}, "an informer or a CachedResource is needed"),
+        (("x", reconcile), {"predicate": 1}, "must be a Predicate"),
+        (("x", reconcile), {"owns": ["pods"]}, "expected an informer or a CachedResource"),
         (("x", reconcile), {"watches": ["pods"]}, "watches takes Watch"),
         (("x", reconcile), {"owns": informer()}, r"x: owns must be a list, also of one alone: \[<SharedInd"),
         (("x", reconcile), {"watches": informer()}, "watches must be a list"),
         (("x", reconcile), {"sources": generator(Request("", "a"))}, "sources must be a list"),
-        (("x", reconcile), {"sources": ["pods"]}, "a source is an async iterable"),
+        (("x", reconcile), {"sources": ["pods"]}, "a source must be an async iterable"),
         (("x", reconcile), {"cleanup": reconcile}, "cleanup needs a finalizer"),
         (("x", reconcile), {"finalizer": "a/b"}, "needs a cleanup"),
-        (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "a finalizer is named as"),
+        (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "a finalizer needs a name like"),
         *(
             (("x", reconcile), {"finalizer": each, "cleanup": reconcile}, "x: finalizer must be a name")
             for each in ("foo bar/x", "/", "example.com/", "/x", "a/b/c")
         ),
-        (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "give a CachedResource"),
+        (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "pass a CachedResource"),
         (("x", CleansUp()), {}, "x: cleanup needs a finalizer"),
         (("x", Misspelt()), {}, "x: the finalizer a/b needs a cleanup"),
         (("x", NoReconciler()), {"finalizer": "a/b"}, "x: the finalizer a/b needs a cleanup"),
         (("x", reconcile), {"sources": [reconcile]}, r"a source is called with \(\)"),
-        (("x", reconcile), {"sources": [later]}, "a source is taken by `async for`: later has to be"),
-        (("x", reconcile), {"sources": [Ticks()]}, "a source is taken by `async for`"),
+        (("x", reconcile), {"sources": [later]}, "a source is read with `async for`: later must be"),
+        (("x", reconcile), {"sources": [Ticks()]}, "a source is read with `async for`"),
     ],
 )
 def test_what_cannot_work_is_found_out_at_once(arguments: Any, options: Any, message: str) -> None:
@@ -524,7 +524,7 @@ async def test_it_runs_in_one_manager_once(world: Simulation) -> None:
 
 
 def test_a_primary_that_is_none() -> None:
-    with pytest.raises(ConfigError, match="an informer or a CachedResource is needed, not 'pods'"):
+    with pytest.raises(ConfigError, match="expected an informer or a CachedResource, not 'pods'"):
         Controller("x", reconcile, "pods")  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ import pytest
 from aioinformer import AlreadyStartedError, KubeObject
 from aioinformer._core.tasks import finish
 from aioinformer.leaderelection import LeaderElector
-from aioinformer.operator import Controller, Manager, Request, Result, triggers
+from aioinformer.operator import Controller, Manager, Request, Result, informer_triggers
 from aioinformer.testing import ResourceType, Simulation
 
 from .worlds import Reconciler, Stubborn, create, elector, ending_with, managed, simulated
@@ -52,7 +52,7 @@ async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simul
 
 def test_deletions_do_not_pile_up_while_standing_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """A replica may stand by for weeks while jobs come and go; the newest deletions are queued all the same."""
-    monkeypatch.setattr(triggers, "MOST_GONE", 10)
+    monkeypatch.setattr(informer_triggers, "MOST_GONE", 10)
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -242,7 +242,10 @@ def test_what_was_interrupted_comes_again_whatever_it_made_of_that(made_of_it: A
             assert reconciler.keys == ["default/a"] * 2
         logged = [str(entry) for entry in world.history if "default/a was cancelled" in str(entry)]
         assert len(logged) == isinstance(made_of_it, Exception)
-        assert all(" WARNING " in each and each.endswith("raised ValueError: cut off") for each in logged)
+        assert all(
+            " WARNING " in each and each.endswith("raised ValueError: cut off; it is queued again")
+            for each in logged
+        )
 
     scenario()
 

@@ -88,7 +88,7 @@ class TestLifecycle:
             assert "secrets has not synced" in str(manager.ready())
             (told,) = [str(entry) for entry in world.history if " ERROR " in str(entry)]
             assert "500 InternalError" in told
-            assert "Other controllers begin to work; it begins when they have" in told
+            assert "Other controllers start now; this controller starts when they have synced" in told
             away.remove()
             await asyncio.sleep(60)
             assert broken.keys == ["default/a"]
@@ -179,7 +179,7 @@ class TestLifecycle:
                 f"leading; waiting for the first list to go through {name}\n"
             )
             assert manager.healthy()
-            assert str(manager.ready()) == f"tests: {name} has not been through its first list"
+            assert str(manager.ready()) == f"tests: {name} has not processed its first list"
             may_go_on.set()
             await world.eventually(lambda: at_reconcile == [3], every=0.1)
             assert manager.ready()
@@ -313,7 +313,7 @@ class TestLifecycle:
         running = await run_until_a_worker_dies(manager, controller)
         assert not running.done(), "the handler takes its time to end"
         running.cancel()
-        with pytest.raises(StoppedError, match="cancelled by somebody else"):
+        with pytest.raises(StoppedError, match="cancelled from outside"):
             await running
 
     @staticmethod
@@ -380,7 +380,7 @@ class TestLifecycle:
             with pytest.raises(ConfigError, match="leader_election must be a LeaderElector, or None, not "):
                 Manager(client, leader_election=election)  # type: ignore[arg-type]
         manager, controller = managed(client, Reconciler())
-        with pytest.raises(ConfigError, match="named tests already"):
+        with pytest.raises(ConfigError, match="named tests exists already"):
             manager.add(Controller("tests", Reconciler(), controller.informer))
         with pytest.raises(ConfigError, match="takes a Controller"):
             manager.add("tests")  # type: ignore[arg-type]
@@ -632,7 +632,7 @@ async def test_signals_are_for_the_main_thread(server: APIServer) -> None:
         async with Client.from_url(server.url) as client:
             manager, _ = managed(client, Reconciler())
             with pytest.raises(
-                ConfigError, match=r"only the main thread can take signals.*await run\(\) here"
+                ConfigError, match=r"only the main thread receives signals.*await run\(\) here"
             ):
                 await manager.run_until_signal()
             async with manager:  # it has not been started

@@ -87,9 +87,9 @@ def test_what_says_little(kind: Any) -> None:
     assert controller_of(obj) is None
     assert controller_of(kind({"metadata": {"name": "blue", "ownerReferences": [{"uid": "3"}]}})) is None
     assert not is_deleting(obj)
-    with pytest.raises(ConfigError, match="an owner is referred to by apiVersion, kind, uid, which "):
+    with pytest.raises(ConfigError, match="an owner reference needs apiVersion, kind, uid, which "):
         owner_reference(obj)
-    with pytest.raises(ConfigError, match="an owner is referred to by uid, which "):
+    with pytest.raises(ConfigError, match="an owner reference needs uid, which "):
         owner_reference(kind({"apiVersion": "v1", "kind": "Cave", "metadata": {"name": "blue"}}))
 
 
@@ -98,7 +98,7 @@ def test_metadata_alone_does_not_say_of_what_kind_it_is(kind: Any) -> None:
     obj = kind({**FIELDS, "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"})
     assert type_of(obj) == ("", "")
     with pytest.raises(
-        ConfigError, match=r'by apiVersion, kind, which .* lacks: .* metadata_only=True.* "kind"'
+        ConfigError, match=r'needs apiVersion, kind, which .* lacks: .* metadata_only=True.* "kind"'
     ):
         owner_reference(obj)
     if isinstance(obj, (KubeObject, dict)):
@@ -179,9 +179,9 @@ def cleaning(manager: Manager, kind: type[Any]) -> object:
         (filtering, r"lacks generation, which the predicate GenerationChanged\(\) reads"),
         (
             cleaning,
-            "lacks deletionTimestamp, which the finalizer example.com/a of x reads: give it `deletion_ti",
+            "lacks deletionTimestamp, which the finalizer example.com/a of x reads: declare `deletion_ti",
         ),
-        (owning, "lacks ownerReferences, which Owns reads: give it `owner_references: list"),
+        (owning, "lacks ownerReferences, which Owns reads: declare `owner_references: list"),
         (watching, r"lacks labels, which the predicate LabelsChanged\(\) reads"),
         (with_predicate(LabelsMatch("a=b")), "lacks labels"),
         (with_predicate(AnnotationsChanged()), "lacks annotations"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, triggers
+from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, informer_triggers
 from aioinformer.testing import Simulation, simulate
 
 from .worlds import CONTAINERS, Reconciler, change, create, quiet, simulated, trigger
@@ -140,7 +140,7 @@ def test_what_comes_before_its_owner_is_not_lost_either(metadata_only: bool) -> 
 
 
 def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
+    monkeypatch.setattr(informer_triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -159,7 +159,7 @@ def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.M
 
 
 def test_owners_of_a_first_list_that_comes_late_are_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
+    monkeypatch.setattr(informer_triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
 
     @simulated
     async def scenario(world: Simulation) -> None:

@@ -152,7 +152,7 @@ async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
     manager.add(idle)
     running = await run_until_a_worker_dies(manager, idle)
     assert not running.done(), "the other one's reconcile takes its time to end"
-    assert "idle: a worker or source has died: StoppedError" in str(manager.healthy())
+    assert "idle: a worker or source failed: StoppedError" in str(manager.healthy())
     died = True
     with pytest.raises(StoppedError):
         await running
@@ -189,7 +189,7 @@ async def test_what_has_gone_for_good_is_removed_and_not_waited_for(world: Simul
         assert not manager.ready()
         await manager.remove(holes)
         assert manager.ready()
-        with pytest.raises(ConfigError, match=r"^tests needs configmaps, which was not removed"):
+        with pytest.raises(ConfigError, match=r"^configmaps was not removed: the controller tests needs it"):
             await manager.remove(controller.informer)
 
 
@@ -201,5 +201,6 @@ async def test_one_that_no_controller_was_given_to_says_so(world: Simulation) ->
         await asyncio.sleep(1)
         (warning,) = warnings_of(world)
         assert (
-            "<Manager of nothing> begins to work without a controller: none was given to its add" in warning
+            "<Manager of nothing> has no controllers and only runs informers: call add() with a Controller"
+            in warning
         )

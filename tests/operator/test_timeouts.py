@@ -80,7 +80,7 @@ def test_whatever_it_makes_of_being_cancelled_it_has_failed(made_of_it: Any) -> 
             assert str(state.last_error).startswith("tests: default/a took longer than 60 s")
             if isinstance(made_of_it, Exception):
                 assert state.last_error.__cause__ is made_of_it
-                assert str(state.last_error).endswith("; cancelled, it raised ValueError: gave up")
+                assert str(state.last_error).endswith("; when cancelled, it raised ValueError: gave up")
 
     scenario()
 

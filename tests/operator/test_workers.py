@@ -78,10 +78,10 @@ async def test_what_fails_again_and_again_has_its_traceback_in_the_log_once(
         await until(lambda: workers.counts.success > 1)
     failed = [(each.message, each.exc_info is not None) for each in caplog.records]
     assert failed == [
-        ("tests: a failed; again in 0.005 s: KeyError: 'b'", True),
-        ("tests: a failed, 2 times in a row; again in 0.01 s: KeyError: 'c'", False),
-        ("tests: a failed, 3 times in a row; again in 0.02 s: ValueError()", True),
-        ("tests: a failed; again in 0.005 s: KeyError: 'd'", True),
+        ("tests: a failed; retrying in 0.005 s: KeyError: 'b'", True),
+        ("tests: a failed, 2 times in a row; retrying in 0.01 s: KeyError: 'c'", False),
+        ("tests: a failed, 3 times in a row; retrying in 0.02 s: ValueError()", True),
+        ("tests: a failed; retrying in 0.005 s: KeyError: 'd'", True),
     ]
 
 
@@ -135,7 +135,7 @@ async def test_a_server_that_asks_to_wait_is_waited_for(world: Simulation) -> No
     async with manager:
         await asyncio.sleep(60)
     assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([5.0] * 3, abs=0.1)
-    logged = [str(entry) for entry in world.history if "; again in 5 s: " in str(entry)]
+    logged = [str(entry) for entry in world.history if "; retrying in 5 s: " in str(entry)]
     assert len(logged) == 3
     assert all(" WARNING " in entry for entry in logged)
     assert [", 2 times in a row;" in entry for entry in logged] == [False, True, False]

@@ -85,7 +85,7 @@ class Reconciler:
 
 
 async def run_until_a_worker_dies(manager: Manager, controller: Controller[Any]) -> asyncio.Task[None]:
-    """A manager that runs, and ends as a worker of this idle controller was cancelled by somebody else."""
+    """A manager that runs, and ends as a worker of this idle controller was cancelled from outside."""
     running = asyncio.create_task(manager.run())
     await asyncio.sleep(5)
     (worker,) = controller._workers._idle

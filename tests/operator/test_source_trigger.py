@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aioinformer.operator import Controller, Manager, Request, TriggerState
-from aioinformer.operator.sources import SourceTrigger
+from aioinformer.operator.source_trigger import SourceTrigger
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import WorkQueue
 
@@ -114,7 +114,7 @@ async def test_what_is_no_request_is_told_of(world: Simulation) -> None:
         assert reconciler.keys == ["default/b"]
         state = lister_watcher_of(controller)
         assert (state.seen, state.passed, state.failed) == (2, 1, 1)
-        assert "no Request" in str(state.last_error)
+        assert "not a Request" in str(state.last_error)
 
 
 async def test_one_that_never_waits_leaves_others_their_turn() -> None:
@@ -182,7 +182,7 @@ async def test_one_that_ends_is_told_of(caplog: pytest.LogCaptureFixture) -> Non
     await SourceTrigger(source).run(WorkQueue())
     (record,) = caplog.records
     assert record.levelname == "INFO"
-    assert record.message.endswith("source has ended: no more requests come of it")
+    assert record.message.endswith("source is exhausted: it triggers no more reconciles")
 
 
 class Out(BaseException):
@@ -240,9 +240,9 @@ async def test_one_that_does_not_end_is_left_behind(world: Simulation) -> None:
         await asyncio.sleep(5)
         began = world.now
     assert world.now - began == pytest.approx(10, abs=0.1)
-    logged = [str(entry) for entry in world.history if "left behind" in str(entry)]
+    logged = [str(entry) for entry in world.history if "not waiting for them any longer" in str(entry)]
     assert len(logged) == 1
     assert " ERROR " in logged[0]
-    assert "since they do not end: source " in logged[0]
+    assert "not waiting for them any longer: source " in logged[0]
     await asyncio.sleep(60)
     assert len(ended) == 1
