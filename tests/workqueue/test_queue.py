@@ -97,7 +97,7 @@ async def test_no_two_workers_have_the_same_item() -> None:
 async def test_what_was_not_handed_out_cannot_be_done() -> None:
     queue = queue_of("a")
     for ask in (queue.done, queue.priority_of):
-        with pytest.raises(WorkQueueError, match="'a' is not being worked on"):
+        with pytest.raises(WorkQueueError, match="'a' is not in process"):
             ask("a")
     await queue.get()
     queue.done("a")
@@ -112,7 +112,7 @@ async def test_the_length_is_of_what_waits() -> None:
     await queue.get()
     state = queue.state
     assert (len(queue), state.depth, state.processing, state.delayed) == (1, 1, 1, 1)
-    assert str(state) == "1 queued, 1 being worked on, 1 delayed"
+    assert str(state) == "1 queued, 1 in process, 1 delayed"
     assert bool(queue_of()) is True
     queue.done("a")
     queue.shut_down()
@@ -350,7 +350,7 @@ async def test_delays_that_were_taken_back_do_not_pile_up() -> None:
 
 
 def entries_of(queue: WorkQueue[str]) -> int:
-    return len(queue._delays._entries) + len(queue._delays._untidy)
+    return len(queue._delays._entries) + len(queue._delays._old_entries)
 
 
 @virtual_time
