@@ -60,14 +60,12 @@ def test_what_names_no_pod(target: Any) -> None:
 
 def test_custom_resources_that_live_in_no_namespace_have_to_say_so() -> None:
     for ask in (CAVES.key_of, CAVES.for_new):
-        with pytest.raises(
-            ConfigError, match=r"caves\S* are taken to live in namespaces, and 'a' .*: namespaced=False$"
-        ):
+        with pytest.raises(ConfigError, match=r"caves\S* are namespaced, and 'a' .* with namespaced=False$"):
             ask({"metadata": {"name": "a"}})
     elsewhere = Addresses(CAVES.collection, False)
-    with pytest.raises(ConfigError, match=r"caves\S* live in no namespace \(namespaced=False\), but 'a' is"):
+    with pytest.raises(ConfigError, match=r"caves\S* are cluster-scoped \(namespaced=False\), but 'a' has"):
         elsewhere.key_of("default/a")
-    with pytest.raises(ConfigError, match=r"nodes live in no namespace, but 'a' is said to be in 'default'"):
+    with pytest.raises(ConfigError, match=r"nodes are cluster-scoped, but 'a' has the namespace 'default'"):
         NODES.key_of("default/a")
 
 

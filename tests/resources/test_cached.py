@@ -400,9 +400,9 @@ async def test_reading_a_namespace_that_the_informer_does_not_read_is_refused(
     """Nothing found would be taken for nothing there."""
     async with world(**options) as (_, maps):
         made = await maps.create(configmap("a", namespace="kube-system"))
-        with pytest.raises(ConfigError, match=r"has nothing of namespace 'kube-system'"):
+        with pytest.raises(ConfigError, match=r"does not read the namespace 'kube-system'"):
             await maps.get(made.key)
-        with pytest.raises(ConfigError, match=r"has nothing of namespace 'kube-system'"):
+        with pytest.raises(ConfigError, match=r"does not read the namespace 'kube-system'"):
             await maps.list("kube-system")
         assert await maps.list() == await maps.list("default") == []
         assert await maps.resource.get(made.key) == made
@@ -434,7 +434,7 @@ async def test_an_informer_with_keys_of_its_own_is_refused() -> None:
     async with Client.from_url("http://localhost:1") as client:
         list_watch = ListWatch.for_resource(client, "v1", "configmaps")
         informer = SharedIndexInformer(list_watch, KubeObject, key_func=lambda obj: obj.uid)
-        with pytest.raises(ConfigError, match="configmaps has a key_func of its own"):
+        with pytest.raises(ConfigError, match="configmaps has its own key_func"):
             CachedResource(Resource(client, "v1", "configmaps"), informer)
 
 
@@ -453,9 +453,7 @@ async def test_it_is_of_a_resource_and_an_informer_of_it() -> None:
             ConfigError, match="the informer reads pods in a, and the resource is of configmaps"
         ):
             CachedResource(maps, pods)
-        with pytest.raises(
-            ConfigError, match="a CachedResource is of a Resource and an informer, not of <Shared"
-        ):
+        with pytest.raises(ConfigError, match="CachedResource needs a Resource and an informer, not <Shared"):
             CachedResource(pods, maps)  # type: ignore[arg-type]
 
 

@@ -99,7 +99,7 @@ def test_dicts_are_the_callers_own() -> None:
     "wrong", [None, 7, "default/a", [1], object(), DeletedFinalStateUnknown("ns/a", pod())]
 )
 def test_what_is_no_object(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match=r"is no object: use KubeObject"):
+    with pytest.raises(ConfigError, match=r"is not an object: use KubeObject"):
         fields_of(wrong)
 
 
@@ -125,7 +125,7 @@ NOT_JSON: dict[str, Any] = {
 
 @pytest.mark.parametrize("wrong", NOT_JSON.values(), ids=NOT_JSON)
 def test_what_cannot_be_said_in_json_is_not_sent(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match=r"^create pods a: it was not sent: "):
+    with pytest.raises(ConfigError, match=r"^create pods a: the request was not sent: "):
         body_of({"a": wrong}, "create pods a")
 
 
@@ -140,5 +140,5 @@ def test_what_can_be_said_is_sent(value: Any) -> None:
 def test_a_struct_that_names_some_fields_is_no_whole_object() -> None:
     require_whole(WholeCave(WholeMeta("a")))
     for part in (Cave(Meta("a")), AlmostWhole(WholeMeta("a"))):
-        with pytest.raises(ConfigError, match=rf"{type(part).__name__} names some of an object's fields"):
+        with pytest.raises(ConfigError, match=rf"{type(part).__name__} has only some of an object's fields"):
             require_whole(part)

@@ -148,7 +148,7 @@ async def test_of_writes_at_once_the_server_says_which_is_the_newest() -> None:
 
 
 async def test_a_read_asks_the_server_no_more_than_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "OPAQUE_PATIENCE", 0.1)
+    monkeypatch.setattr(cached, "OPAQUE_WAIT", 0.1)
     async with world(timeout=0.55) as (server, maps):
         server.faults.freeze(verb="watch")
         await maps.create(configmap())
@@ -208,5 +208,5 @@ async def test_answers_without_a_version_are_warned_of_once(caplog: pytest.LogCa
                 await maps.create(configmap(name))
     assert [record.getMessage() for record in caplog.records] == [
         "<CachedResource configmaps>: the server's answer to a write has no resourceVersion, so reads do not wait for "
-        "such writes; read these objects at the server (.resource)"
+        "such writes; to see them, read these objects at the server (.resource)"
     ]

@@ -84,7 +84,7 @@ async def test_all_namespaces(namespace: str | None, path: str) -> None:
 async def test_what_lives_in_no_namespace_is_not_listed_in_one() -> None:
     transport = FakeTransport()
     nodes = Resource(Client(transport), "v1", "nodes", namespaced=False)
-    with pytest.raises(ConfigError, match="nodes live in no namespace, and 'red' is asked for"):
+    with pytest.raises(ConfigError, match="nodes are cluster-scoped: list them without the namespace 'red'"):
         await nodes.list("red")
     assert not transport.asked
 
@@ -100,8 +100,8 @@ async def test_what_is_applied_of_a_custom_resource_needs_a_kind() -> None:
     with pytest.raises(ConfigError) as caught:
         await Resource(Client(server), "example.com/v1", "caves").apply(CONFIGMAP)
     assert str(caught.value) == (
-        "apply caves.example.com default/a: nothing says of which kind the object is: give it one, such as "
-        '"kind": "Cave", or give it to the resource: kind="Cave"'
+        "apply caves.example.com default/a: the object's kind is missing: add it, such as "
+        '"kind": "Cave", or create the resource with kind="Cave"'
     )
     assert not server.asked
 
@@ -110,7 +110,7 @@ async def test_what_is_applied_of_a_custom_resource_needs_a_kind() -> None:
 async def test_what_is_no_json_is_not_asked_for() -> None:
     server = Server()
     with pytest.raises(
-        ConfigError, match=r"^patch configmaps default/a: it was not sent: Out of range float"
+        ConfigError, match=r"^patch configmaps default/a: the request was not sent: Out of range float"
     ):
         await maps(server).patch("default/a", {"data": {"deleted": float("nan")}})
     assert not server.asked
@@ -190,7 +190,7 @@ async def test_what_is_no_object_is_a_decode_error(verb: str, answer: bytes) -> 
 
 @virtual_time
 async def test_no_object_is_told_of() -> None:
-    with pytest.raises(DecodeError, match="delete configmaps default/a: the answer is no object"):
+    with pytest.raises(DecodeError, match="delete configmaps default/a: the answer is not an object"):
         await maps(Server(then=b"<html>")).delete("default/a")
 
 
