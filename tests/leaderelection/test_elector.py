@@ -431,7 +431,7 @@ async def test_who_is_too_late_is_told(world: Simulation) -> None:
     one.link.there = False
     await world.eventually(lambda: bool(one.lost), every=0.1)
     await finish(task)
-    assert any("went on for 25.0 s too long" in str(entry) for entry in world.history)
+    assert any("ended 25.0 s after the lease had expired" in str(entry) for entry in world.history)
 
 
 @simulated
