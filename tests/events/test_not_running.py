@@ -20,7 +20,7 @@ async def test_one_that_nobody_enters_is_named_once(world: Simulation) -> None:
         subject.event(about(), "Normal", reason, "")
         await asyncio.sleep(9)
     (warning,) = warnings_of(world)
-    assert f"<EventRecorder {CONTROLLER}> keeps 2 events, as nobody has started it: enter it" in warning
+    assert f"<EventRecorder {CONTROLLER}> was not started, so 2 events wait: enter it" in warning
     subject.event(about(), "Normal", "Three", "")
     await asyncio.sleep(60)
     assert len(warnings_of(world)) == 1
@@ -46,6 +46,6 @@ async def test_that_events_come_after_it_was_left_is_told_once(world: Simulation
     for reason in ("One", "Two"):
         subject.event(about(), "Normal", reason, "")
     (warning,) = warnings_of(world)
-    assert f"<EventRecorder {CONTROLLER}> was left: One of a is not sent, nor is what else comes" in warning
+    assert f"<EventRecorder {CONTROLLER}> has ended: it does not send One of a and later events" in warning
     await asyncio.sleep(60)
     assert (len(warnings_of(world)), subject.state.given_up) == (1, 2)
