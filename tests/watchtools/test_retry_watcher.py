@@ -217,7 +217,7 @@ class TestGoingOn:
         assert server.versions() == [("watch", "10"), ("watch", "10"), ("watch", "12")]
         assert server.delays() == pytest.approx([75, 195])
         assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
-            "scripted pods at 12: the watch is open but nothing has arrived for 75 s; trying again"
+            "scripted pods at 12: the watch is open but nothing has arrived for 75 s; retrying"
         ]
         server.assert_closed()
 
@@ -237,8 +237,8 @@ class TestGoingOn:
                 async with asyncio.timeout(1.5):
                     await anext(subject)
         assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
-            "scripted pods at 10: refused; trying again",
-            "scripted pods at 11: again; trying again",
+            "scripted pods at 10: refused; retrying",
+            "scripted pods at 11: again; retrying",
         ]
 
 
