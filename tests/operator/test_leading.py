@@ -351,7 +351,7 @@ def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | 
             assert world.now - left > 12
         (warning,) = [str(entry) for entry in world.history if "the lease is not given back" in str(entry)]
         assert " WARNING " in warning
-        assert warning.endswith("it has to expire, since this goes on: tests at default/a")
+        assert warning.endswith("and has to expire, since this work still runs: tests at default/a")
         stubborn.gives_in = True
         await asyncio.sleep(2)
 
@@ -413,7 +413,7 @@ async def test_each_replica_needs_an_elector_of_its_own(world: Simulation) -> No
     async with first:
         await world.eventually(lambda: first.state.leading)
         assert second.state.leading is False, "it has not even begun"
-        with pytest.raises(AlreadyStartedError, match=r"another Manager .* needs an elector of its own"):
+        with pytest.raises(AlreadyStartedError, match=r"another Manager .* create an elector for each"):
             await second.run()
         assert (second.state.ended, second.state.leading) == (True, False)
         assert 'leader_election_master_status{name="operator"} 0' in second.metrics()
