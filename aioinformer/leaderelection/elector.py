@@ -16,7 +16,6 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from .._core.checks import (
-    require_callable,
     require_namespace,
     require_object_name,
     require_seconds,
@@ -240,7 +239,6 @@ class LeaderElector:
             AlreadyStartedError: This elector is entered already.
             ConfigError: The client's configuration is invalid, or ``work`` is not a coroutine function.
         """
-        require_callable("work", work)
         async with self:
             doing = work()
             if not isawaitable(doing):

@@ -7,12 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
-from .._core.checks import (
-    require_count,
-    require_list,
-    require_seconds,
-    require_text,
-)
+from .._core.checks import require_count, require_seconds
 from .._core.tasks import maybe_await, wait_ended
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout
 from ..informer import Registration, SharedIndexInformer
@@ -86,7 +81,6 @@ class Controller(Generic[T]):
         cleanup: Reconcile[T] | None = None,
         cache_sync_timeout: float | None = None,
     ) -> None:
-        require_text("name", name)
         if not name:
             raise ConfigError("name must not be empty: logs, states and metrics tell controllers apart by it")
         require_count("concurrency", concurrency, least=1)
@@ -107,18 +101,12 @@ class Controller(Generic[T]):
             name=name,
             metrics=self._metrics,
         )
-        owned = [
-            each if isinstance(each, Owns) else Owns(each) for each in require_list(f"{name}: owns", owns)
-        ]
-        watches = require_list(f"{name}: watches", watches)
-        for watch in watches:
-            if not isinstance(watch, Watch):
-                raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
+        owned = [each if isinstance(each, Owns) else Owns(each) for each in owns]
         own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None, forget=self._forget)
         self._triggers: list[InformerTrigger] = [own, *owned, *watches]
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
-        self._sources = [SourceTrigger(source) for source in require_list(f"{name}: sources", sources)]
+        self._sources = [SourceTrigger(source) for source in sources]
         self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout, self._is_gone)
         own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False

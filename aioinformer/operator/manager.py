@@ -37,7 +37,7 @@ from ..tracing import Trace
 from .controller import Controller
 from .finalizing import read_the_same
 from .probes import controller_liveness_problems, controller_readiness_problems
-from .protocols import LeaderElection, require_election
+from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
 
@@ -84,8 +84,6 @@ class Manager(Running):
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
-        if leader_election is not None:
-            require_election(leader_election)
         self.client = Client.of(client)
         self._factory = SharedInformerFactory(
             self.client,
@@ -221,8 +219,6 @@ class Manager(Running):
         """
         if self._is_started:
             raise AlreadyStartedError(f"{self!r} has started; {controller!r} was not added")
-        if not isinstance(controller, Controller):
-            raise ConfigError(f"add takes a Controller, not {controller!r}")
         if controller.name in {each.name for each in self._controllers}:
             raise ConfigError(f"a controller named {controller.name} exists already: give each its own name")
         for each in self._controllers:

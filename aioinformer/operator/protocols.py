@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
-from ..errors import ConfigError
 from ..informer import SharedIndexInformer
 
 T = TypeVar("T")
@@ -58,14 +57,3 @@ class LeaderElection(Protocol):
     def is_leader(self) -> bool:
         """Whether this process leads now."""
         ...
-
-
-def require_election(election: object) -> None:
-    """Check that an object can be used for leader election.
-
-    Raises:
-        ConfigError: It has no ``run`` or ``is_leader``, or it is a class.
-    """
-    is_one = callable(getattr(election, "run", None)) and hasattr(election, "is_leader")
-    if not is_one or isinstance(election, type):
-        raise ConfigError(f"leader_election must be a LeaderElector, or None, not {election!r}")

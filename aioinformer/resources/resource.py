@@ -6,7 +6,7 @@ import builtins
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from .._core.checks import require_seconds, require_text
+from .._core.checks import require_seconds
 from ..client import Client
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
@@ -84,8 +84,6 @@ class Resource(Writes[T]):
         field_manager: str = FIELD_MANAGER,
         timeout: float = READ_TIMEOUT,
     ) -> None:
-        require_text("kind", kind)
-        require_text("field_manager", field_manager)
         require_seconds("timeout", timeout)
         collection = Collection(api_version, plural)
         addresses = Addresses(collection, namespaced and not is_cluster_scoped(collection))

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from .._core.tasks import START_PATIENCE, run_until_first
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ConfigError, InformerError
+from ..errors import InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..informer.state import NOT_STARTED
@@ -42,16 +42,9 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
 
     Args:
         informer: An informer, started or not. If it is not started for a while, a warning is logged.
-
-    Raises:
-        ConfigError: It is not an informer.
     """
 
     def __init__(self, informer: SharedIndexInformer[T]) -> None:
-        if not isinstance(informer, SharedIndexInformer):
-            raise ConfigError(
-                f"InformerEvents needs an informer, such as factory.for_resource(...), not {informer!r}"
-            )
         self._informer = informer
         self._registration: Registration | None = None
         self._left = False

@@ -330,9 +330,6 @@ async def test_leader_that_finds_another_holder_stops_at_once(world: Simulation)
 @simulated
 async def test_invalid_work_is_refused(world: Simulation) -> None:
     elector = Candidate(world, "one").elector
-    with pytest.raises(ConfigError, match="work must be a function, not None"):
-        await elector.run(None)  # type: ignore[arg-type]
-    assert verbs(world) == []
     with pytest.raises(ConfigError, match=r"work must be an async function, and .*<lambda> is a plain one"):
         await elector.run(lambda: None)  # type: ignore[arg-type, return-value]
     assert spec(world)["holderIdentity"] == ""
@@ -541,7 +538,7 @@ async def test_callback_that_raises_is_logged(world: Simulation) -> None:
 
 
 async def tell_later(leader: str) -> None:
-    raise AssertionError("nobody would wait for it")
+    raise AssertionError("no task would await it")
 
 
 @pytest.mark.parametrize(

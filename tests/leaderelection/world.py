@@ -26,9 +26,9 @@ class Link(Forwarding):
 
     Attributes:
         there: Whether requests arrive.
-        back: Whether answers do.
-        seconds: That a request takes, over and above.
-        seconds_back: That an answer takes.
+        back: Whether answers arrive.
+        seconds: Extra seconds of a request.
+        seconds_back: Extra seconds of an answer.
         failure: What requests raise instead.
     """
 

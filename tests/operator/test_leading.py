@@ -268,7 +268,7 @@ async def test_reconcile_that_outlives_the_leadership_is_not_replaced(world: Sim
         await asyncio.sleep(60)
         assert controller.state.stuck
         assert "tests is stuck at default/a" in str(manager.healthy())
-        assert reconciler.keys == ["default/a"], "nobody leads"
+        assert reconciler.keys == ["default/a"], "no replica leads"
         assert (controller.state.working, controller.state.workers) == (False, 0)
         world.server.faults.clear()
         await asyncio.sleep(30)

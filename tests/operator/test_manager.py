@@ -31,7 +31,6 @@ from aioinformer import (
     StoppedError,
 )
 from aioinformer._core.tasks import finish
-from aioinformer.leaderelection import LeaderElector
 from aioinformer.operator import Controller, Manager, Request, Result, Watch
 from aioinformer.testing import APIServer, Simulation
 
@@ -380,14 +379,9 @@ class TestLifecycle:
             Manager(client, on_trace=7)  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match="stalled_after"):
             Manager(client, stalled_after=float("nan"))
-        for election in ("lease", LeaderElector, Client):
-            with pytest.raises(ConfigError, match="leader_election must be a LeaderElector, or None, not "):
-                Manager(client, leader_election=election)  # type: ignore[arg-type]
         manager, controller = managed(client, Reconciler())
         with pytest.raises(ConfigError, match="named tests exists already"):
             manager.add(Controller("tests", Reconciler(), controller.informer))
-        with pytest.raises(ConfigError, match="takes a Controller"):
-            manager.add("tests")  # type: ignore[arg-type]
 
 
 class TestState:

@@ -17,11 +17,11 @@ from ..steps import running, turns, until
 
 
 class Blocking:
-    """Blocks until it is to end.
+    """Blocks until the test lets it end.
 
     Attributes:
-        at_work: How many threads are in it.
-        most: How many there were at a time.
+        at_work: Threads that block now.
+        most: The most threads that blocked at once.
     """
 
     def __init__(self, end_by: Callable[[], object] = lambda: None) -> None:

@@ -1,4 +1,4 @@
-"""operator/workers.py: reconciles that block the event loop, Retry-After, groups of errors. See test_controller.py, too."""
+"""operator/workers.py: reconciles that block the event loop, Retry-After, groups of errors."""
 
 from __future__ import annotations
 

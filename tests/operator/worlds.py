@@ -55,10 +55,10 @@ def ending_with(outcome: T | Exception) -> T:
 
 
 class Reconciler:
-    """Notes what it is asked, and does what the test says.
+    """Records its requests, and does what the test says.
 
     Attributes:
-        seen: The key and version of each request; None for what is gone.
+        seen: The key and version of each request; None for an object that is gone.
         at_work: Keys that are being reconciled.
     """
 

@@ -25,7 +25,7 @@ from ..client.transports import Server
 from ..virtual_time import virtual_time
 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"
-CONFLICT = ApiError(409, "Conflict", "somebody was faster")
+CONFLICT = ApiError(409, "Conflict", "another client was faster")
 TEST_FAILED = ApiError(422, "Invalid", "the server rejected our request due to an error in our request")
 
 

@@ -371,12 +371,6 @@ class TestInformerEvents:
             with pytest.raises(InformerError, match="with async with"):
                 await anext(InformerEvents(subject))
 
-    def test_invalid_informer_is_refused(self) -> None:
-        with pytest.raises(
-            ConfigError, match=r"InformerEvents needs an informer, such as factory\.for_resource"
-        ):
-            InformerEvents(Scripted())  # type: ignore[arg-type]
-
     @virtual_time
     async def test_informer_that_is_never_started_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         async with informer() as started, InformerEvents(started), InformerEvents(subject := informer()):
