@@ -187,7 +187,7 @@ class Controller(Generic[T]):
         if self._is_fed or self._queue.is_shutting_down:
             raise AlreadyStartedError(f"{self!r} was started before")
 
-    def stop_delaying_others(self) -> None:
+    def stop_holding_others_up(self) -> None:
         """Log and record in ``sync_error`` that its caches have not synced within ``cache_sync_timeout``."""
         caches = "; ".join(f"{each.name}: {each.state}" for each in self.unsynced)
         self._sync_error = SyncTimeout(
@@ -253,7 +253,7 @@ class Controller(Generic[T]):
         """
         await self._workers.run(may_work)
 
-    async def raise_failure(self) -> None:
+    async def raise_death(self) -> None:
         """Wait until a source fails while no worker runs, then raise its error, as ``work`` does."""
         await self._workers.raise_failure()
 

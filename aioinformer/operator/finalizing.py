@@ -77,15 +77,15 @@ def make_step(
     return Finalizing(reconcile, written, finalizer, cleanup), finalizer
 
 
-def read_the_same(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]) -> bool:
+def may_read_same_object(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]) -> bool:
     """Return whether both informers may read the same object."""
     return one is other or any(
         mine.health is theirs.health and mine.resource.overlaps(theirs.resource)
-        for mine, theirs in product(_of_servers(one), _of_servers(other))
+        for mine, theirs in product(_resource_list_watches(one), _resource_list_watches(other))
     )
 
 
-def _of_servers(informer: SharedIndexInformer[Any]) -> list[ResourceListWatch]:
+def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceListWatch]:
     return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 

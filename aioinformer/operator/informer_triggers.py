@@ -27,7 +27,7 @@ from .metadata import OWNER_REFERENCES, owners_of, require_fields
 from .predicates import Change, PredicateFunc, is_recreated, reads_of, require_predicate
 from .protocols import WrittenResource
 from .requests import Request
-from .triggers import Trigger, checked
+from .triggers import Trigger, require_request
 
 T = TypeVar("T")
 
@@ -369,7 +369,9 @@ class Watch(InformerTrigger):
 def _each(requests: Requests) -> Iterable[Request[Any]]:
     if requests is None:
         return ()
-    return [checked(each) for each in ([requests] if isinstance(requests, (Request, str)) else requests)]
+    return [
+        require_request(each) for each in ([requests] if isinstance(requests, (Request, str)) else requests)
+    ]
 
 
 def _group_of(informer: SharedIndexInformer[Any]) -> str | None:

@@ -35,7 +35,7 @@ from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tracing import Trace
 from .controller import Controller
-from .finalizing import read_the_same
+from .finalizing import may_read_same_object
 from .probes import controller_liveness_problems, controller_readiness_problems
 from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
@@ -223,7 +223,7 @@ class Manager(Running):
             raise ConfigError(f"a controller named {controller.name} exists already: give each its own name")
         for each in self._controllers:
             is_shared = each.finalizer is not None and each.finalizer == controller.finalizer
-            if is_shared and read_the_same(each.informer, controller.informer):
+            if is_shared and may_read_same_object(each.informer, controller.informer):
                 raise ConfigError(
                     f"{controller.name} and {each.name} have the same objects and the same finalizer "
                     f"{each.finalizer}, which is removed when either has cleaned up: give each its own"
@@ -345,7 +345,7 @@ class Manager(Running):
 
     async def _lead(self) -> None:
         """Reconcile while this manager leads. Sources also run on standby, and may fail then."""
-        await run_until_first(self._work_while_leading, *(each.raise_failure for each in self._controllers))
+        await run_until_first(self._work_while_leading, *(each.raise_death for each in self._controllers))
 
     async def _work_while_leading(self) -> None:
         await self._fill_caches()
@@ -380,7 +380,7 @@ class Manager(Running):
             except SyncTimeout:
                 for controller, deadline in timeouts.items():
                     if controller.unsynced and deadline <= now():
-                        controller.stop_delaying_others()
+                        controller.stop_holding_others_up()
                 waited_for = [each for each in waited_for if self._delays_others(each)]
             except StoppedError:
                 left = [each for each in waited_for if each in self.informers]

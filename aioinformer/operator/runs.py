@@ -106,12 +106,12 @@ class Runs:
         """The reconciles that ignore their cancellation."""
         return [run for run in (*self._overdue.values(), *self._running.values()) if run.is_stuck]
 
-    def give_up(self, tasks: Collection[asyncio.Task[None]]) -> list[Run]:
+    def mark_stuck(self, tasks: Collection[asyncio.Task[None]]) -> list[Run]:
         """Mark the reconciles of tasks that ignore their cancellation as stuck, and return them."""
-        given_up = [run for run in (*self._overdue.values(), *self._running.values()) if run.task in tasks]
-        for run in given_up:
+        stuck = [run for run in (*self._overdue.values(), *self._running.values()) if run.task in tasks]
+        for run in stuck:
             run.is_stuck = True
-        return given_up
+        return stuck
 
     def close(self) -> None:
         """Stop watching the deadlines."""

@@ -14,7 +14,7 @@ from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
 from ..workqueue import WorkQueue
 from .requests import Request
-from .triggers import Trigger, checked
+from .triggers import Trigger, require_request
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class SourceTrigger(Trigger):
     def _take(self, request: object) -> None:
         self.seen += 1
         try:
-            self.queue.add(checked(request).key)
+            self.queue.add(require_request(request).key)
             self.passed += 1
         except TypeError as error:
             self.record_failure("a request", error)

@@ -86,7 +86,7 @@ class Trigger(ABC):
         self._failures.log(error, "%s: %s failed: %s", self.name, what, said(error), traceback=error)
 
 
-def checked(request: object) -> Request[Any]:
+def require_request(request: object) -> Request[Any]:
     """Check that something is a request.
 
     Raises:

@@ -165,7 +165,7 @@ class Workers:
             await finish(*workers, grace=CANCEL_GRACE)
         finally:
             if running := [worker for worker in workers if not worker.done()]:
-                keys = ", ".join(run.key for run in self.runs.give_up(running))
+                keys = ", ".join(run.key for run in self.runs.mark_stuck(running))
                 logger.error(
                     "%s: reconciles ignored their cancellation for %g s, not waiting for them any longer: %s",
                     self._name, CANCEL_GRACE, keys,
