@@ -1,4 +1,4 @@
-"""Events: telling people what was done to an object."""
+"""Events: report to people what happened to an object."""
 
 from .recorder import EventRecorder, EventRecorderState, EventType
 

@@ -1,4 +1,4 @@
-"""EventRecorder: tells people what was done to an object, by Events (client-go ``tools/events``)."""
+"""EventRecorder: reports to people what happened to an object, by Events (client-go ``tools/events``)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from ..errors import (
 )
 from ..objects.meta import micro_time
 from ..resources import Resource
-from .budget import Budget
 from .references import Reference, reference_of
 from .series import FINISH_TIME, EventKey, Series, SeriesCache
+from .token_buckets import TokenBuckets
 
 logger = logging.getLogger(__name__)
 
@@ -49,25 +49,25 @@ MOST_TRIES = 12
 RETRY_PAUSE = 10.0
 RETRY_JITTER = 0.25
 OTHERS_SHARE = 0.01
-"""Of the pause after a failure, what no other event is sent in: a server in trouble is not asked for each in a row."""
+"""Share of the pause after a failed event in which no event is sent at all, to spare a server in trouble."""
 LONGEST_NAME = 128
 LONGEST_NOTE = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class EventRecorderState:
-    """What a recorder has done.
+    """A snapshot of a recorder.
 
     Attributes:
-        recorded: How often ``event`` was called.
-        sent: How many requests were successful.
-        queued: How many events wait to be sent.
-        series: How many events are remembered, for the next one of their kind.
-        over_budget: How many were dropped because their object had too many of them.
-        overflowed: How many were dropped because too many waited.
-        refused: How many the server refused.
-        given_up: How many could not be sent after many tries, or before the recorder was left.
-        last_error: Why sending failed last.
+        recorded: Calls of ``event``.
+        sent: Successful requests.
+        queued: Events that wait to be sent.
+        series: Events that are kept to count their repetitions.
+        over_budget: Events dropped because their object had too many.
+        overflowed: Events dropped because the queue was full.
+        refused: Events that the server refused.
+        given_up: Events dropped after many tries, or unsent when the recorder ended.
+        last_error: Why the last failed request failed.
     """
 
     recorded: int
@@ -82,39 +82,39 @@ class EventRecorderState:
 
     @property
     def dropped(self) -> int:
-        """How many nobody will see, for any reason."""
+        """Events dropped for any reason."""
         return self.over_budget + self.overflowed + self.refused + self.given_up
 
 
 class EventRecorder(Running):
     """Writes Events (events.k8s.io/v1) about objects, in the background.
 
-    An async context manager; or ``await run()``. ``event`` may be called before, too: what is recorded is sent once it
-    runs. Leaving sends what still waits, for a while. What would never be sent, as nobody enters the recorder or it was
-    left, is a WARNING, once each.
+    Use it as an async context manager; or ``await run()``. ``event`` may be called earlier; its events are sent once
+    the recorder runs. Leaving sends the remaining events, for a while. If events cannot be sent because the recorder
+    was never started, or has ended, it logs a WARNING, once each.
 
-    An event that comes again (the same type, reason, action, objects and note) is a series: the second one is written
-    at once, from then on they are counted. The count is looked at every six minutes, and written 6
-    to 12 minutes after the last one, when the series ends, or every 30 to 36 minutes of one that goes on.
+    Repeated events (the same type, reason, action, objects and note) form a series. The second event is written at
+    once; later ones are counted. The recorder checks series every six minutes. It writes the count 6 to 12 minutes
+    after the last repetition, when the series ends, and every 30 to 36 minutes of a series that continues.
 
     Guarantees:
-        ``event`` never waits and never fails because of the server. What is dropped is counted in ``state``. Nothing
-        is kept for ever: at most a thousand events wait.
+        ``event`` never waits, and never fails because of the server. Dropped events are counted in ``state``. At most
+        ``queue_limit`` events wait, 1000 by default.
 
     Args:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
-        controller: Who writes, such as ``"example.com/cave-controller"``.
-        instance: Which one of its processes; None for the controller's and the host's names.
-        burst: Events that an object may have at once, of each type; at least 1. Those that differ in their notes alone
-            cost it one, and have as many of their own.
-        refill: Seconds until it may have another one; 0 for no budget.
+        controller: The controller's name, such as ``"example.com/cave-controller"``.
+        instance: The name of this process; None for the names of controller and host.
+        burst: Events that an object may have at once, per type; at least 1. Events that differ only in their notes use
+            one of them, and then a budget of the same size of their own.
+        refill: Seconds until an object may have another event; 0 for no limit.
         queue_limit: Events that may wait.
         flush_timeout: Seconds that leaving may take.
-        wall: The wall clock, for when things happened.
-        random: Where jitter comes from.
+        wall: The wall clock, for the times of events.
+        random: The source of the jitter.
 
     Raises:
-        ConfigError: The name cannot be a controller's, or a number is none.
+        ConfigError: The controller's name or a number is invalid.
     """
 
     def __init__(
@@ -143,16 +143,16 @@ class EventRecorder(Running):
             instance or f"{controller.rpartition('/')[2]}-{socket.gethostname()}", LONGEST_NAME
         )
         self._events = Resource(client, "events.k8s.io/v1", "events", dict, kind="Event")
-        self._budget = Budget(burst, refill) if refill else None
+        self._budget = TokenBuckets(burst, refill) if refill else None
         self._queue_limit = queue_limit
         self._flush_timeout = flush_timeout
         self._wall = wall or time
         self._random = random or Random()
         self._cache = SeriesCache()
-        self._news = asyncio.Event()
+        self._wake_up = asyncio.Event()
         self._stamp = 0
-        self._told: set[int] = set()
-        self._is_end_told = False
+        self._refused_statuses: set[int] = set()
+        self._has_warned_of_end = False
         self._resume_at = 0.0
         self._retry_pause = RETRY_PAUSE
         self._is_flushed = False
@@ -165,7 +165,7 @@ class EventRecorder(Running):
 
     @property
     def state(self) -> EventRecorderState:
-        """What it has done."""
+        """A snapshot."""
         return EventRecorderState(
             recorded=self._recorded,
             sent=self._sent,
@@ -184,50 +184,50 @@ class EventRecorder(Running):
         """Record that something happened to an object.
 
         Args:
-            obj: What it is about: an object that says its kind, or a reference to one, as a dict.
+            obj: The object, with its kind; or a reference to it, as a dict.
             type: ``"Normal"`` or ``"Warning"``.
-            reason: Why, for machines: ``"Provisioned"``.
-            note: What happened, for people; what is beyond a kilobyte is left out.
+            reason: The reason, for machines: ``"Provisioned"``.
+            note: What happened, for people; cut after a kilobyte.
             action: What was done or failed; ``""`` for the reason.
-            related: A further object.
+            related: Another object.
 
         Raises:
-            ConfigError: The arguments cannot be an event.
+            ConfigError: The arguments cannot form an event.
             WrongEventLoopError: The recorder runs in another event loop or thread.
         """
         self.require_own_loop()
         if type not in ("Normal", "Warning"):
-            raise ConfigError(f"an event's type is Normal or Warning, not {type!r}")
+            raise ConfigError(f"an event's type must be 'Normal' or 'Warning', not {type!r}")
         _require_name("reason", reason)
         _require_name("action", action or reason)
         require_text("note", note)
         regarding = reference_of(obj)
         other = None if related is None else reference_of(related)
         self._recorded += 1
-        if self._is_flushed:  # it was left: nobody sends any more
+        if self._is_flushed:
             self._given_up += 1
-            if not self._is_end_told:
-                self._is_end_told = True
+            if not self._has_warned_of_end:
+                self._has_warned_of_end = True
                 logger.warning(
-                    "%r was left: %s of %s is not sent, nor is what else comes",
+                    "%r has ended: it does not send %s of %s and later events",
                     self, reason, regarding["name"],
                 )  # fmt: skip
             return
         loop = asyncio.get_running_loop()
         if self._recorded == 1 and not self._is_started:
-            loop.call_later(START_PATIENCE, self._name_unstarted)
+            loop.call_later(START_PATIENCE, self._warn_if_not_started)
         now, micros = loop.time(), int(self._wall() * 1_000_000)
         note, identities = _cut(note, LONGEST_NOTE), (_identity(regarding), _identity(other or {}))
         key = EventKey(type, reason, action or reason, *identities, note)
-        series = self._cache.again(key, now, micro_time(micros))
-        if series is not None and (series.told != 1 or series in self._cache.queue):
-            return  # it is counted, and written with the rest
+        series = self._cache.repeat(key, now, micro_time(micros))
+        if series is not None and (series.written_count != 1 or series in self._cache.queue):
+            return  # counted, and written later
         is_full = len(self._cache.queue) >= self._queue_limit
-        # What varies a note alone uses up its own budget, and not that of the object's other events.
+        # Events that differ only in their notes use a bucket of their own, and spare that of other events.
         bucket: Hashable = key.kind if key.kind in self._cache.kinds else (type, key.regarding)
         bucket = bucket if series is None else series.bucket
         if is_full or (self._budget is not None and not self._budget.take(bucket, now)):
-            if series is None:  # else it is counted, and written when the series ends or is refreshed
+            if series is None:  # else the count is written when the series ends or is refreshed
                 self._overflowed += is_full
                 self._over_budget += not is_full
             return
@@ -236,10 +236,10 @@ class EventRecorder(Running):
             self._cache.add(Series(key, event, bucket, now, event["eventTime"]))
         else:
             self._cache.queue[series] = None
-        self._news.set()
+        self._wake_up.set()
 
     async def run(self) -> None:
-        """Send what is recorded until cancelled, and then what still waits, for ``flush_timeout`` seconds.
+        """Send recorded events until cancelled, then the remaining ones, for ``flush_timeout`` seconds.
 
         Raises:
             AlreadyStartedError: It was started before.
@@ -257,15 +257,15 @@ class EventRecorder(Running):
         try:
             await super().__aexit__(kind, error, traceback)
         finally:
-            if not self._has_begun:  # cancelled before it began, the task has sent nothing
+            if not self._has_begun:  # the task was cancelled before it started
                 await self._flush()
 
     # -- recording -----------------------------------------------------------------------------------------
 
-    def _name_unstarted(self) -> None:
+    def _warn_if_not_started(self) -> None:
         if not self._is_started:
             logger.warning(
-                "%r keeps %d events, as nobody has started it: enter it (async with), or await its run()",
+                "%r was not started, so %d events wait: enter it (async with), or await its run()",
                 self, len(self._cache.queue),
             )  # fmt: skip
 
@@ -279,7 +279,7 @@ class EventRecorder(Running):
         regarding: Reference,
         related: Reference | None,
     ) -> dict[str, Any]:
-        self._stamp = max(self._stamp + 1, micros)  # no two are the same, whatever the clock shows
+        self._stamp = max(self._stamp + 1, micros)  # unique, even if the clock stands still or goes back
         name = f"{regarding['name']}.{self._stamp * 1000:x}"
         if not is_subdomain(name):
             name = self._new_name()
@@ -297,7 +297,7 @@ class EventRecorder(Running):
         return event if related is None else {**event, "related": related}
 
     def _new_name(self) -> str:
-        """One that nobody has, whatever it is about."""
+        """Return a unique name."""
         return f"{self._random.getrandbits(128):032x}"
 
     # -- sending -------------------------------------------------------------------------------------------
@@ -309,17 +309,17 @@ class EventRecorder(Running):
             if loop.time() >= tidy_at:
                 self._cache.tidy(loop.time(), self._queue_limit)
                 tidy_at = loop.time() + FINISH_TIME
-            self._news.clear()
+            self._wake_up.clear()
             due_at = await self._send_next()
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(min(tidy_at, due_at)):
-                    await self._news.wait()
+                    await self._wake_up.wait()
 
     async def _send_next(self) -> float:
-        """Send what is due first, if it is.
+        """Send the next event if it is due.
 
         Returns:
-            When that was or will be, in the loop's time; infinity if nothing waits.
+            The loop time when it was or will be due; infinity if no event waits.
         """
         series = self._cache.first()
         if series is None:
@@ -330,27 +330,27 @@ class EventRecorder(Running):
         return due_at
 
     async def _send(self, series: Series) -> None:
-        """Tell the server of an event. Where that fails, it is its turn again after a while.
+        """Send an event. After a failure it is retried after a pause.
 
-        The others wait as long where the server cannot be reached, and until then where it says when; else a moment.
+        Other events wait equally long if the server cannot be reached, and for its Retry-After; else only briefly.
         """
         try:
-            await self._tell(series)
+            await self._write(series)
         except ClientClosedError:
             raise
         except AioInformerError as error:
             self._last_error = error
             series.tries += 1
-            if not _may_pass(error):
+            if not _is_retryable(error):
                 self._refused += 1
                 self._drop(series)
                 self._record_refusal(error)
             elif series.tries >= MOST_TRIES:
                 self._given_up += 1
                 self._drop(series)
-                logger.error("%s: an event was given up after %d tries: %s", self, MOST_TRIES, said(error))
+                logger.error("%s: an event was dropped after %d tries: %s", self, MOST_TRIES, said(error))
             else:
-                logger.debug("%s: an event was not sent: %s", self, said(error))
+                logger.debug("%s: an event was not sent, and is retried: %s", self, said(error))
                 now = asyncio.get_running_loop().time()
                 pause = self._retry_pause * (1.0 + RETRY_JITTER * self._random.random())
                 others = pause
@@ -359,29 +359,29 @@ class EventRecorder(Running):
                 series.not_before = now + max(pause, others)
                 self._resume_at = now + others
 
-    async def _tell(self, series: Series) -> None:
-        """One try."""
+    async def _write(self, series: Series) -> None:
+        """Create the Event, or update its count."""
         count = series.count
-        if series.told == 0:
-            was_asked, series.is_asked = series.is_asked, True
+        if series.written_count == 0:
+            was_sent, series.is_create_sent = series.is_create_sent, True
             try:
                 await self._events.create(series.body())
             except AlreadyExistsError:
-                if not was_asked:  # another process has written about the object in the same microsecond
-                    series.event["metadata"]["name"], series.is_asked = self._new_name(), False
+                if not was_sent:  # another process wrote about the object in the same microsecond
+                    series.event["metadata"]["name"], series.is_create_sent = self._new_name(), False
                     raise
-                count = 1  # the answer to an earlier try was lost
+                count = 1  # an earlier try succeeded, but its answer was lost
         else:
             key = f"{series.event['metadata']['namespace']}/{series.event['metadata']['name']}"
             try:
                 await self._events.patch(key, series.patch())
-            except NotFoundError:  # it has expired
+            except NotFoundError:  # the Event has expired
                 await self._events.create(series.body())
         self._sent += 1
-        series.told, series.tries = count, 0
+        series.written_count, series.tries = count, 0
         series.refreshed = asyncio.get_running_loop().time()
         if series.count > count and (series.is_over or count == 1):
-            return  # it came again meanwhile: the second one is written at once, and so is the last count
+            return  # repeated meanwhile: the second event and the last count are written at once
         if series.is_over:
             self._drop(series)
         else:
@@ -392,13 +392,14 @@ class EventRecorder(Running):
         self._cache.forget(series)
 
     def _record_refusal(self, error: AioInformerError) -> None:
-        """Tell of each kind of refusal once: who may not write events may not write any."""
+        """Log a refused event: as a warning once per HTTP status, since all events may be refused alike."""
         status = error.status if isinstance(error, ApiError) else 0
-        news = status not in self._told
-        self._told.add(status)
+        is_new = status not in self._refused_statuses
+        self._refused_statuses.add(status)
         logger.log(
-            logging.WARNING if news else logging.DEBUG, "%s: an event was refused: %s", self, said(error)
-        )
+            logging.WARNING if is_new else logging.DEBUG,
+            "%s: an event was refused and is dropped: %s", self, said(error),
+        )  # fmt: skip
 
     async def _flush(self) -> None:
         if self._is_flushed:
@@ -408,35 +409,35 @@ class EventRecorder(Running):
         self._resume_at, self._retry_pause = 0.0, min(RETRY_PAUSE, self._flush_timeout / MOST_TRIES)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._flush_timeout
-        why = "they took too long"
+        why = "flush_timeout has passed"
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
-                    while (due_at := await self._send_next()) < deadline:  # noqa: ASYNC110 - nobody records any more
+                    while (due_at := await self._send_next()) < deadline:  # noqa: ASYNC110 - nothing is recorded now
                         await asyncio.sleep(due_at - loop.time())
         except ClientClosedError as error:
             why = said(error)
         finally:
             if left := len(self._cache.queue):
-                logger.warning("%s: %d events were not sent: %s", self, left, why)
+                logger.warning("%s: %d events were dropped unsent: %s", self, left, why)
             self._given_up += left
             self._cache.queue.clear()
 
 
-def _may_pass(error: AioInformerError) -> bool:
-    """Whether it may go better another time."""
+def _is_retryable(error: AioInformerError) -> bool:
+    """Return whether another try may succeed."""
     passing = isinstance(error, (AlreadyExistsError, TooManyRequestsError))
     return passing or not isinstance(error, (RefusedError, DecodeError))
 
 
 def _identity(reference: Reference) -> tuple[str, ...]:
-    """A reference without the version."""
+    """Return what identifies a reference: all but the version."""
     return tuple(f"{field}={value}" for field, value in reference.items() if field != "resourceVersion")
 
 
 def _cut(text: str, longest: int) -> str:
-    """At most so many bytes of it, which is what the server counts."""
-    raw = text.encode(errors="replace")  # half a character is nothing that JSON could say
+    """Cut a text to so many bytes, as the server counts."""
+    raw = text.encode(errors="replace")  # JSON cannot have lone surrogates
     return raw.decode() if len(raw) <= longest else raw[: longest - 3].decode(errors="ignore") + "…"
 
 

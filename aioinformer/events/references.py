@@ -1,4 +1,4 @@
-"""What an event is about, as it is written into it (client-go ``tools/reference``)."""
+"""References to the objects that an event is about (client-go ``tools/reference``)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FIELDS = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "
 
 
 def reference_of(obj: Any) -> Reference:
-    """A ``v1.ObjectReference``.
+    """Return an object as a ``v1.ObjectReference``.
 
     Args:
-        obj: A KubeObject, dict, Struct or model that says its kind; or a reference, as a dict without metadata.
+        obj: A KubeObject, dict, Struct or model with its kind; or a reference, as a dict without metadata.
 
     Raises:
-        ConfigError: It does not say its kind or its name, or what it says can be written nowhere.
+        ConfigError: The kind or name is missing, or the namespace or a value is invalid.
     """
     if isinstance(obj, Mapping) and "metadata" not in obj:
         found = {field: str(obj[field]) for field in FIELDS if obj.get(field)}
@@ -36,7 +36,7 @@ def reference_of(obj: Any) -> Reference:
         try:
             key = meta_namespace_key_func(obj)
         except KeyFuncError as error:
-            raise ConfigError(f"an event is about an object: {error}") from error
+            raise ConfigError(f"an event needs an object: {error}") from error
         api_version, kind = type_of(obj)
         found = {
             "apiVersion": api_version,
@@ -48,12 +48,12 @@ def reference_of(obj: Any) -> Reference:
         }
     if not found.get("kind") or not found.get("name"):
         raise ConfigError(
-            f"an event is about something with a kind and a name, not {shortened(obj)}{kind_hint(obj)}"
+            f"an event needs an object with a kind and a name, not {shortened(obj)}{kind_hint(obj)}"
         )
     if namespace := found.get("namespace"):
-        require_namespace("the namespace of what an event is about", namespace)
+        require_namespace("the namespace of an event's object", namespace)
     try:
         "".join(found.values()).encode()
-    except UnicodeEncodeError as error:  # half a character
-        raise ConfigError(f"an event is about something that JSON can name, not {shortened(obj)}") from error
+    except UnicodeEncodeError as error:  # a lone surrogate
+        raise ConfigError(f"an event's object must be valid in JSON, unlike {shortened(obj)}") from error
     return {field: value for field, value in found.items() if value}

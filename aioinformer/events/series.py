@@ -1,6 +1,6 @@
-"""Which events are the same once more, and what the server knows of them (client-go ``tools/events``).
+"""Series: repetitions of an event, and what the server knows of them (client-go ``tools/events``).
 
-Plain code: the recorder asks what is to be sent, and says what was.
+Plain code: the recorder asks what to send, and records what it sent.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 FINISH_TIME = 360.0
-"""Seconds without another one of its kind after which a series ends, and its last count is written."""
+"""Seconds without a repetition after which a series ends, and its last count is written."""
 
 REFRESH_TIME = 1800.0
-"""Seconds after which a series that goes on is written again, for it would expire otherwise."""
+"""Seconds after which a continuing series is written again, since its Event would expire otherwise."""
 
 MOST_SERIES = 4096
-"""Kinds of events that are remembered; of those that were not heard of for the longest the next one is a first one."""
+"""Series that are kept. The one that was not seen for the longest time is dropped."""
 
 
 class EventKey(NamedTuple):
-    """What makes two events the same: all but when.
+    """What equal events have in common: everything except the time.
 
-    Unlike upstream's, not the version of the object: whoever writes its status at each event has series, too. And the
-    note, which a server does not let anybody change: upstream shows the first one only.
+    Unlike upstream, the key leaves out the object's version, so that writing its status at each event makes a series,
+    too. It includes the note, which the server does not let clients change: upstream shows the first note only.
     """
 
     type: str
@@ -37,71 +37,71 @@ class EventKey(NamedTuple):
 
     @property
     def kind(self) -> tuple[Hashable, ...]:
-        """The same for events that differ in their notes alone."""
+        """The same for events that differ only in their notes."""
         return self[:-1]
 
 
 @dataclass(slots=True, eq=False)
 class Series:
-    """An event, and how often it has come.
+    """An event and its repetitions.
 
     Attributes:
-        key: Which.
-        event: The first one, as it is created.
-        bucket: Whose budget it costs.
-        heard: When it came last, in the loop's time.
-        last: When it came last, as the API writes it.
-        count: How often it has come.
-        told: What count the server was told; 0 before it was created.
-        refreshed: When the server was told last, in the loop's time.
-        is_asked: Whether the server was asked to create it.
-        tries: How often telling has failed since.
-        not_before: When the server may be told again after that, in the loop's time.
-        is_over: Whether it is forgotten once it was told.
+        key: What the events have in common.
+        event: The first event, as it is created.
+        bucket: Key of the token bucket that it uses.
+        last_seen: Loop time of the last repetition.
+        last_time: Time of the last repetition, in the API's format.
+        count: Number of events.
+        written_count: The count that the server has; 0 before the Event was created.
+        refreshed: Loop time when the server last got the count.
+        is_create_sent: Whether a request to create it was sent.
+        tries: Failed tries since the last success.
+        not_before: Loop time before which it is not sent again.
+        is_over: Whether it is forgotten once it has been written.
     """
 
     key: EventKey
     event: dict[str, Any]
     bucket: Hashable
-    heard: float
-    last: str
+    last_seen: float
+    last_time: str
     count: int = 1
-    told: int = 0
+    written_count: int = 0
     refreshed: float = 0.0
-    is_asked: bool = False
+    is_create_sent: bool = False
     tries: int = 0
     not_before: float = 0.0
     is_over: bool = False
 
     def body(self) -> dict[str, Any]:
-        """The event as it is created."""
+        """Return the Event to create."""
         return {**self.event, **self.patch()} if self.count > 1 else self.event
 
     def patch(self) -> dict[str, Any]:
-        """What changes of it."""
-        return {"series": {"count": self.count, "lastObservedTime": self.last}}
+        """Return the patch that updates the count."""
+        return {"series": {"count": self.count, "lastObservedTime": self.last_time}}
 
 
 @dataclass(slots=True, eq=False)
 class SeriesCache:
-    """The events of the last minutes, and those of them that the server is to be told of, in order."""
+    """The series of the last minutes, and the queue of those to write, in order."""
 
     known: OrderedDict[EventKey, Series] = field(default_factory=OrderedDict)
     queue: dict[Series, None] = field(default_factory=dict)
     kinds: Counter[Hashable] = field(default_factory=Counter)
 
-    def again(self, key: EventKey, now: float, last: str) -> Series | None:
-        """Count an event that has come before; None for a first one."""
+    def repeat(self, key: EventKey, now: float, time: str) -> Series | None:
+        """Count a repetition and return its series; None for a first event."""
         series = self.known.get(key)
         if series is not None:
             self.known.move_to_end(key)
             series.count += 1
-            series.heard, series.last = now, last
+            series.last_seen, series.last_time = now, time
             series.is_over = False
         return series
 
     def add(self, series: Series) -> None:
-        """A first one."""
+        """Add a first event and queue it."""
         self.known[series.key] = series
         self.kinds[series.key.kind] += 1
         self.queue[series] = None
@@ -109,11 +109,11 @@ class SeriesCache:
             oldest = next(iter(self.known.values()))
             self.forget(oldest)
             oldest.is_over = True
-            if oldest.count > oldest.told:
+            if oldest.count > oldest.written_count:
                 self.queue[oldest] = None
 
     def forget(self, series: Series) -> None:
-        """The next one of its kind is a first one."""
+        """Drop a series, so that the next event of its key is a first one."""
         if self.known.get(series.key) is not series:
             return
         del self.known[series.key]
@@ -122,17 +122,17 @@ class SeriesCache:
             del self.kinds[series.key.kind]
 
     def tidy(self, now: float, limit: int) -> None:
-        """End what has not come for a while, and queue what the server is to be told again.
+        """End series without repetitions for a while, and queue what must be written again.
 
         Args:
-            now: The loop's time.
-            limit: How many may wait. What finds no room is left as it is, for the next time.
+            now: Loop time.
+            limit: Limit of the queue. Series that find no room are checked again next time.
         """
         for series in list(self.known.values()):
-            is_over = now - series.heard >= FINISH_TIME
+            is_over = now - series.last_seen >= FINISH_TIME
             is_due = is_over or now - series.refreshed >= REFRESH_TIME
             has_room = series in self.queue or len(self.queue) < limit
-            if is_over and series.count <= series.told:
+            if is_over and series.count <= series.written_count:
                 series.is_over = True
                 if series not in self.queue:
                     self.forget(series)
@@ -141,13 +141,13 @@ class SeriesCache:
                 self.queue[series] = None
 
     def first(self) -> Series | None:
-        """What is to be told first: of those that wait, what has never failed, in order, and then the others."""
+        """Return the series to write first: those that have never failed, in order, before the others."""
         return min(self.queue, key=attrgetter("not_before"), default=None)
 
     def finish(self) -> None:
-        """Queue all that the server does not know yet, to be told at once."""
+        """Queue all unwritten counts, to be sent at once."""
         for series in self.known.values():
-            if series.count > series.told:
+            if series.count > series.written_count:
                 self.queue[series] = None
         for series in self.queue:
             series.not_before = 0.0

@@ -1,4 +1,4 @@
-"""Leader election: of many candidates one leads."""
+"""Leader election: one of several candidates leads."""
 
 from .elector import LeaderElector, LeaderElectorState
 

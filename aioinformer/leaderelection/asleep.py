@@ -1,18 +1,18 @@
-"""How long the machine has slept, which the event loop's clock does not count on Linux and macOS."""
+"""Measure how long the machine has slept; the event loop's clock does not count that on Linux and macOS."""
 
 from __future__ import annotations
 
 import time
 
 LEAST_SLEEP = 1.0
-"""Seconds; less is what lies between the readings of two clocks."""
+"""Seconds below which a difference is only the time between reading two clocks."""
 
 
 def asleep() -> float:
-    """Seconds that the machine has slept, counted from any moment: only the growth means something.
+    """Return the seconds that the machine has slept, from an arbitrary start: only differences are meaningful.
 
-    Where there is no CLOCK_BOOTTIME the wall clock is compared, so setting that forward counts as sleep.
+    Without CLOCK_BOOTTIME it uses the wall clock, so setting that forward counts as sleep.
     """
-    # Read first: a pause between the two then looks like less sleep, not like more.
+    # Read this clock first: a pause between the two readings then looks like less sleep, not more.
     total = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
     return total - time.monotonic()

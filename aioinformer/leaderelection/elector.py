@@ -1,4 +1,4 @@
-"""LeaderElector: of many candidates one leads, as long as it renews a Lease (client-go ``tools/leaderelection``)."""
+"""LeaderElector: a candidate leads as long as it renews a Lease (client-go ``tools/leaderelection``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from .._core.checks import (
-    require_callable,
     require_namespace,
     require_object_name,
     require_seconds,
@@ -39,7 +38,7 @@ from ..handlers import callable_name, require_plain
 from ..resources import Resource
 from .asleep import LEAST_SLEEP
 from .asleep import asleep as machine_asleep
-from .lease import MOST_TRANSITIONS, NOBODY, LeaseLock, Record, Spec
+from .lease import MOST_TRANSITIONS, NO_HOLDER, LeaseLock, Record, Spec
 
 logger = logging.getLogger(__name__)
 
@@ -48,25 +47,24 @@ R = TypeVar("R")
 JITTER_FACTOR = 1.2
 
 WARN_EVERY = 300.0
-"""Seconds after which the same failure is a warning once more."""
+"""Seconds between warnings about the same failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectorState:
-    """What an elector is doing.
+    """A snapshot of an elector.
 
     Attributes:
         lease: The Lease's key.
-        identity: Who this is.
-        is_leader: Whether this one leads, for certain.
-        leader: Who was last seen to hold the Lease; ``""`` for nobody.
-        transitions: How often the Lease had changed hands by then; for who leads or is being cancelled, when it began
-            to lead. Of two leaders the later one has the higher number, so that whoever is given it can turn down what
-            comes too late. Not so where the Lease was deleted or emptied meanwhile, which may begin at 0 again; and
-            an identity that takes up its own Lease after a restart has the number from before. It goes no higher than
-            2147483647.
-        renewed_seconds: Seconds since its last renewal that counts was sent; None for one that never led.
-        last_error: Why the last try failed; None if it did not.
+        identity: This candidate's identity.
+        is_leader: Whether this candidate leads for certain.
+        leader: The last known holder of the Lease; ``""`` if it has none.
+        transitions: How often the Lease's holder had changed; for a leader (also while it is being cancelled), when it
+            began to lead. A later leader has a higher number, so a receiver can refuse writes that arrive too late.
+            Exceptions: the count may restart at 0 if the Lease is deleted or emptied meanwhile; a candidate that takes
+            up its own Lease after a restart keeps the number; the number stops at 2147483647.
+        renewed_seconds: Seconds since the last successful renewal was sent; None if it never led.
+        last_error: Why the last try failed; None if it succeeded.
     """
 
     lease: str
@@ -79,48 +77,47 @@ class LeaderElectorState:
 
 
 class LeaderElector:
-    """Waits until it leads, and ends what is done under its leadership before anybody else can lead.
+    """Waits until this candidate leads, and cancels its work before another candidate can lead.
 
     ::
 
         async with elector:
             ...  # leads
 
-    Entering waits for the Lease. While the body runs the Lease is renewed. Where it cannot be renewed in time the body
-    is cancelled, and leaving raises LeadershipLostError. Left in any other way, the Lease is given back, and the next
-    candidate need not wait for it to expire. ``await elector.run(work)`` does the same around a coroutine function.
-    Afterwards it may be entered again.
+    Entering waits for the Lease. The elector renews the Lease while the body runs. If it cannot renew it in time, it
+    cancels the body, and leaving raises LeadershipLostError. Otherwise leaving gives the Lease back, so that the next
+    candidate need not wait until it expires. ``await elector.run(work)`` does the same around a coroutine function.
+    The elector may be entered again afterwards.
 
     Guarantees:
-        As long as clocks run at about the same speed (what they show does not matter), the body is cancelled
-        ``lease_duration - renew_deadline`` seconds before another candidate takes the Lease: time to clean up in.
-        Nothing helps against a body that ignores its cancellation, or an event loop that stands still; but
-        ``require_leadership`` right before a write that must not be late finds that out. Time in which the machine
-        sleeps counts: after it ``require_leadership`` raises at once, and the body is cancelled within
-        ``retry_period``.
+        As long as clocks run at about the same speed (their times do not matter), the body is cancelled
+        ``lease_duration - renew_deadline`` seconds before another candidate takes the Lease: use that time to clean up.
+        A body that ignores its cancellation, or a blocked event loop, breaks this guarantee; call
+        ``require_leadership`` right before a write that must not be late. Time in which the machine sleeps counts:
+        afterwards ``require_leadership`` raises at once, and the body is cancelled within ``retry_period``.
 
-    Cancellation: the body ends first, then the Lease is given back, however often one is cancelled meanwhile.
+    Cancellation: the body ends first, then the Lease is given back, even if the task is cancelled again meanwhile.
 
     Args:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
         name: The Lease's name, the same for all candidates.
         namespace: The Lease's namespace.
-        identity: Who this is, different for all candidates; None for the host's name and something unique.
-        lease_duration: Seconds for which the others leave a Lease alone after they have seen it change.
-        renew_deadline: Seconds after which a Lease that could not be renewed counts as lost. They begin when the last
-            renewal that succeeded was sent. A request may take half of them.
+        identity: This candidate's identity, different for all candidates; None for the host's name and a UUID.
+        lease_duration: Seconds that other candidates wait after they have seen the Lease change.
+        renew_deadline: Seconds without a successful renewal after which the leadership is lost. They start when the
+            last successful renewal was sent. A request may take half of them.
         retry_period: Seconds between tries. Candidates wait up to 2.2 times as long.
-        release: Give the Lease back on leaving.
-        labels: Put on the Lease.
-        on_new_leader: A plain function, told the identity of each leader that is seen, and ``""`` where nobody is
-            seen to lead, as after a lost race for a new Lease.
-        wall: The wall clock, for what the Lease says to people. What it shows decides nothing.
-        random: Where the jitter comes from.
-        asleep: Gives the seconds that the machine has slept, counted from any moment; None compares CLOCK_BOOTTIME, or
-            the wall clock where there is none, with the monotonic clock. It may be called in any thread.
+        release: Whether leaving gives the Lease back.
+        labels: Labels for the Lease.
+        on_new_leader: A plain function, called with the identity of each new leader, and with ``""`` when the Lease has
+            no holder, as after a lost race for a new Lease.
+        wall: The wall clock, for the timestamps in the Lease. It decides nothing.
+        random: The source of the jitter.
+        asleep: Returns the seconds that the machine has slept, from an arbitrary start; None compares CLOCK_BOOTTIME,
+            or the wall clock without it, with the monotonic clock. It may be called in any thread.
 
     Raises:
-        ConfigError: Durations that do not go together, or a name that no Lease or namespace may have.
+        ConfigError: The durations do not fit together, or a name is invalid.
     """
 
     def __init__(
@@ -173,18 +170,16 @@ class LeaderElector:
 
         self._seen: Spec | None = None
         self._seen_at = 0.0
-        self._record = NOBODY
+        self._record = NO_HOLDER
         self._term: int | None = None
-        self._told: str | None = None
+        self._reported_leader: str | None = None
         self._last_error: Exception | None = None
         self._next_warning = 0.0
 
         self._loop: asyncio.AbstractEventLoop | None = None
         self._body: asyncio.Task[Any] | None = None
-        self._renewed: tuple[float, float] | None = (
-            None  # in the loop's time; and how long it had slept by then
-        )
-        self._asked = False
+        self._renewed: tuple[float, float] | None = None  # loop time, and self._asleep() at that time
+        self._may_hold_lease = False  # a write was sent, though its answer may be missing
         self._cancelling = 0
         self._lost: LeadershipLostError | None = None
         self._left_behind = ""
@@ -196,12 +191,12 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this one leads, for certain: there is time left until the Lease counts as lost."""
+        """Whether this candidate leads for certain: the renewal deadline has not passed."""
         return self._renewing is not None and self._lost is None and self._is_in_time()
 
     @property
     def state(self) -> LeaderElectorState:
-        """What it is doing; in any thread."""
+        """A snapshot. May be read in any thread."""
         term = self._term
         return LeaderElectorState(
             lease=self._lock.key,
@@ -214,27 +209,27 @@ class LeaderElector:
         )
 
     def require_leadership(self) -> None:
-        """See that this one leads: right before a write that must not be late.
+        """Check that this candidate leads; call it right before a write that must not be late.
 
         Raises:
-            LeadershipLostError: It does not, or may not any more.
+            LeadershipLostError: It does not lead, or its leadership may have ended.
         """
         if not self.is_leader:
             raise self._lost or LeadershipLostError(self._lock.key, self.identity, "it does not lead")
 
     def let_expire(self, left_behind: str) -> None:
-        """Do not give the Lease back this time: something of this leadership goes on, and would beside the next leader.
+        """Let the Lease expire instead of giving it back, since work of this leadership still runs.
 
         Args:
-            left_behind: What that is, for the log.
+            left_behind: The work that still runs, for the log.
         """
         self._left_behind = left_behind
 
     async def run(self, work: Callable[[], Awaitable[R]]) -> R:
-        """Wait until this one leads, and do something for as long as it does.
+        """Wait until this candidate leads, and run the work while it does.
 
         Args:
-            work: Is cancelled when the leadership is lost.
+            work: A coroutine function. It is cancelled when the leadership is lost.
 
         Returns:
             What the work returned.
@@ -242,9 +237,8 @@ class LeaderElector:
         Raises:
             LeadershipLostError: The leadership was lost; the work has ended.
             AlreadyStartedError: This elector is entered already.
-            ConfigError: The client's configuration cannot work; or the work is no function, or not async.
+            ConfigError: The client's configuration is invalid, or ``work`` is not a coroutine function.
         """
-        require_callable("work", work)
         async with self:
             doing = work()
             if not isawaitable(doing):
@@ -254,18 +248,18 @@ class LeaderElector:
     async def __aenter__(self) -> Self:
         if self._body is not None:
             raise AlreadyStartedError(
-                f"{self!r} is entered already, by another Manager or task: each replica needs an elector of its own"
+                f"{self!r} is entered already, by another Manager or task: create an elector for each"
             )
         body = asyncio.current_task()
         assert body is not None
         self._loop = asyncio.get_running_loop()
-        self._body, self._lost, self._asked = body, None, False
+        self._body, self._lost, self._may_hold_lease = body, None, False
         self._left_behind = ""
         try:
             await self._acquire()
         except BaseException:
             try:
-                if self._asked and self._release:  # the answer may be missing, not the Lease
+                if self._may_hold_lease and self._release:
                     await with_grace(self._renew_deadline, self._give_back())
             finally:
                 self._body = None
@@ -283,7 +277,7 @@ class LeaderElector:
         assert body is not None
         assert renewing is not None
         assert self._expiry is not None
-        self._renewing = None  # from here on nothing is lost any more, and nobody leads
+        self._renewing = None  # from here on the leadership has ended and cannot be lost
         ended = self._since_renewal()
         is_ours = lost is not None and body.uncancel() <= self._cancelling
         try:
@@ -304,50 +298,50 @@ class LeaderElector:
 
     async def _acquire(self) -> None:
         logger.info("%s: waiting for the lease", self)
-        # Who stood still after asking may be too late with what was answered, and asks anew.
-        while not (await self._try() and self._is_in_time()):  # noqa: ASYNC110 - nothing tells when it can be had
+        # After a blocked event loop the answer may be too old: then try again.
+        while not (await self._try() and self._is_in_time()):  # noqa: ASYNC110 - no event says when the lease is free
             await asyncio.sleep(self._retry_period * (1.0 + JITTER_FACTOR * self._random.random()))
         logger.info("%s: leads", self)
 
     async def _renew(self) -> None:
         try:
-            await asyncio.sleep(0)  # an eager task begins before anybody knows it
+            await asyncio.sleep(0)  # an eager task starts before self._renewing is set
             started = self._renewed[0] if self._renewed is not None else 0.0
-            while self._lost is None and self._renewing is not None:  # a request may swallow the cancelling
+            while self._lost is None and self._renewing is not None:  # a request may swallow the cancellation
                 await asyncio.sleep(max(0.0, started + self._retry_period - self._now()))
-                self._check_expiry()  # after a sleep it is lost, though nobody else may have it
+                self._check_expiry()  # after a sleep of the machine the leadership is lost, even without a new holder
                 started = self._now()
                 if self._is_in_time() and await self._try():
                     self._set_expiry()
-        except Exception as error:  # a client that was closed, for one: nobody renews any more
+        except Exception as error:  # for example, the client was closed: renewing has ended
             self._lose(f"it cannot be renewed: {said(error)}", error)
 
     async def _try(self) -> bool:
-        """Take or renew the Lease, if that is possible; whether this one holds it now."""
+        """Acquire or renew the Lease if possible. Returns whether this candidate holds it now."""
         try:
             holds = await self._take_or_renew()
         except (ConfigError, WrongEventLoopError):
-            raise  # they do not heal
-        except Exception as error:  # whatever it is, the next try may go well
+            raise  # these errors do not go away
+        except Exception as error:  # the next try may succeed
             self._record_failure(error)
             return False
         self._last_error = None
-        self._tell()
+        self._report_leader()
         return holds
 
     async def _take_or_renew(self) -> bool:
         lock, record, started = self._lock, self._record, self._now()
-        # After a failure the Lease may be another one than was written last: the answer alone may be missing.
+        # After a failure the Lease may differ from what is known: perhaps only the answer got lost.
         is_known = self._last_error is None and started < self._seen_at + record.duration
         if record.holder == self.identity and is_known:
             try:
                 return await self._write(lock.update, record.acquired, record.transitions)
             except ApiError as error:
-                logger.debug("%s: not renewed at once: %s", self, error)
+                logger.debug("%s: not renewed at the first try: %s", self, error)
         spec = await lock.read()
         if spec is not None:
             self._see(spec)
-        # One that was deleted was somebody's all the same, who may not know yet.
+        # A deleted Lease had a holder, which may not know yet that it was deleted.
         record = self._record
         acquired, transitions = "", min(record.transitions + (self._seen is not None), MOST_TRANSITIONS)
         if record.holder == self.identity:
@@ -356,7 +350,7 @@ class LeaderElector:
             self._lose(f"{record.holder} holds it")
             return False
         elif record.holder and self._seen_at + record.duration > started:
-            self._asked = False  # what was asked for has come to nothing
+            self._may_hold_lease = False  # an earlier write did not succeed
             return False
         try:
             return await self._write(lock.create if spec is None else lock.update, acquired, transitions)
@@ -366,23 +360,23 @@ class LeaderElector:
     async def _write(
         self, verb: Callable[[Record], Awaitable[Spec]], acquired: str, transitions: int
     ) -> bool:
-        """Write that the Lease is this one's, since now where it was acquired at ``""``; whether the answer says so."""
+        """Write this candidate as holder, acquired now if ``acquired`` is empty. Returns whether it holds the Lease."""
         sent, now = (self._now(), self._asleep()), self._lock.now()
-        self._asked = True
+        self._may_hold_lease = True
         wanted = Record(self.identity, math.ceil(self._lease_duration), acquired or now, now, transitions)
         self._see(await verb(wanted))
         holds = self._record.holder == self.identity
         if holds:
-            self._renewed = sent  # others may have seen it change any time since
+            self._renewed = sent  # other candidates may have seen the change at any time since then
         return holds
 
     def _see(self, spec: Spec) -> None:
-        """Note what the Lease says; the time only if it says something new."""
+        """Record the Lease's spec; the time only if the spec is new."""
         if spec != self._seen:
             self._seen, self._seen_at, self._record = spec, self._now(), Record.of(spec)
 
     def _record_failure(self, error: Exception) -> None:
-        """Warn of a failure of another kind, and now and then of the same: nobody may be leading."""
+        """Log a failure: as a warning if it is new, and every five minutes while it lasts."""
         now = self._now()
         is_due = _kind_of(error) != _kind_of(self._last_error) or now >= self._next_warning
         if is_due:
@@ -393,11 +387,11 @@ class LeaderElector:
         )  # fmt: skip
         self._last_error = error
 
-    def _tell(self) -> None:
+    def _report_leader(self) -> None:
         holder = self._record.holder
-        if holder == self._told:
+        if holder == self._reported_leader:
             return
-        self._told = holder
+        self._reported_leader = holder
         if self._on_new_leader is not None:
             try:
                 self._on_new_leader(holder)
@@ -407,7 +401,7 @@ class LeaderElector:
     # -- losing and giving back ----------------------------------------------------------------------------
 
     def _set_expiry(self) -> None:
-        """Look again when the time is over, and before: a timer does not count the time in which the machine sleeps."""
+        """Set a timer for the deadline, at most a retry period ahead: timers do not count the machine's sleep."""
         assert self._renewed is not None
         if self._expiry is not None:
             self._expiry.cancel()
@@ -424,7 +418,7 @@ class LeaderElector:
             self._lose(f"it could not be renewed for {self._renew_deadline:g} s{why}")
 
     def _lose(self, why: str, cause: Exception | None = None) -> None:
-        """Cancel what is done under the leadership, once."""
+        """Cancel the body, once."""
         if self._renewing is None or self._lost is not None or self._body is None:
             return
         cause = cause or self._last_error
@@ -434,17 +428,17 @@ class LeaderElector:
         self._body.cancel()
 
     async def _give_back(self) -> None:
-        """Let the Lease be nobody's, if it is ours. What prevents that only makes others wait."""
+        """Clear the Lease's holder, if it is this candidate. On a failure the other candidates only wait longer."""
         if self._left_behind:
             logger.warning(
-                "%s: the lease is not given back, it has to expire, since this goes on: %s",
+                "%s: the lease is not given back and has to expire, since this work still runs: %s",
                 self,
                 self._left_behind,
             )
             return
         seconds = self._renew_deadline
         try:
-            async with within(seconds, lambda: TransportError(f"it took longer than {seconds:g} s")):
+            async with within(seconds, lambda: TransportError(f"no success within {seconds:g} s")):
                 while (spec := await self._lock.read()) is not None:
                     record = Record.of(spec)
                     if record.holder != self.identity:
@@ -460,19 +454,19 @@ class LeaderElector:
             logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 
     def _record_overrun(self, ended: float | None) -> None:
-        """Log what went on for too long, which ended so many seconds after the last renewal."""
+        """Log work that ran longer than the Lease: it ended so many seconds after the last renewal."""
         assert ended is not None
         late = ended - self._lease_duration
         if late > 0 and self._left_behind:
             logger.error(
-                "%s: what was done under its leadership has been going on for %.1f s too long: %s",
+                "%s: work of its leadership still runs, %.1f s after the lease has expired: %s",
                 self, late, self._left_behind,
             )  # fmt: skip
         elif late > 0:
-            logger.error("%s: what was done under its leadership went on for %.1f s too long", self, late)
+            logger.error("%s: work of its leadership ended %.1f s after the lease had expired", self, late)
 
     def _is_in_time(self) -> bool:
-        """Whether there is time left until what was renewed last counts as lost."""
+        """Whether the deadline after the last renewal has not passed."""
         renewed = self._renewed
         return renewed is not None and self._now() < renewed[0] + self._renew_deadline - self._slept()
 
@@ -481,7 +475,7 @@ class LeaderElector:
         return None if renewed is None else self._now() - renewed[0] + self._slept()
 
     def _slept(self) -> float:
-        """Seconds that the machine has slept since the last renewal was sent."""
+        """Return the seconds that the machine has slept since the last renewal was sent."""
         slept = 0.0 if self._renewed is None else self._asleep() - self._renewed[1]
         return slept if slept >= LEAST_SLEEP else 0.0
 
@@ -491,7 +485,7 @@ class LeaderElector:
 
 
 def _kind_of(error: Exception | None) -> tuple[object, ...]:
-    """What two failures have in common that are the same to people: the type, and of answers what was asked for."""
+    """Return what equal failures have in common: the type, and for answers the status and the request."""
     if isinstance(error, ApiError):
         return type(error), error.status, error.context
     return (type(error),)

@@ -12,18 +12,18 @@ from ..resources import Resource
 Spec = dict[str, Any]
 
 MOST_TRANSITIONS = 2**31 - 1
-"""What leaseTransitions can hold: a server refuses one more, and the Lease would be locked for good."""
+"""Largest leaseTransitions: a server refuses more, which would lock the Lease for good."""
 
 
 class Record(NamedTuple):
-    """What a Lease says.
+    """The contents of a Lease.
 
     Attributes:
-        holder: Who holds it; ``""`` for nobody.
-        duration: Seconds for which others leave it alone after it has changed.
-        acquired: When the holder got it, by its own wall clock.
-        renewed: When it was last renewed, likewise.
-        transitions: How often it has changed hands.
+        holder: Its holder's identity; ``""`` if it has none.
+        duration: Seconds that other candidates wait after they have seen it change.
+        acquired: When the holder acquired it, by the holder's wall clock.
+        renewed: When the holder last renewed it, by the same clock.
+        transitions: How often its holder changed.
     """
 
     holder: str
@@ -33,7 +33,7 @@ class Record(NamedTuple):
     transitions: int
 
     def spec(self) -> Spec:
-        """As ``coordination.k8s.io/v1`` has it."""
+        """Return the record as a ``coordination.k8s.io/v1`` spec."""
         return {
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration,
@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of(cls, spec: Spec) -> Record:
-        """What a spec says, in which anything may be missing."""
+        """Read a spec, of which any field may be missing."""
         return cls(
             spec.get("holderIdentity") or "",
             spec.get("leaseDurationSeconds") or 0,
@@ -54,18 +54,18 @@ class Record(NamedTuple):
         )
 
 
-NOBODY = Record("", 0, "", "", 0)
+NO_HOLDER = Record("", 0, "", "", 0)
 
 
 class LeaseLock:
-    """Reads and writes one Lease; a write goes wrong if somebody else has written since.
+    """Reads and writes one Lease. A write fails if another client has written since the last read or write.
 
     Args:
         leases: The resource.
-        namespace: The Lease's.
-        name: The Lease's.
-        labels: Put on it, beside those that it has.
-        wall: The wall clock, for what the Lease says to people.
+        namespace: The Lease's namespace.
+        name: The Lease's name.
+        labels: Labels to add to the Lease.
+        wall: The wall clock, for the timestamps in the Lease.
     """
 
     def __init__(
@@ -80,19 +80,19 @@ class LeaseLock:
         self._metadata = {"name": name, "namespace": namespace}
         self._labels = dict(labels)
         self._wall = wall
-        self._shown = self._stamp = 0
+        self._last_reading = self._last_stamp = 0
         self._lease: Spec | None = None
         self.key = f"{namespace}/{name}"
 
     def now(self) -> str:
-        """The time as a Lease has it. While the clock stands still it goes on: others look for a change."""
-        shown = int(self._wall() * 1_000_000)
-        self._stamp = self._stamp + 1 if shown == self._shown else shown
-        self._shown = shown
-        return micro_time(self._stamp)
+        """Return a timestamp for the Lease. It always increases, since other candidates watch for changes."""
+        reading = int(self._wall() * 1_000_000)
+        self._last_stamp = self._last_stamp + 1 if reading == self._last_reading else reading
+        self._last_reading = reading
+        return micro_time(self._last_stamp)
 
     async def read(self) -> Spec | None:
-        """The spec as it is now; None if there is no such Lease."""
+        """Read the Lease and return its spec; None if it does not exist."""
         try:
             self._lease = await self._leases.get(self.key)
         except NotFoundError:
@@ -101,12 +101,12 @@ class LeaseLock:
         return dict(self._lease.get("spec") or {})
 
     async def create(self, record: Record) -> Spec:
-        """Make the Lease; its spec."""
+        """Create the Lease and return its spec."""
         metadata = {**self._metadata, **({"labels": self._labels} if self._labels else {})}
         return self._keep(await self._leases.create({"metadata": metadata, "spec": record.spec()}))
 
     async def update(self, record: Record) -> Spec:
-        """Write what was read or written last; its spec as it is then."""
+        """Update the Lease that was read or written last, and return its spec."""
         assert self._lease is not None
         metadata = dict(self._lease["metadata"])
         if self._labels:

@@ -1,13 +1,14 @@
 """Operators: reconcilers on informers (controller-runtime, as coroutines).
 
-    informers ─► triggers, through predicates ─► work queue ─► workers ─► your reconciler
+    informers ─► triggers, with predicates ─► work queue ─► workers ─► your reconciler
 
-A ``Controller`` is one such row, a ``Manager`` runs several on shared informers.
+A ``Controller`` runs one reconciler. A ``Manager`` runs several controllers on shared informers.
 """
 
 from ..errors import InvalidResultError, ReconcileError, ReconcileTimeout, TerminalError
 from ..informer import Health
 from .controller import Controller
+from .informer_triggers import LOW_PRIORITY, Owns, Watch
 from .manager import Manager
 from .metadata import controller_of, owner_reference
 from .predicates import (
@@ -27,7 +28,7 @@ from .requests import Reconciler, Request, Result
 from .runs import RunState
 from .state import ControllerState, ManagerState
 from .threads import in_thread
-from .triggers import LOW_PRIORITY, Owns, TriggerState, Watch
+from .triggers import TriggerState
 
 __all__ = [
     "LOW_PRIORITY",

@@ -1,4 +1,4 @@
-"""Controller: a reconciler, what makes it run, and the workers that run it (controller-runtime ``pkg/controller``)."""
+"""Controller: a reconciler with its triggers, queue and workers (controller-runtime ``pkg/controller``)."""
 
 from __future__ import annotations
 
@@ -7,33 +7,21 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
-from .._core.checks import (
-    require_count,
-    require_list,
-    require_seconds,
-    require_text,
-)
+from .._core.checks import require_count, require_seconds
 from .._core.tasks import maybe_await, wait_ended
 from ..errors import AlreadyStartedError, ConfigError, NotFoundError, SyncTimeout
 from ..informer import Registration, SharedIndexInformer
 from ..metrics import Sample, labelled
 from ..workqueue import ItemExponentialFailureRateLimiter, QueueMetrics, RateLimiter, WorkQueue
 from .finalizing import make_step
+from .informer_triggers import Cached, InformerTrigger, Owns, Primary, Watch, informer_of
 from .predicates import PredicateFunc
 from .protocols import WrittenResource
 from .requests import Reconcile, Reconciler, Request
 from .runs import CANCEL_GRACE
-from .sources import Source, SourceTrigger
+from .source_trigger import Source, SourceTrigger
 from .state import ControllerState
-from .triggers import (
-    Cached,
-    InformerTrigger,
-    Owns,
-    Primary,
-    Trigger,
-    Watch,
-    informer_of,
-)
+from .triggers import Trigger
 from .workers import Workers
 
 logger = logging.getLogger(__name__)
@@ -41,39 +29,39 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TIMEOUT = 300.0
-"""Seconds that a reconcile may take."""
+"""Default timeout of a reconcile, in seconds."""
 
 
 class Controller(Generic[T]):
-    """Reconciles the objects of a collection, one reconcile of each at a time.
+    """Reconciles the objects of a collection; an object is never reconciled twice at the same time.
 
-    A Manager runs it.
+    Add it to a Manager, which runs it.
 
     Args:
-        name: What logs, states and metrics call it.
+        name: Name in logs, states and metrics.
         reconcile: ``reconcile(request)``, a coroutine function or a plain one; or a Reconciler.
-        primary: The informer of what is reconciled; or a CachedResource, which ``finalizer`` needs.
-        predicate: Which changes of it count; None for all.
-        owns: Of what belongs to it: informers, CachedResources, or Owns.
-        watches: Of what else matters: Watches.
-        sources: Requests from anywhere: async iterables, or functions that give one.
+        primary: The informer of the objects to reconcile; or a CachedResource, which ``finalizer`` needs.
+        predicate: Which changes of these objects trigger a reconcile; None for all.
+        owns: Collections whose objects the primary objects own: informers, CachedResources, or Owns.
+        watches: Other collections that trigger reconciles, as Watches.
+        sources: Requests from elsewhere: async iterables, or functions that return one.
         concurrency: How many objects are reconciled at the same time.
-        timeout: Seconds after which a reconcile is cancelled, and has failed, whatever it makes of that; None for any
-            length.
-        rate_limiter: How long an object waits that failed; None for 5 ms, doubled at each failure, up to 1000 s.
-        finalizer: The finalizer that each object has before it is first reconciled; None for the Reconciler's.
-        cleanup: ``cleanup(request)``, called in place of ``reconcile`` once the object is to be deleted. The finalizer
-            is removed when it has succeeded and does not ask for a requeue.
-        cache_sync_timeout: Seconds after which the manager's other controllers begin without waiting for the caches
-            that only this one needs; it begins itself when they have synced. None to have them wait for ever.
+        timeout: Seconds after which a reconcile is cancelled and counts as failed, whatever it then returns; None for
+            no limit.
+        rate_limiter: How long to wait before a retry; None for 5 ms, doubled at each failure, up to 1000 s.
+        finalizer: The finalizer to add before an object is first reconciled; None for the Reconciler's.
+        cleanup: ``cleanup(request)``, called instead of ``reconcile`` when the object is marked for deletion. The
+            finalizer is removed when cleanup succeeds without asking for a requeue.
+        cache_sync_timeout: Seconds after which the manager's other controllers stop waiting for the caches that only
+            this controller needs. This controller starts when they have synced. None to make the others wait for ever.
 
     Raises:
-        ConfigError: An argument is not what it should be.
+        ConfigError: An argument is invalid.
 
     Guarantees:
-        No object is reconciled twice at once, and each is reconciled after its last change. What a reconciler,
-        predicate, map function or source raises is logged and counted, and stops nothing. A reconcile that was
-        cancelled from outside, because the manager stops or leads no more, comes again, whatever it makes of that.
+        No object is reconciled twice at the same time, and each is reconciled after its last change. Errors from a
+        reconciler, predicate, map function or source are logged and counted; the controller continues. A reconcile
+        that is cancelled because the manager stops or loses leadership is queued again, whatever it then returns.
     """
 
     def __init__(
@@ -93,7 +81,6 @@ class Controller(Generic[T]):
         cleanup: Reconcile[T] | None = None,
         cache_sync_timeout: float | None = None,
     ) -> None:
-        require_text("name", name)
         if not name:
             raise ConfigError("name must not be empty: logs, states and metrics tell controllers apart by it")
         require_count("concurrency", concurrency, least=1)
@@ -114,18 +101,12 @@ class Controller(Generic[T]):
             name=name,
             metrics=self._metrics,
         )
-        owned = [
-            each if isinstance(each, Owns) else Owns(each) for each in require_list(f"{name}: owns", owns)
-        ]
-        watches = require_list(f"{name}: watches", watches)
-        for watch in watches:
-            if not isinstance(watch, Watch):
-                raise ConfigError(f"{name}: watches takes Watch(informer, map_func), not {watch!r}")
+        owned = [each if isinstance(each, Owns) else Owns(each) for each in owns]
         own = Primary(self.informer, predicate, cleans_up=self.finalizer is not None, forget=self._forget)
         self._triggers: list[InformerTrigger] = [own, *owned, *watches]
         for trigger in self._triggers:
             trigger.bind(self._queue, own)
-        self._sources = [SourceTrigger(source) for source in require_list(f"{name}: sources", sources)]
+        self._sources = [SourceTrigger(source) for source in sources]
         self._workers = Workers(name, self._queue, self._reconcile, concurrency, timeout, self._is_gone)
         own.is_standing_by = lambda: not self._workers.is_working
         self._is_fed = False
@@ -136,32 +117,32 @@ class Controller(Generic[T]):
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """Whose changes it listens to."""
+        """The informers whose changes trigger reconciles."""
         return list(dict.fromkeys(trigger.informer for trigger in self._triggers))
 
     @property
     def registrations(self) -> list[Registration]:
-        """Those with the informers, while it is fed."""
+        """The registrations with the informers, while the controller listens."""
         return [each.registration for each in self._triggers if each.registration is not None]
 
     @property
     def unsynced(self) -> list[SharedIndexInformer[Any]]:
-        """Those of the informers whose caches are not filled yet."""
+        """The informers that have not synced yet."""
         return [each for each in self.informers if not each.has_synced()]
 
     @property
     def sync_error(self) -> SyncTimeout | None:
-        """Which caches are not filled yet, after ``cache_sync_timeout``; None before that, and once they are."""
+        """The caches that had not synced after ``cache_sync_timeout``; None before that, and once they have synced."""
         return self._sync_error if self._sync_error is not None and self.unsynced else None
 
     @property
     def queue(self) -> WorkQueue[str]:
-        """The keys of what is to be reconciled."""
+        """The keys of the objects to reconcile."""
         return self._queue
 
     @property
     def state(self) -> ControllerState:
-        """What it is doing, and what went wrong last."""
+        """What the controller is doing, and its last error."""
         triggers: list[Trigger] = [*self._triggers, *self._sources]
         workers, counts = self._workers, self._workers.counts
         return ControllerState(
@@ -186,7 +167,7 @@ class Controller(Generic[T]):
         )
 
     def samples(self) -> Iterable[Sample]:
-        """Its numbers, by the names of controller-runtime and client-go."""
+        """Return its metrics, with the names of controller-runtime and client-go."""
         labels = {"controller": self.name}
         yield from self._workers.counts.samples(self.name)
         yield Sample("controller_runtime_active_workers", "gauge", labels, len(self._workers.runs))
@@ -195,28 +176,30 @@ class Controller(Generic[T]):
         )
         yield from labelled(self._metrics.samples(self.name), **labels)
 
-    # -- what the manager does with it ---------------------------------------------------------------------
+    # -- called by the manager -----------------------------------------------------------------------------
 
     def require_not_fed(self) -> None:
-        """Find out that changes and sources fill the queue already, or have before.
+        """Check that the controller has not been started.
 
         Raises:
-            AlreadyStartedError: They do, or have.
+            AlreadyStartedError: Changes and sources fill the queue already, or have done so before.
         """
         if self._is_fed or self._queue.is_shutting_down:
             raise AlreadyStartedError(f"{self!r} was started before")
 
     def stop_holding_others_up(self) -> None:
-        """Its caches have not synced within ``cache_sync_timeout``: say so, in the log and in ``sync_error``."""
+        """Log and record in ``sync_error`` that its caches have not synced within ``cache_sync_timeout``."""
         caches = "; ".join(f"{each.name}: {each.state}" for each in self.unsynced)
         self._sync_error = SyncTimeout(
             f"{self.name}: its caches have not synced within {self.cache_sync_timeout:g} s: {caches}",
             informer=self.unsynced[0].name,
         )
-        logger.error("%s. Other controllers begin to work; it begins when they have", self._sync_error)
+        logger.error(
+            "%s. Other controllers start now; this controller starts when they have synced", self._sync_error
+        )
 
     def feed(self) -> None:
-        """Have changes and sources fill the queue; also if this fails, ``end_feeding`` is to be called."""
+        """Let changes and sources fill the queue. Call ``end_feeding`` afterwards, also if this fails."""
         self._is_fed = True
         for trigger in self._triggers:
             trigger.start()
@@ -226,10 +209,10 @@ class Controller(Generic[T]):
             self._feeding.append(task)
 
     async def end_feeding(self, ending: Collection[SharedIndexInformer[Any]] = ()) -> None:
-        """Take no more from changes and sources. Of these, what goes on ten seconds later is left behind.
+        """Stop changes and sources from filling the queue. Those still running ten seconds later are abandoned.
 
         Args:
-            ending: Informers that end meanwhile, and cancel the calls of their handlers themselves.
+            ending: Informers that end at the same time. They cancel the calls of their handlers themselves.
         """
         if not self._is_fed:
             return
@@ -250,29 +233,32 @@ class Controller(Generic[T]):
                 if registration is not None and (key := registration.state.handling) is not None:
                     left.append(f"{name} at {key}")
             if left:
-                logger.error("%r: left behind, since they do not end: %s", self, ", ".join(left))
+                logger.error(
+                    "%r: still running %g s after they were cancelled, not waiting for them any longer: %s",
+                    self, CANCEL_GRACE, ", ".join(left),
+                )  # fmt: skip
 
     async def work(self, may_work: Callable[[], bool] | None = None) -> None:
-        """Reconcile until cancelled, or until ``stop``. May be called again after it has ended.
+        """Reconcile until cancelled, or until ``stop``. It may be called again after it has ended.
 
-        What it goes by has synced before: ``informers``, and ``registrations``.
+        Before calling, wait until ``informers`` and ``registrations`` have synced.
 
         Args:
-            may_work: Asked before each reconcile, whether it may begin; None for always.
+            may_work: Called before each reconcile; returns whether it may start. None for always.
 
-        Cancellation: running reconciles are cancelled, and come again with the next call.
+        Cancellation: running reconciles are cancelled and their keys queued again, for the next call.
 
         Raises:
-            BaseException: What a worker or source has died of; StoppedError if a worker was cancelled by somebody else.
+            BaseException: The error that ended a worker or source; StoppedError if a worker was cancelled from outside.
         """
         await self._workers.run(may_work)
 
     async def raise_death(self) -> None:
-        """Wait until a source has died while nobody worked. Raises as ``work``."""
-        await self._workers.raise_death()
+        """Wait until a source fails while no worker runs, then raise its error, as ``work`` does."""
+        await self._workers.raise_failure()
 
     async def stop(self, grace_period: float) -> None:
-        """Begin no reconcile any more, and let those that run end.
+        """Start no more reconciles, and wait until the running ones have ended.
 
         Args:
             grace_period: Seconds after which they are cancelled.
@@ -293,14 +279,14 @@ class Controller(Generic[T]):
         return self._store.get_by_key(key) is None
 
     def _reconcile(self, key: str) -> object:
-        """Do what is to be done for the object of a key: a Result, None, or what is awaited for one."""
+        """Reconcile the object of a key. Returns a Result, None, or an awaitable of either."""
         if self._written is not None:
             return self._reconcile_current(key, self._written)
         namespace, _, name = key.rpartition("/")
         return self._step(Request(namespace, name, self._store.get_by_key(key)))
 
     async def _reconcile_current(self, key: str, written: WrittenResource[T]) -> object:
-        """The same, with an object that is no older than what was written to it here."""
+        """Reconcile with an object at least as new as the last write made through ``written``."""
         try:
             obj = await written.get(key)
         except NotFoundError:

@@ -1,4 +1,4 @@
-"""What is done for one object: reconcile it or, where a finalizer is declared, clean up (kube-rs ``finalizer``)."""
+"""The finalizer of a controller: reconcile an object, or clean up after it (kube-rs ``finalizer``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .requests import Reconcile, Reconciler, Request, Result
 T = TypeVar("T")
 
 Step = Callable[[Request[Any]], Any]
-"""Gives a Result, None, or what is awaited for one."""
+"""Handles one request. Returns a Result, None, or an awaitable of either."""
 
 
 def make_step(
@@ -31,17 +31,17 @@ def make_step(
     finalizer: str | None,
     cleanup: Reconcile[T] | None,
 ) -> tuple[Step, str | None]:
-    """What a controller does for each object, and the finalizer by which it cleans up after them, if any.
+    """Return what a controller calls for each object, and its finalizer, or None.
 
     Args:
-        name: The controller's.
+        name: The controller's name.
         reconcile: A function or a Reconciler.
-        written: Where finalizers are written; None where nothing is.
+        written: The collection where finalizers are written; None if there is none.
         finalizer: The finalizer; None for the Reconciler's.
-        cleanup: What cleans up; None for the Reconciler's.
+        cleanup: The cleanup function; None for the Reconciler's.
 
     Raises:
-        ConfigError: They are no such functions, or do not fit together.
+        ConfigError: The functions cannot be called with a request, or the arguments do not fit together.
     """
     if isinstance(reconcile, Reconciler):
         finalizer = reconcile.finalizer if finalizer is None else finalizer
@@ -55,19 +55,21 @@ def make_step(
     if finalizer is None:
         if cleanup is not None:
             raise ConfigError(
-                f"{name}: cleanup needs a finalizer, or objects would be gone before it is called"
+                f"{name}: cleanup needs a finalizer; without one, objects are deleted before it is called"
             )
         return reconcile, None
     if cleanup is None:
-        raise ConfigError(f"{name}: the finalizer {finalizer} needs a cleanup, after which it is removed")
+        raise ConfigError(
+            f"{name}: the finalizer {finalizer} needs a cleanup function; without one it is never removed"
+        )
     if not isinstance(finalizer, str) or "/" not in finalizer:
         raise ConfigError(
-            f"{name}: a finalizer is named as 'example.com/what-it-protects', not {finalizer!r}"
+            f"{name}: a finalizer needs a name like 'example.com/what-it-protects', not {finalizer!r}"
         )
     require_qualified_name(f"{name}: finalizer", finalizer)
     if written is None:
         raise ConfigError(
-            f"{name}: the finalizer {finalizer} has to be written: give a CachedResource in place of the informer"
+            f"{name}: the finalizer {finalizer} must be written to objects: pass a CachedResource, not the informer"
         )
     require_fields(
         written.informer.object_type, (DELETION_TIMESTAMP, FINALIZERS), f"the finalizer {finalizer} of {name}"
@@ -75,24 +77,24 @@ def make_step(
     return Finalizing(reconcile, written, finalizer, cleanup), finalizer
 
 
-def read_the_same(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]) -> bool:
-    """Whether there may be an object that both informers read."""
+def may_read_same_object(one: SharedIndexInformer[Any], other: SharedIndexInformer[Any]) -> bool:
+    """Return whether both informers may read the same object."""
     return one is other or any(
         mine.health is theirs.health and mine.resource.overlaps(theirs.resource)
-        for mine, theirs in product(_of_servers(one), _of_servers(other))
+        for mine, theirs in product(_resource_list_watches(one), _resource_list_watches(other))
     )
 
 
-def _of_servers(informer: SharedIndexInformer[Any]) -> list[ResourceListWatch]:
+def _resource_list_watches(informer: SharedIndexInformer[Any]) -> list[ResourceListWatch]:
     return [each for each in informer.list_watches.values() if isinstance(each, ResourceListWatch)]
 
 
 class Finalizing:
-    """Adds a finalizer before an object is first reconciled, and removes it after it was cleaned up.
+    """Adds a finalizer before an object is first reconciled, and removes it after cleanup.
 
     Guarantees:
         ``reconcile`` is called for objects that have the finalizer and are not marked for deletion; ``cleanup`` for
-        those that have it and are. Neither is called for what is gone, or waits for others' finalizers.
+        those that have it and are. Objects that are gone, or wait for other finalizers only, cause no call.
     """
 
     def __init__(
@@ -111,25 +113,25 @@ class Finalizing:
             if not contains_finalizer(obj, self._finalizer):
                 return None
             result = await maybe_await(self._cleanup(request))
-            heed_cancellation()  # what was cut off has not cleaned up, whatever it makes of that
+            heed_cancellation()  # a cancelled cleanup is incomplete, even if it swallowed the cancellation
             if result is None or (isinstance(result, Result) and result.is_final):
                 await self._written.drop_finalizer(obj, self._finalizer)
                 return None
             return result
         if not contains_finalizer(obj, self._finalizer):
             obj = await self._written.ensure_finalizer(obj, self._finalizer)
-            if obj is None:  # it was deleted meanwhile, of which we are told
+            if obj is None:  # deleted meanwhile; the informer reports it
                 return None
             request = Request(request.namespace, request.name, obj)
         return await maybe_await(self._reconcile(request))
 
 
 def _require_reconcile(what: str, function: object) -> None:
-    """See that a function can be called with a request.
+    """Check that a function can be called with a request.
 
     Raises:
-        ConfigError: It cannot, or it is a generator or class.
+        ConfigError: It cannot, or it is a generator function or a class.
     """
     if isinstance(function, type):
-        raise ConfigError(f"{what} must be a function, or a Reconciler: make one of {function.__name__}")
+        raise ConfigError(f"{what} must be a function or a Reconciler; create one: {function.__name__}()")
     require_callback(what, function, ("request",))

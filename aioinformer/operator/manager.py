@@ -35,9 +35,9 @@ from ..resources import CachedResource, Resource
 from ..resources.resource import FIELD_MANAGER
 from ..tracing import Trace
 from .controller import Controller
-from .finalizing import read_the_same
+from .finalizing import may_read_same_object
 from .probes import controller_liveness_problems, controller_readiness_problems
-from .protocols import LeaderElection, require_election
+from .protocols import LeaderElection
 from .runs import CANCEL_GRACE
 from .state import ManagerState
 
@@ -47,26 +47,26 @@ T = TypeVar("T")
 
 
 class Manager(Running):
-    """Runs controllers, and the informers that they share.
+    """Runs controllers and the informers that they share.
 
-    An async context manager, which may be entered and left in different tasks; or ``await run()``. It runs once.
-    First the caches are filled; then, once it leads where there is leader election, each controller works as soon as
-    what is in its caches has gone through its triggers. Ending, it lets running reconciles end, then stops being the
-    leader, and stops the informers last.
+    Use it as an async context manager, which may be entered and left in different tasks; or ``await run()``. It runs
+    once. At the start it fills the caches; then, with leader election, it waits until it leads. Each controller starts
+    when its triggers have processed the first lists. At the end, running reconciles finish, then the leadership is
+    released, then the informers stop.
 
     Args:
         client: A Client, or a kubernetes_asyncio ApiClient.
-        namespace: The namespace of informers that do not name one; None for all namespaces.
-        leader_election: Says when to work, of several managers; None for always. Standing by, the caches are kept
-            filled, and changes are queued.
-        grace_period: Seconds that running reconciles may take to end. Those that are cancelled then have ten more, and
-            giving the Lease back takes its requests: Kubernetes kills a pod after 30, unless told otherwise.
+        namespace: The namespace of informers without a namespace of their own; None for all namespaces.
+        leader_election: Decides which of several managers reconciles; None for this one. A manager on standby keeps its
+            caches filled and queues changes.
+        grace_period: Seconds that running reconciles may take to end. Cancelled ones may take ten more, and releasing
+            the Lease takes requests. Kubernetes kills a pod after 30 seconds by default.
         default_resync_period: Seconds between resyncs of the informers; 0 for none.
         queue, stalled_after, detect_mutations, on_trace: As for SharedInformerFactory.
-        **options: See ReflectorOptions; they hold for every informer.
+        **options: See ReflectorOptions; they apply to every informer.
 
     Raises:
-        ConfigError: An argument is not what it should be.
+        ConfigError: An argument is invalid.
     """
 
     def __init__(
@@ -84,8 +84,6 @@ class Manager(Running):
         **options: Unpack[ReflectorOptions],
     ) -> None:
         require_seconds("grace_period", grace_period)
-        if leader_election is not None:
-            require_election(leader_election)
         self.client = Client.of(client)
         self._factory = SharedInformerFactory(
             self.client,
@@ -133,7 +131,7 @@ class Manager(Running):
         object_type: type[Any] = KubeObject,
         **options: Unpack[InformerOptions],
     ) -> SharedIndexInformer[Any]:
-        """The informer of a collection, shared by all who ask for it. As ``SharedInformerFactory.for_resource``."""
+        """Return the shared informer of a collection, as ``SharedInformerFactory.for_resource`` does."""
         return self._factory.for_resource(api_version, plural, object_type, **options)
 
     @overload
@@ -172,19 +170,19 @@ class Manager(Running):
         field_manager: str = FIELD_MANAGER,
         **selected: Unpack[Selected],
     ) -> CachedResource[Any]:
-        """A collection to read from its shared informer, and to write to: what a controller with a finalizer takes.
+        """Return a collection that is read from its shared informer and can be written; finalizers need one.
 
         Args:
             api_version: As for ``for_resource``.
             plural: As for ``for_resource``.
             object_type: As for ``for_resource``.
             kind: As for Resource.
-            namespaced: Whether the objects live in namespaces; of nodes, say, it is False.
+            namespaced: Whether the objects live in namespaces; False for nodes, for example.
             field_manager: As for Resource.
-            **selected: Which objects, and how much of them is kept: as for ``for_resource``.
+            **selected: Which objects and which parts of them the cache keeps: as for ``for_resource``.
 
         Raises:
-            ConfigError: The arguments cannot name a collection.
+            ConfigError: The arguments do not name a collection.
         """
         informer = self.for_resource(api_version, plural, object_type, namespaced=namespaced, **selected)
         resource = Resource(
@@ -199,36 +197,36 @@ class Manager(Running):
         return CachedResource(resource, informer)
 
     async def remove(self, informer: SharedIndexInformer[Any]) -> None:
-        """Stop an informer and forget it: one of a collection that has gone for good.
+        """Stop an informer and forget it, for example because its collection no longer exists.
 
         Raises:
-            ConfigError: It was not asked for here, or a controller needs it.
+            ConfigError: The informer is not this manager's, or a controller needs it.
             BaseException: As ``SharedInformerFactory.remove``.
         """
         for controller in self._controllers:
             if informer in controller.informers:
-                raise ConfigError(f"{controller.name} needs {informer.name}, which was not removed")
+                raise ConfigError(
+                    f"{informer.name} was not removed: the controller {controller.name} needs it"
+                )
         await self._factory.remove(informer)
 
     def add(self, controller: Controller[T]) -> Controller[T]:
-        """Have a controller run.
+        """Add a controller, to run with the manager.
 
         Raises:
             AlreadyStartedError: The manager has started.
-            ConfigError: There is one of this name, or one that has the same finalizer for the same objects.
+            ConfigError: Another controller has the same name, or the same finalizer for the same objects.
         """
         if self._is_started:
             raise AlreadyStartedError(f"{self!r} has started; {controller!r} was not added")
-        if not isinstance(controller, Controller):
-            raise ConfigError(f"add takes a Controller, not {controller!r}")
         if controller.name in {each.name for each in self._controllers}:
-            raise ConfigError(f"there is a controller named {controller.name} already")
+            raise ConfigError(f"a controller named {controller.name} exists already: give each its own name")
         for each in self._controllers:
             is_shared = each.finalizer is not None and each.finalizer == controller.finalizer
-            if is_shared and read_the_same(each.informer, controller.informer):
+            if is_shared and may_read_same_object(each.informer, controller.informer):
                 raise ConfigError(
-                    f"{controller.name} and {each.name} have the same objects and the one finalizer "
-                    f"{each.finalizer}, which goes when either has cleaned up: give each its own"
+                    f"{controller.name} and {each.name} have the same objects and the same finalizer "
+                    f"{each.finalizer}, which is removed when either has cleaned up: give each its own"
                 )
         self._controllers.append(controller)
         return controller
@@ -240,7 +238,7 @@ class Manager(Running):
 
     @property
     def informers(self) -> list[SharedIndexInformer[Any]]:
-        """The informers of the controllers, and those that were asked for here."""
+        """The informers of the controllers, and those requested from this manager."""
         theirs = (informer for controller in self._controllers for informer in controller.informers)
         return list(dict.fromkeys([*theirs, *self._factory.informers]))
 
@@ -249,15 +247,13 @@ class Manager(Running):
     async def run(self) -> None:
         """Run until cancelled.
 
-        Cancellation: running reconciles may end within ``grace_period``; cancelled once more, they are cancelled at
-        once. What was begun has ended when this returns, but for what ignores that it was cancelled: reconciles are
-        left behind ten seconds later; and then, together, sources, map functions, and the informers made here whose
-        handlers go on.
+        Cancellation: running reconciles may end within ``grace_period``; a second cancellation cancels them at once.
+        All tasks have ended when this returns, except those that ignore cancellation for ten seconds: first
+        reconciles; then, together, sources, map functions, and the handlers of informers made here.
 
         Raises:
             AlreadyStartedError: It was started before.
-            BaseException: Something has failed that no reconciler is to blame for; of several, a
-                BaseExceptionGroup.
+            BaseException: An error outside of reconciles, which are retried; a BaseExceptionGroup if there are several.
         """
         self.record_begin()
         try:
@@ -276,22 +272,22 @@ class Manager(Running):
         self._has_ended = True
 
     async def run_until_signal(self, signals: Sequence[signal.Signals] = STOP_SIGNALS) -> None:
-        """As ``run``, and end in good order when the process is told to: Ctrl-C, or what ends a pod.
+        """Run until the process receives a signal, such as Ctrl-C or a pod's SIGTERM, then end as ``run`` does.
 
-        A second signal ends reconciles that still run. Handlers that the signals had before are back when it returns.
+        A second signal cancels running reconciles. The previous signal handlers are restored at the end.
 
         Args:
-            signals: Which ones.
+            signals: The signals to handle.
 
         Raises:
-            ConfigError: This is not the main thread, which alone is told of signals.
+            ConfigError: This is not the main thread; Python delivers signals to the main thread only.
             BaseException: As ``run``.
         """
         await run_until_signal(self.run, self, signals)
 
     async def _read_and_lead(self) -> None:
         tasks: list[asyncio.Task[None]] = []
-        async with AsyncExitStack() as ending:  # from the last one to the first, whatever becomes of each
+        async with AsyncExitStack() as ending:  # runs from the last to the first, even if some fail
             ending.callback(lambda: raise_failures(f"{self!r} has failed", *tasks))
             ending.push_async_callback(self._end_reading, tasks)
             for controller in self._controllers:
@@ -307,7 +303,7 @@ class Manager(Running):
                 task.result()
 
     async def _end_reading(self, tasks: list[asyncio.Task[None]]) -> None:
-        """End the informers, and what feeds the controllers: at once, so that all have the same ten seconds."""
+        """Stop the informers and the controllers' sources concurrently, so that all share the same ten seconds."""
         feeding = [each.end_feeding(self._factory.running) for each in self._controllers]
         ending = [
             asyncio.create_task(each) for each in (self._factory.shutdown(grace=CANCEL_GRACE), *feeding)
@@ -316,10 +312,10 @@ class Manager(Running):
         await wait_ended(*ending)
 
     async def _lead(self) -> None:
-        """Work whenever it is this manager's turn. Sources, which may die, also run while it waits."""
-        await run_until_first(self._take_turns, *(each.raise_death for each in self._controllers))
+        """Reconcile while this manager leads. Sources also run on standby, and may fail then."""
+        await run_until_first(self._work_while_leading, *(each.raise_death for each in self._controllers))
 
-    async def _take_turns(self) -> None:
+    async def _work_while_leading(self) -> None:
         await self._fill_caches()
         if self._election is None:
             await self._work()
@@ -328,11 +324,14 @@ class Manager(Running):
             try:
                 await self._election.run(self._work)
             except LeadershipLostError as error:
-                logger.warning("%r stands by: %s", self, error)
+                logger.warning("%r lost the leadership and stands by until it leads again: %s", self, error)
 
     async def _fill_caches(self) -> None:
-        """Wait for the informers that there are now, but for those that are removed meanwhile, or that only controllers
-        need whose ``cache_sync_timeout`` has passed."""
+        """Wait until the current informers have synced.
+
+        Informers that are removed meanwhile are skipped, and those needed only by controllers whose
+        ``cache_sync_timeout`` has passed.
+        """
         now = asyncio.get_running_loop().time
         began = now()
         waited_for = self.informers
@@ -350,23 +349,25 @@ class Manager(Running):
                 for controller, deadline in timeouts.items():
                     if controller.unsynced and deadline <= now():
                         controller.stop_holding_others_up()
-                waited_for = [each for each in waited_for if self._holds_others_up(each)]
+                waited_for = [each for each in waited_for if self._delays_others(each)]
             except StoppedError:
                 left = [each for each in waited_for if each in self.informers]
                 if left == waited_for:
                     raise
                 waited_for = left
 
-    def _holds_others_up(self, informer: SharedIndexInformer[Any]) -> bool:
-        """Whether nobody works before an informer has synced: not if all that need it have been late."""
+    def _delays_others(self, informer: SharedIndexInformer[Any]) -> bool:
+        """Return whether an informer delays all controllers: not if every controller that needs it is late."""
         needing = [each for each in self._controllers if informer in each.informers]
         return not needing or any(each.sync_error is None for each in needing)
 
     async def _work(self) -> None:
         if self._controllers:
-            logger.info("%r begins to work", self)
+            logger.info("%r starts its controllers", self)
         else:
-            logger.warning("%r begins to work without a controller: none was given to its add", self)
+            logger.warning(
+                "%r has no controllers and only runs informers: call add() with a Controller", self
+            )
         self._is_working = True
         try:
             async with asyncio.TaskGroup() as group:
@@ -382,10 +383,10 @@ class Manager(Running):
                 let_expire(", ".join(left_behind))
 
     async def _work_with(self, controller: Controller[Any]) -> None:
-        """Let a controller work, once what is in its caches has gone through its triggers."""
+        """Run a controller, after its triggers have processed the first lists."""
         await wait_for_cache_sync(*controller.registrations)
         election = self._election
-        # Who stood still learns from the clock that he leads no more, before he is cancelled.
+        # After a blocked event loop the elector knows by the clock that it lost the lease, before it cancels this.
         await controller.work(None if election is None else lambda: election.is_leader)
 
     async def _stop_controllers(self) -> None:
@@ -397,27 +398,27 @@ class Manager(Running):
         finally:
             self._stopped.set()
 
-    # -- how it is -----------------------------------------------------------------------------------------
+    # -- state and metrics ---------------------------------------------------------------------------------
 
     def healthy(self) -> Health:
-        """Whether it is alive, for a liveness probe: what is not, a restart of the process may heal.
+        """Return whether the manager is alive, for a liveness probe: a restart may repair what is not.
 
-        A server that does not answer is no reason; a watch that is stalled, an informer or worker that has ended,
-        and a reconcile that ignores being cancelled are.
+        Reasons: a stalled watch, an informer or worker that has ended, a reconcile that ignores its cancellation.
+        A server that does not answer is not a reason.
         """
         return Health.of(self._not_alive())
 
     def ready(self) -> Health:
-        """Whether it may be relied on, for a readiness probe: it is alive, its caches are filled and current, and what
-        is in them has gone through the triggers.
+        """Return whether the manager is ready, for a readiness probe.
 
-        One that stands by is ready.
+        It is ready when it is alive, its caches are synced and current, and its triggers have processed the first
+        lists. A manager on standby is ready.
         """
         return Health.of(self._not_ready())
 
     @property
     def state(self) -> ManagerState:
-        """What it reads and does; ``str()`` of it is a table."""
+        """A snapshot of informers and controllers; ``str()`` of it is a table."""
         return ManagerState(
             ended=self._has_ended,
             leading=self._leads,
@@ -429,8 +430,8 @@ class Manager(Running):
         )
 
     def samples(self) -> Iterator[Sample]:
-        """All numbers: of controllers by controller-runtime's names, of queues and the lease by client-go's, and of
-        informers."""
+        """Return all metrics: of controllers with controller-runtime's names, of queues and the lease with
+        client-go's, and of informers."""
         for controller in self._controllers:
             yield from controller.samples()
         for state in self._states():
@@ -440,13 +441,13 @@ class Manager(Running):
             yield Sample("leader_election_master_status", "gauge", {"name": lease.rpartition("/")[2]}, leads)
 
     def metrics(self) -> str:
-        """All numbers, in Prometheus' text format: what a ``/metrics`` route answers, as ``text/plain``."""
+        """Return all metrics in Prometheus' text format; serve them at ``/metrics`` as ``text/plain``."""
         return exposition(self.samples())
 
     def _states(self) -> Iterator[InformerState]:
-        """Those of the informers, whose names are distinct also where not all are of one factory.
+        """Yield the states of the informers, with distinct names across factories.
 
-        They keep them: what may be asked for and removed while it runs comes last.
+        Names are stable: informers requested later, which may be removed again, come last.
         """
         names: set[str] = set()
         for informer in self.informers:
@@ -456,7 +457,7 @@ class Manager(Running):
 
     @property
     def _leads(self) -> bool | None:
-        """Whether it is the leader, and not just whoever else stands for election by the same elector."""
+        """Whether this manager leads; another user of the same elector does not count."""
         return None if self._election is None else self._is_working and self._election.is_leader
 
     def _not_alive(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Metadata of every kind of object: KubeObjects, dicts, Structs, models."""
+"""Read the metadata of objects of every type: KubeObjects, dicts, Structs, models."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class MetadataField(NamedTuple):
     """A field of the metadata.
 
     Attributes:
-        name: What it is called on the wire.
-        attribute: What it is called in Python.
-        declared: What a Struct may say of it.
+        name: Its name on the wire.
+        attribute: Its name in Python.
+        declared: How a Struct may declare it.
     """
 
     name: str
@@ -56,19 +56,21 @@ _OF_OWNERS = (
     MetadataField("name", "name", "str"),
     MetadataField("controller", "controller", "bool = False"),
 )
-"""What is read of each owner reference."""
+"""The fields that are read of each owner reference."""
 
 
 def require_fields(object_type: Any, fields: Collection[MetadataField | Field], reader: str) -> None:
-    """Find out that objects of a type forget what somebody reads, who would take it for never set.
+    """Check that objects of a type keep the fields that are read from them.
+
+    A Struct drops fields that it does not declare; the reader would take them for unset.
 
     Args:
-        object_type: A Struct may; all other types have everything.
-        fields: What is read, of the metadata or by a path; of owner references, also what is read of each.
-        reader: Who reads it.
+        object_type: The type of the objects. Types other than Structs keep all fields.
+        fields: The fields: of the metadata, or by path. For owner references, their own fields are checked, too.
+        reader: What reads them, for the message.
 
     Raises:
-        ConfigError: It lacks one, which the message names.
+        ConfigError: The type lacks some; the message names them.
     """
     kind = class_of(object_type)
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
@@ -85,7 +87,7 @@ def require_fields(object_type: Any, fields: Collection[MetadataField | Field], 
         others = ", ".join(
             each.name for each in _ALL if each not in wanted and [*_lacks(metadata, [each], where, reader)]
         )
-        hint = f". What else reads objects may want {others}, which it lacks, too" if others else ""
+        hint = f". Other readers may need {others}, which it lacks as well" if others else ""
         raise ConfigError(f"{'; '.join(lacks)}{hint}")
     for each in fields:
         if isinstance(each, Field):
@@ -95,17 +97,17 @@ def require_fields(object_type: Any, fields: Collection[MetadataField | Field], 
 def _lacks(
     kind: inspect.Type | None, fields: Iterable[MetadataField], where: str, reader: str
 ) -> Iterator[str]:
-    """Of each field that a type has not, that it lacks it and how it is declared."""
+    """Yield, for each field that a type lacks, a text that says so and how to declare it."""
     known = _known(kind)
     if known is None:
         return
     for field in fields:
         if field.name not in known or known[field.name].name not in (field.attribute, field.name):
-            yield f"{where} lacks {field.name}, which {reader} reads: give it `{field.attribute}: {field.declared}`"
+            yield f"{where} lacks {field.name}, which {reader} reads: declare `{field.attribute}: {field.declared}`"
 
 
 def _known(kind: inspect.Type | None) -> dict[str, inspect.Field] | None:
-    """The fields of a type that forgets all others, by their names on the wire; None of one that may be anything."""
+    """The fields of a type that drops all others, by their names on the wire; None for a type that keeps everything."""
     for each in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
         if isinstance(each, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
             return {field.encode_name: field for field in each.fields}
@@ -113,7 +115,7 @@ def _known(kind: inspect.Type | None) -> dict[str, inspect.Field] | None:
 
 
 def _inner(kind: inspect.Type | None, name: str) -> inspect.Type | None:
-    """What a field of a type is, but for None."""
+    """The type of a field, without None."""
     known = _known(kind)
     if known is None or name not in known:
         return None
@@ -124,12 +126,12 @@ def _inner(kind: inspect.Type | None, name: str) -> inspect.Type | None:
 
 
 def read_metadata(obj: Any, field: MetadataField) -> Any:
-    """One field of an object's metadata; None where there is none."""
+    """Return one field of an object's metadata; None if it is not set."""
     return metadata_field(obj, field.attribute, field.name)
 
 
 def owners_of(obj: Any) -> list[OwnerReference]:
-    """The owners that an object refers to, whether they wait for its deletion left aside."""
+    """Return the owners of an object, without ``blockOwnerDeletion``."""
     references = read_metadata(obj, OWNER_REFERENCES) or ()
     return [
         OwnerReference(
@@ -144,28 +146,28 @@ def owners_of(obj: Any) -> list[OwnerReference]:
 
 
 def controller_of(obj: Any) -> OwnerReference | None:
-    """The owner that manages an object, which others leave alone; None if none does (``GetControllerOf``)."""
+    """Return the owner that manages an object; None if it has no controller (``GetControllerOf``)."""
     return next((owner for owner in owners_of(obj) if owner.controller), None)
 
 
 def owner_reference(owner: Any, *, controller: bool = True) -> dict[str, Any]:
-    """What an object's ``metadata.ownerReferences`` says of its owner (controllerutil ``SetControllerReference``).
+    """Return an owner as an entry of ``metadata.ownerReferences`` (controllerutil ``SetControllerReference``).
 
-    What has it goes when the owner does, and no owner goes in the foreground before it.
+    An object with this entry is deleted with its owner. Foreground deletion of the owner waits for the object.
 
     Args:
-        owner: An object as the server gave it, of a type that has apiVersion, kind and uid. Metadata alone does not
-            say its kind: ``owner_reference({**obj, "apiVersion": "apps/v1", "kind": "Deployment"})``.
-        controller: Whether the owner is the one that manages the object, of which there is one at most.
+        owner: An object as the server returned it, of a type with apiVersion, kind and uid. Metadata alone lacks the
+            kind; add it: ``owner_reference({**obj, "apiVersion": "apps/v1", "kind": "Deployment"})``.
+        controller: Whether the owner is the object's controller. An object has at most one.
 
     Raises:
-        ConfigError: The owner does not say who it is.
+        ConfigError: The owner lacks its apiVersion, kind, name or uid.
     """
     api_version, kind = type_of(owner)
     name, uid = read_metadata(owner, NAME), uid_of(owner)
-    who = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
-    if missing := [field for field, value in who.items() if not value]:
+    reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+    if missing := [field for field, value in reference.items() if not value]:
         raise ConfigError(
-            f"an owner is referred to by {', '.join(missing)}, which {shortened(owner)} lacks{kind_hint(owner)}"
+            f"an owner reference needs {', '.join(missing)}, which {shortened(owner)} lacks{kind_hint(owner)}"
         )
-    return {**who, "controller": controller, "blockOwnerDeletion": True}
+    return {**reference, "controller": controller, "blockOwnerDeletion": True}

@@ -1,4 +1,4 @@
-"""Which changes are worth a reconcile (controller-runtime ``pkg/predicate``)."""
+"""Predicates: which changes trigger a reconcile (controller-runtime ``pkg/predicate``)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,12 @@ T = TypeVar("T")
 
 
 class Change(msgspec.Struct, Generic[Object], frozen=True, gc=False):
-    """What happened to an object.
-
-    A ``Change[Pod]`` is one of a Pod; a ``Change`` one of anything.
+    """A change of an object. A ``Change[Pod]`` is a change of a Pod.
 
     Attributes:
-        old: What it was; None if it is new here.
-        new: What it is; None if it is gone.
-        is_in_initial_list: Whether it was there before the controller.
+        old: The object before; None if it was added.
+        new: The object now; None if it was deleted.
+        is_in_initial_list: Whether it was added by the first list.
     """
 
     old: Object | None
@@ -54,23 +52,23 @@ class Change(msgspec.Struct, Generic[Object], frozen=True, gc=False):
 
     @property
     def states(self) -> list[Object]:
-        """What it was and what it is, as far as there is a difference."""
+        """The old and the new object, or just the new one if this is a resync; without None."""
         states = [self.new] if self.is_sync else [self.old, self.new]
         return [state for state in states if state is not None]
 
     @property
     def is_update(self) -> bool:
-        """Whether it is neither new nor gone."""
+        """Whether the object was neither added nor deleted."""
         return self.old is not None and self.new is not None
 
     @property
     def is_sync(self) -> bool:
-        """Whether nothing has changed: a resync, for which somebody has asked."""
+        """Whether nothing changed: a resync."""
         return self.is_update and same_version(self.old, self.new)
 
 
-def is_made_anew(change: Change[Any]) -> bool:
-    """Whether an update is of one object to another of its name: nobody saw the deletion between them."""
+def is_recreated(change: Change[Any]) -> bool:
+    """Return whether an update replaces an object by another of the same name: the deletion was not seen."""
     return change.is_update and uid_of(change.old) != uid_of(change.new)
 
 
@@ -78,17 +76,17 @@ PredicateFunc = Callable[[Change[T]], bool]
 
 
 class Predicate(ABC):
-    """Whether a change is worth a reconcile. Combine them with ``&``, ``|`` and ``~``, also with functions.
+    """Decides whether a change triggers a reconcile. Combine with ``&``, ``|`` and ``~``, also with functions.
 
     Attributes:
-        reads: What of the metadata it reads, or elsewhere, which a Struct has to have.
+        reads: The fields that it reads. A Struct as object type must declare them.
     """
 
     reads: tuple[MetadataField | Field, ...] = ()
 
     @abstractmethod
     def __call__(self, change: Change[Any]) -> bool:
-        """Whether it passes."""
+        """Return whether the change passes."""
 
     def __and__(self, other: PredicateFunc[Any]) -> Predicate:
         require_predicate("&", other)
@@ -117,11 +115,11 @@ class When(Predicate):
     """A function as a predicate.
 
     Args:
-        function: A plain function: whether a change passes.
-        name: What logs call it.
+        function: A plain function; returns whether a change passes.
+        name: Its name in logs.
 
     Raises:
-        ConfigError: It is no plain function.
+        ConfigError: It is not a plain function of one argument.
     """
 
     def __init__(self, function: PredicateFunc[Any], name: str = "") -> None:
@@ -142,26 +140,25 @@ class When(Predicate):
 
 
 class _Changed(Predicate):
-    """Passes updates in which something is not what it was. What is new, is gone or is synced passes always.
+    """Passes updates that change something, and all additions, deletions and resyncs.
 
-    So does what was deleted and made anew between two lists, which is an update.
+    An update by an object of the same name with another uid passes, too: it was deleted and recreated.
     """
 
     def __call__(self, change: Change[Any]) -> bool:
         if not change.is_update or self._differs(change.old, change.new):
             return True
-        return change.is_sync or is_made_anew(change)
+        return change.is_sync or is_recreated(change)
 
     @abstractmethod
     def _differs(self, old: Any, new: Any) -> bool:
-        """Whether it is not what it was."""
+        """Return whether the two versions differ."""
 
 
 class GenerationChanged(_Changed):
-    """Updates of the spec, and marks for deletion; not those of status, labels or annotations.
+    """Passes updates of the spec, and marks for deletion; not those of status, labels or annotations.
 
-    Kinds whose generation the server does not count, such as ConfigMaps, pass always. What is new, gone or synced
-    passes always.
+    Kinds without a generation, such as ConfigMaps, always pass, as do additions, deletions and resyncs.
     """
 
     reads = (GENERATION,)
@@ -172,7 +169,7 @@ class GenerationChanged(_Changed):
 
 
 class LabelsChanged(_Changed):
-    """Updates of the labels. What is new, gone or synced passes always."""
+    """Passes updates of the labels, and all additions, deletions and resyncs."""
 
     reads = (LABELS,)
 
@@ -181,7 +178,7 @@ class LabelsChanged(_Changed):
 
 
 class AnnotationsChanged(_Changed):
-    """Updates of the annotations. What is new, gone or synced passes always."""
+    """Passes updates of the annotations, and all additions, deletions and resyncs."""
 
     reads = (ANNOTATIONS,)
 
@@ -190,7 +187,7 @@ class AnnotationsChanged(_Changed):
 
 
 class FinalizersChanged(_Changed):
-    """Updates of the finalizers. What is new, gone or synced passes always."""
+    """Passes updates of the finalizers, and all additions, deletions and resyncs."""
 
     reads = (FINALIZERS,)
 
@@ -199,14 +196,14 @@ class FinalizersChanged(_Changed):
 
 
 class FieldsChanged(_Changed):
-    """Updates of some fields. What is new, gone or synced passes always.
+    """Passes updates of certain fields, and all additions, deletions and resyncs.
 
     Args:
-        *paths: As those of ``field``: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers[*].image"``. One
-            that no object has never differs; one that a Struct does not name is refused by who is given the predicate.
+        *paths: As for ``field``: ``"spec.replicas"``, ``"status.conditions"``, ``"spec.containers[*].image"``. A path
+            that no object has never differs. A Controller refuses a path that its Struct does not declare.
 
     Raises:
-        ConfigError: A path is none.
+        ConfigError: A path is invalid, or there is none.
     """
 
     def __init__(self, *paths: str) -> None:
@@ -223,7 +220,7 @@ class FieldsChanged(_Changed):
 
 
 class Deleting(Predicate):
-    """Objects that are marked for deletion, or gone."""
+    """Passes objects that are marked for deletion, and deletions."""
 
     reads = (DELETION_TIMESTAMP,)
 
@@ -232,7 +229,7 @@ class Deleting(Predicate):
 
 
 class LabelsMatch(Predicate):
-    """Objects whose labels match, or did before this update.
+    """Passes objects whose labels match now, or did before the update.
 
     Args:
         selector: As kubectl's ``-l``.
@@ -257,21 +254,21 @@ class LabelsMatch(Predicate):
 
 
 def require_predicate(name: str, predicate: object) -> None:
-    """See that something can be asked whether a change passes.
+    """Check that a predicate is a plain function of a change.
 
     Raises:
-        ConfigError: It is no plain function of a change, or a class.
+        ConfigError: It is not, or it is a class.
     """
     if isinstance(predicate, type):
-        raise ConfigError(f"{name}: {predicate.__name__} is a class; make one: {predicate.__name__}()")
+        raise ConfigError(f"{name}: {predicate.__name__} is a class; create one: {predicate.__name__}()")
     if not callable(predicate):
-        raise ConfigError(f"{name} must be a predicate, or a function of a Change, not {predicate!r}")
+        raise ConfigError(f"{name} must be a Predicate or a function of a Change, not {predicate!r}")
     require_plain(name, predicate)
     require_arguments(name, predicate, ("change",))
 
 
 def reads_of(predicate: PredicateFunc[Any] | None) -> tuple[MetadataField | Field, ...]:
-    """What of an object a predicate is known to read."""
+    """Return the fields that a predicate declares to read."""
     return predicate.reads if isinstance(predicate, Predicate) else ()
 
 

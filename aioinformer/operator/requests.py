@@ -1,4 +1,4 @@
-"""What a reconciler is asked, and what it answers (controller-runtime ``pkg/reconcile``)."""
+"""Requests and results of reconcilers (controller-runtime ``pkg/reconcile``)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 class Request(msgspec.Struct, Generic[T], frozen=True, eq=False, gc=False):
-    """Which object is to be reconciled. Two are equal that name the same one.
+    """The object to reconcile. Requests are equal if they name the same object.
 
     Attributes:
-        namespace: ``""`` for a cluster-scoped object.
+        namespace: Its namespace; ``""`` for a cluster-scoped object.
         name: Its name.
-        object: The cached object when the reconcile began; None if it is gone.
+        object: The cached object when the reconcile started; None if it is gone.
     """
 
     namespace: str
@@ -35,10 +35,10 @@ class Request(msgspec.Struct, Generic[T], frozen=True, eq=False, gc=False):
 
     @classmethod
     def of(cls, target: Any) -> Request[Any]:
-        """The request for an object, or for a key.
+        """Return the request for an object or a key.
 
         Raises:
-            KeyFuncError: It has no name, or is no key.
+            KeyFuncError: The object has no name, or the key is invalid.
         """
         key = target if isinstance(target, str) else deletion_handling_meta_namespace_key_func(target)
         return Request(*split_meta_namespace_key(key))
@@ -47,7 +47,7 @@ class Request(msgspec.Struct, Generic[T], frozen=True, eq=False, gc=False):
         return type(other) is Request and self.name == other.name and self.namespace == other.namespace
 
     def __ne__(self, other: Any) -> bool:
-        return not self == other  # a Struct's own knows nothing of the above
+        return not self == other  # a Struct's own __ne__ would compare the objects
 
     def __hash__(self) -> int:
         return hash((self.namespace, self.name))
@@ -57,14 +57,14 @@ class Request(msgspec.Struct, Generic[T], frozen=True, eq=False, gc=False):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What is to happen to an object that was reconciled; ``Result()``, as None: nothing, until it changes.
+    """What to do after a reconcile. ``Result()`` and None mean: nothing until the object changes.
 
     Attributes:
-        requeue: Reconcile it again, after a back-off that grows with each time in a row.
-        requeue_after: Seconds after which to reconcile it again, unless it changes before; 0 is as ``requeue``.
+        requeue: Reconcile again, after a back-off that grows with each repetition.
+        requeue_after: Seconds after which to reconcile again, unless the object changes before; 0 means ``requeue``.
 
     Raises:
-        ConfigError: That are no seconds, or no bool.
+        ConfigError: ``requeue_after`` is not a duration, or ``requeue`` is not a bool.
     """
 
     requeue: bool = False
@@ -75,43 +75,43 @@ class Result(msgspec.Struct, frozen=True):
             require_seconds("requeue_after", self.requeue_after)
         if not isinstance(self.requeue, bool):
             raise ConfigError(
-                f"requeue must be True or False, not {self.requeue!r}; for seconds it is Result(requeue_after=20)"
+                f"requeue must be True or False, not {self.requeue!r}; for seconds use Result(requeue_after=20)"
             )
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more is to happen."""
+        """Whether the object needs no further reconcile until it changes."""
         return not self.requeue and self.requeue_after is None
 
 
 Reconcile = Callable[[Request[T]], Awaitable[Result | None] | Result | None]
-"""A reconciler as a function: a coroutine function, or a plain one for what need not wait."""
+"""A reconciler as a function: a coroutine function, or a plain one that does not block."""
 
 
 class Reconciler(ABC, Generic[T]):
     """A reconciler as a class.
 
     Attributes:
-        finalizer: A finalizer that each object has before it is first reconciled, so that it does not go before
-            ``cleanup``, which is then needed, has succeeded; None for none.
+        finalizer: The finalizer to add before an object is first reconciled; the object is then deleted only after
+            ``cleanup`` has succeeded. None for no finalizer.
     """
 
     finalizer: str | None = None
 
     @abstractmethod
     async def reconcile(self, request: Request[T]) -> Result | None:
-        """Make the world as the object says.
+        """Bring the world to the state that the object describes.
 
-        It may be called at any time and again and again, and looks at the newest state, not at what has changed.
+        It may be called at any time and repeatedly. It must compare with the current state, not rely on what changed.
 
         Raises:
-            Exception: It is tried again after a back-off.
-            TerminalError: It is not tried again before something changes.
+            Exception: The reconcile is retried after a back-off.
+            TerminalError: The reconcile is not retried until something changes.
         """
 
     async def cleanup(self, request: Request[T]) -> Result | None:
-        """The object is to be deleted, and waits for this, if there is a ``finalizer``.
+        """Clean up after an object that is marked for deletion and has the ``finalizer``.
 
-        A Result that asks for a requeue, and an error, say that it is not done yet: the object stays.
+        The object stays as long as this raises or returns a Result that asks for a requeue.
         """
         return None

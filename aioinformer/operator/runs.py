@@ -1,4 +1,4 @@
-"""Reconciles that are running, and their deadline: one timer for all, since all may take equally long."""
+"""Running reconciles and their deadlines: one timer for all, since all have the same timeout."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from .._core.timers import Alarm
 
 CANCEL_GRACE = 10.0
-"""Seconds that a reconcile may take to end once it was cancelled, before it counts as stuck."""
+"""Seconds that a cancelled reconcile may take to end before it counts as stuck."""
 
 
 class Run:
     """One reconcile.
 
     Attributes:
-        key: What is reconciled.
-        task: Who does it.
-        started: Loop time when it began.
-        due: Loop time by which it has to have ended.
-        is_overdue: Whether it was cancelled for taking too long.
-        is_stuck: Whether it was cancelled, for this or another reason, and has not ended for all that.
+        key: The object's key.
+        task: The worker that runs it.
+        started: Loop time when it started.
+        due: Loop time of its deadline.
+        is_overdue: Whether it was cancelled because of its timeout.
+        is_stuck: Whether it was cancelled, for any reason, and has not ended in time.
     """
 
     __slots__ = ("due", "is_overdue", "is_stuck", "key", "started", "task")
@@ -41,10 +41,10 @@ class RunState:
     """A snapshot of a reconcile.
 
     Attributes:
-        key: What is reconciled.
-        seconds: For how long it has been.
-        overdue: Whether it was cancelled for taking too long.
-        stuck: Whether it goes on for all that.
+        key: The object's key.
+        seconds: Seconds since it started.
+        overdue: Whether it was cancelled because of its timeout.
+        stuck: Whether it ignores its cancellation.
     """
 
     key: str
@@ -60,26 +60,26 @@ class RunState:
 
 
 class Runs:
-    """The reconciles of a controller that are running.
+    """The running reconciles of a controller.
 
     Args:
-        timeout: Seconds that each may take; None for any.
-        on_stuck: Told of one that was cancelled and goes on.
+        timeout: Seconds that each may take; None for no limit.
+        on_stuck: Called with a reconcile that ignores its cancellation.
     """
 
     def __init__(self, timeout: float | None, on_stuck: Callable[[Run], None]) -> None:
         self._timeout = timeout
         self._on_stuck = on_stuck
-        self._running: dict[str, Run] = {}  # by the time of their beginning
+        self._running: dict[str, Run] = {}  # in the order of their start
         self._overdue: dict[str, Run] = {}
-        self._alarm = Alarm(self._look)
+        self._alarm = Alarm(self._check_deadlines)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
         return len(self._running) + len(self._overdue)
 
     def begin(self, run: Run) -> None:
-        """A reconcile begins."""
+        """Record that a reconcile starts."""
         self._running[run.key] = run
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -88,12 +88,12 @@ class Runs:
             self._alarm.ring_by(run.due)
 
     def end(self, run: Run) -> None:
-        """A reconcile has ended."""
+        """Record that a reconcile has ended."""
         (self._overdue if run.is_overdue else self._running).pop(run.key, None)
 
     @property
     def state(self) -> tuple[RunState, ...]:
-        """What is running, the oldest first; in any thread."""
+        """The running reconciles, the oldest first. May be read in any thread."""
         runs = (*self._overdue.values(), *self._running.values())
         now = self._loop.time() if self._loop is not None else 0.0
         return tuple(
@@ -103,21 +103,21 @@ class Runs:
 
     @property
     def stuck(self) -> list[Run]:
-        """Those that were cancelled and go on."""
+        """The reconciles that ignore their cancellation."""
         return [run for run in (*self._overdue.values(), *self._running.values()) if run.is_stuck]
 
-    def give_up(self, tasks: Collection[asyncio.Task[None]]) -> list[Run]:
-        """Tasks were cancelled for another reason, and go on: their reconciles."""
-        given_up = [run for run in (*self._overdue.values(), *self._running.values()) if run.task in tasks]
-        for run in given_up:
+    def mark_stuck(self, tasks: Collection[asyncio.Task[None]]) -> list[Run]:
+        """Mark the reconciles of tasks that ignore their cancellation as stuck, and return them."""
+        stuck = [run for run in (*self._overdue.values(), *self._running.values()) if run.task in tasks]
+        for run in stuck:
             run.is_stuck = True
-        return given_up
+        return stuck
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching the deadlines."""
         self._alarm.turn_off()
 
-    def _look(self, now: float) -> None:
+    def _check_deadlines(self, now: float) -> None:
         for run in list(self._overdue.values()):
             if not run.is_stuck and run.due <= now:
                 run.is_stuck = True
@@ -131,7 +131,7 @@ class Runs:
             run.due = now + CANCEL_GRACE
             self._overdue[run.key] = run
             run.task.cancel()
-        for run in list(self._running.values())[:1]:  # the others began later
+        for run in list(self._running.values())[:1]:  # the others are due later
             self._alarm.ring_by(run.due)
         for run in self._overdue.values():
             if not run.is_stuck:

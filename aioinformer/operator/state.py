@@ -1,4 +1,4 @@
-"""What a controller and a manager are doing, for whoever asks; and in numbers, for Prometheus."""
+"""Snapshots of a controller and a manager, for people, JSON and Prometheus."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ SECONDS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
 )
-"""controller-runtime's bounds for durations of reconciles."""
+"""Bounds of the histogram of reconcile durations, as in controller-runtime."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What became of reconciles.
+    """Results of reconciles.
 
     Attributes:
-        success: Nothing more is to be done.
-        requeue: They are to come again, after a back-off.
-        requeue_after: They are to come again after a time.
-        error: They failed, terminal ones and those that took too long among them.
-        terminal: They failed and are not tried again.
-        timeout: They took too long.
-        interrupted: They were cancelled because the controller stopped, or leads no more.
-        seconds: How long they took.
+        success: Reconciles that succeeded without a requeue.
+        requeue: Reconciles that asked for a requeue with back-off.
+        requeue_after: Reconciles that asked for a requeue after a time.
+        error: Reconciles that failed, including terminal failures and timeouts.
+        terminal: Reconciles that failed and are not retried.
+        timeout: Reconciles that took too long.
+        interrupted: Reconciles that were cancelled because the controller stopped or lost leadership.
+        seconds: Durations.
     """
 
     success: int = 0
@@ -49,11 +49,11 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """How many have ended."""
+        """Reconciles that have ended."""
         return self.success + self.requeue + self.requeue_after + self.error
 
     def samples(self, controller: str) -> Iterator[Sample]:
-        """The numbers, by controller-runtime's names."""
+        """Yield the metrics, with controller-runtime's names."""
         labels = {"controller": controller}
         prefix = "controller_runtime"
         for result in ("success", "requeue", "requeue_after", "error"):
@@ -71,24 +71,24 @@ class ControllerState:
     """A snapshot of a controller.
 
     Attributes:
-        name: The controller's.
-        working: Whether its workers run: not before the caches have synced, nor while another one leads.
-        workers: How many run.
-        concurrency: How many there should be.
-        running: What is being reconciled.
-        queue: What waits.
-        reconciles: Reconciles that have ended, well or not.
-        failed: Those that failed.
-        terminal: Those of them that are not tried again.
-        timed_out: Those of them that took too long.
-        failing: Keys that failed when they were reconciled last.
-        last_error: What was raised last.
-        last_error_key: By the reconcile of which key.
-        last_error_seconds: How long ago; what has succeeded since leaves the error as it is.
-        worker_error: What a worker, or a source, has died of, which ends the manager; None as long as none has.
-        triggers: What makes it reconcile.
-        unsynced: The informers of those whose caches are not filled yet: it does not work before they are.
-        sync_error: Why the other controllers work without waiting for these; None while they wait.
+        name: The controller's name.
+        working: Whether its workers run. They wait for the caches and for leadership.
+        workers: Workers that run.
+        concurrency: The configured number of workers.
+        running: Running reconciles.
+        queue: The work queue.
+        reconciles: Reconciles that have ended, including failed ones.
+        failed: Reconciles that failed.
+        terminal: Reconciles that failed and are not retried.
+        timed_out: Reconciles that took too long.
+        failing: Keys whose last reconcile failed.
+        last_error: The last error of a reconcile. Later successes do not clear it.
+        last_error_key: The key of that reconcile.
+        last_error_seconds: Seconds since that error.
+        worker_error: The error that ended a worker or source, which ends the manager; None if there was none.
+        triggers: What triggers reconciles.
+        unsynced: Informers that have not synced yet. The controller waits for them.
+        sync_error: Why the other controllers work without waiting for these informers; None while they wait.
     """
 
     name: str
@@ -112,7 +112,7 @@ class ControllerState:
 
     @property
     def stuck(self) -> tuple[RunState, ...]:
-        """Reconciles that were cancelled and go on."""
+        """Reconciles that ignore their cancellation."""
         return tuple(run for run in self.running if run.stuck)
 
     def __str__(self) -> str:
@@ -133,11 +133,11 @@ class ManagerState:
     """A snapshot of a manager.
 
     Attributes:
-        ended: Whether it has run, and does so no more.
+        ended: Whether it has run and ended.
         leading: Whether it is the leader; None without leader election.
-        election_error: Why the last try to lead, or to go on leading, failed; None if it did not.
-        informers: What is read.
-        controllers: What is reconciled.
+        election_error: Why the last attempt to acquire or renew the lease failed; None if it succeeded.
+        informers: Its informers.
+        controllers: Its controllers.
     """
 
     ended: bool
@@ -147,12 +147,12 @@ class ManagerState:
     controllers: tuple[ControllerState, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The snapshot as plain dicts and strings, ready for JSON; errors are their texts."""
+        """Return the snapshot as plain dicts and strings, ready for JSON; errors as their texts."""
         state: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str, str_keys=True)
         return state
 
     def __str__(self) -> str:
-        """Two tables, for people."""
+        """Return two tables, for people."""
         informers: list[tuple[str, ...]] = [
             ("INFORMER", "SYNCED", "OBJECTS", "PHASE", "IDLE", "LAST ERROR"),
             *(_informer_row(each) for each in self.informers),
@@ -178,7 +178,7 @@ class ManagerState:
             return "ended"
         missing = [each.name for each in self.informers if not each.synced]
         goes_on = self.leading or any(each.working or each.sync_error for each in self.controllers)
-        if missing and not goes_on:  # nor does it stand for election before it has them
+        if missing and not goes_on:  # it does not take part in the election before its caches have synced
             return f"waiting for caches: {', '.join(missing)}"
         error = "" if self.election_error is None else f": {said(self.election_error)}"
         if self.leading is False:

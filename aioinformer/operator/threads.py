@@ -1,4 +1,4 @@
-"""What blocks, in threads, which nobody can cancel."""
+"""Run blocking functions in threads, which cannot be cancelled."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ T = TypeVar("T")
 
 
 async def in_thread(func: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run what blocks in a thread of its own, and end no sooner than that does.
+    """Run a blocking function in a thread of its own, and return when the thread has ended.
 
-    Nothing ends a thread from outside. Cancelled while one runs, ``asyncio.to_thread`` ends, and the thread goes on
-    beside the next reconcile of the same object, or beside the next leader. A reconcile that awaits this counts as
-    running for as long as its thread does. Nor does it wait for one of the few threads that ``asyncio.to_thread`` has,
-    or keep them from others: asyncio resolves names in them, also those of the API server.
+    A thread cannot be cancelled. When a reconcile that awaits ``asyncio.to_thread`` is cancelled, the thread continues
+    beside the next reconcile of the same object, or beside the next leader. A reconcile that awaits ``in_thread``
+    counts as running until its thread has ended. It also leaves the few threads of ``asyncio.to_thread`` to others:
+    asyncio uses them to resolve names, such as the API server's.
 
-    Cancellation: takes effect once the thread has ended, unless that has failed.
+    Cancellation: takes effect when the thread has ended, unless the function raised.
 
     Args:
-        func: What to call.
-        *args: What with.
-        **kwargs: What with.
+        func: The function.
+        *args: Its arguments.
+        **kwargs: Its keyword arguments.
 
     Returns:
-        What it returned.
+        What the function returned.
 
     Raises:
-        BaseException: What it raised; of a StopIteration a RuntimeError, as any coroutine does.
+        BaseException: What the function raised; RuntimeError for a StopIteration, as in any coroutine.
     """
     context, executor = copy_context(), ThreadPoolExecutor(1, "in_thread")
     outcome = executor.submit(lambda: context.run(func, *args, **kwargs))
     try:
-        # What comes next in the same thread: a future of asyncio's never ends by a StopIteration.
+        # Wait for a second call in the same thread: an asyncio future cannot carry a StopIteration.
         await wait_ended(asyncio.get_running_loop().run_in_executor(executor, lambda: None))
     finally:
         executor.shutdown(wait=False)

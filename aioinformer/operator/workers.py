@@ -1,5 +1,5 @@
-"""Workers: who reconciles, one object each at a time, and what becomes of each reconcile (controller-runtime
-``pkg/internal/controller``)."""
+"""Workers: tasks that take keys from the queue and reconcile them, and what happens after each reconcile
+(controller-runtime ``pkg/internal/controller``)."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ from .state import Counts
 logger = logging.getLogger(__name__)
 
 CACHE_DELAY = 1.0
-"""Seconds after which an object is tried again for which the cache was too old: nothing to back off from."""
-LEADERLESS = 1.0
-"""Seconds after which to look again whether one may work: who leads no more is about to be cancelled."""
-LIMITERLESS = 10.0
-"""Seconds after which an object is tried again whose rate limiter has failed."""
+"""Seconds until a retry when the cache was too old for a reconcile; no back-off, since nothing failed."""
+NOT_LEADING_DELAY = 1.0
+"""Seconds until a worker checks again whether it may work; after lost leadership it is cancelled soon."""
+RATE_LIMITER_FAILED_DELAY = 10.0
+"""Seconds until a retry when the rate limiter itself raised."""
 
 
 class Workers:
     """The workers of a controller.
 
     Args:
-        name: The controller's.
+        name: The controller's name.
         queue: The keys to reconcile.
-        reconcile: Reconciles the object of a key: gives a Result, None, or what is awaited for one.
-        concurrency: How many workers there are.
-        timeout: Seconds that a reconcile may take; None for any length.
-        is_gone: Whether no object has a key any more: what is not tried again of it is forgotten.
+        reconcile: Reconciles the object of a key. Returns a Result, None, or an awaitable of either.
+        concurrency: The number of workers.
+        timeout: Seconds that a reconcile may take; None for no limit.
+        is_gone: Whether no object has a key any more: terminal failures of such keys are forgotten.
 
     Attributes:
-        concurrency: How many there should be.
-        counts: What became of reconciles.
-        failing: Keys that failed when they were reconciled last, and of what.
-        last_error: What a reconcile has raised last.
-        last_error_key: Which one.
-        failure: What a worker, or a source, has died of.
-        is_working: Whether they work.
-        runs: The reconciles that are running.
+        concurrency: The configured number of workers.
+        counts: Results of reconciles.
+        failing: Keys whose last reconcile failed, with the error's type.
+        last_error: The last error of a reconcile.
+        last_error_key: The key of that reconcile.
+        failure: The error that ended a worker or source.
+        is_working: Whether the workers run.
+        runs: The running reconciles.
     """
 
     def __init__(
@@ -81,36 +81,36 @@ class Workers:
         self._ending: set[asyncio.Task[None]] = set()
         self._slow = SlowCalls(f"{name}: a reconcile", logger)
         self._log = FailureLog(name, logger)
-        self._news = asyncio.Event()
-        self._death = asyncio.Event()
+        self._changed = asyncio.Event()  # a worker ended, or ``failure`` was set
+        self._failed_on_standby = asyncio.Event()
         self._is_stopping = False
         self.concurrency = concurrency
         self.counts = Counts()
         self.failing: dict[str, type[BaseException]] = {}
         self.last_error: BaseException | None = None
         self.last_error_key: str | None = None
-        self._failed_at = 0.0  # loop time
-        self._loop: asyncio.AbstractEventLoop | None = None  # of that
+        self._failed_at = 0.0  # time of self._loop
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.failure: BaseException | None = None
         self.is_working = False
         self.runs = Runs(timeout, self._replace)
 
     @property
     def last_error_seconds(self) -> float | None:
-        """Seconds since the last error, in any thread; None if there was none."""
+        """Seconds since the last error, None if there was none. May be read in any thread."""
         return None if self._loop is None else self._loop.time() - self._failed_at
 
     def __len__(self) -> int:
-        """How many there are, those that are stuck not counted."""
+        """The number of workers, without those that are stuck."""
         return len(self._tasks.difference(run.task for run in self.runs.stuck))
 
     async def run(self, may_work: Callable[[], bool] | None = None) -> None:
-        """Work until cancelled, or until ``stop``. May be called again after it has ended.
+        """Work until cancelled, or until ``stop``. It may be called again after it has ended.
 
         Args:
-            may_work: Asked before each reconcile, whether it may begin; None for always.
+            may_work: Called before each reconcile; returns whether it may start. None for always.
 
-        Cancellation: running reconciles are cancelled, and come again with the next call.
+        Cancellation: running reconciles are cancelled and their keys queued again, for the next call.
         """
         self.is_working = True
         self._may_work = may_work
@@ -118,8 +118,8 @@ class Workers:
             for _ in range(self.concurrency):
                 self._start()
             while self._tasks and self.failure is None:
-                self._news.clear()
-                await self._news.wait()
+                self._changed.clear()
+                await self._changed.wait()
             if self.failure is not None:
                 raise self.failure
         finally:
@@ -127,10 +127,10 @@ class Workers:
             await self._end_all()
 
     async def stop(self, grace_period: float) -> None:
-        """Begin no reconcile any more, and let those that run end.
+        """Start no more reconciles, and wait until the running ones have ended.
 
         Args:
-            grace_period: Seconds after which they are cancelled. Those that are stuck get none.
+            grace_period: Seconds after which they are cancelled. Stuck reconciles get no grace period.
 
         Cancellation: they are cancelled at once.
         """
@@ -144,33 +144,36 @@ class Workers:
             await self._end_all()
 
     def fail(self, error: BaseException) -> None:
-        """Something has died that no reconciler is to blame for: ``run`` ends with it, or ``raise_death``."""
+        """Record the error that ended a worker or source. ``run`` raises it, or ``raise_failure`` on standby."""
         self.failure = error
         if self.is_working:
-            self._news.set()
-        elif not self._is_stopping:  # what ends anyway may end in peace
-            self._death.set()
+            self._changed.set()
+        elif not self._is_stopping:  # an error while stopping no longer matters
+            self._failed_on_standby.set()
 
-    async def raise_death(self) -> None:
-        """Wait until something has died while nobody worked, and raise what of."""
-        await self._death.wait()
+    async def raise_failure(self) -> None:
+        """Wait until a source fails while no worker runs, and raise its error."""
+        await self._failed_on_standby.wait()
         assert self.failure is not None
         raise self.failure
 
     async def _end_all(self) -> None:
-        """Cancel all workers, and wait until they have ended; but for those that ignore it, not for ever."""
+        """Cancel all workers and wait until they have ended, at most ten seconds for those that ignore it."""
         workers = list(self._tasks)
         self._ending.update(workers)
         try:
             await finish(*workers, grace=CANCEL_GRACE)
         finally:
             if running := [worker for worker in workers if not worker.done()]:
-                keys = ", ".join(run.key for run in self.runs.give_up(running))
-                logger.error("%s: left behind, since they ignore being cancelled: %s", self._name, keys)
+                keys = ", ".join(run.key for run in self.runs.mark_stuck(running))
+                logger.error(
+                    "%s: reconciles ignored their cancellation for %g s, not waiting for them any longer: %s",
+                    self._name, CANCEL_GRACE, keys,
+                )  # fmt: skip
                 for worker in running:
-                    worker.cancel()  # once more: wait_for may have swallowed the first
+                    worker.cancel()  # again: wait_for may have swallowed the first one
                 self._tasks.difference_update(running)
-                self._news.set()
+                self._changed.set()
 
     def _start(self) -> None:
         worker = asyncio.create_task(self._work_on(), name=f"<Controller {self._name}> worker")
@@ -179,21 +182,21 @@ class Workers:
 
     def _record_end(self, worker: asyncio.Task[None]) -> None:
         self._tasks.discard(worker)
-        is_told = self._is_stopping or worker in self._ending
+        is_expected = self._is_stopping or worker in self._ending
         self._ending.discard(worker)
-        if worker.cancelled() and not is_told:
-            self.fail(StoppedError(f"{self._name}: a worker was cancelled by somebody else"))
+        if worker.cancelled() and not is_expected:
+            self.fail(StoppedError(f"{self._name}: a worker was cancelled from outside"))
         elif not worker.cancelled() and (failure := worker.exception()) is not None:
             self.fail(failure)
-        self._news.set()
+        self._changed.set()
 
     def _replace(self, run: Run) -> None:
-        is_missed = run.task in self._tasks and run.task not in self._ending and not self._is_stopping
+        is_replaced = run.task in self._tasks and run.task not in self._ending and not self._is_stopping
         logger.error(
-            "%s: the reconcile of %s was cancelled after %g s, and goes on%s",
-            self._name, run.key, self._timeout, "; another worker takes over" if is_missed else "",
+            "%s: the reconcile of %s ignores its cancellation after %g s%s",
+            self._name, run.key, self._timeout, "; a new worker replaces its worker" if is_replaced else "",
         )  # fmt: skip
-        if is_missed:
+        if is_replaced:
             self._start()
 
     async def _work_on(self) -> None:
@@ -211,33 +214,33 @@ class Workers:
             if self._may_work is not None and not self._may_work():
                 queue.add(key, queue.priority_of(key))
                 queue.done(key)
-                await asyncio.sleep(LEADERLESS)
+                await asyncio.sleep(NOT_LEADING_DELAY)
                 continue
             run = Run(key, task, loop.time())
             self.runs.begin(run)
             try:
-                await self._go_through(run)
+                await self._process(run)
             except Exception as error:
                 self._record_failure(key, error)
-                line = "%s: the rate limiter failed on %s; again in %g s"
-                self._log.log(error, line, self._name, key, LIMITERLESS, traceback=error)
-                queue.add_after(key, LIMITERLESS, queue.priority_of(key))
+                line = "%s: the rate limiter failed for %s; retrying in %g s"
+                self._log.log(error, line, self._name, key, RATE_LIMITER_FAILED_DELAY, traceback=error)
+                queue.add_after(key, RATE_LIMITER_FAILED_DELAY, queue.priority_of(key))
             finally:
                 self.runs.end(run)
                 queue.done(key)
             if task.cancelling():
                 await forget_own_cancellation(task, lambda: task in self._ending)
             if run.is_stuck or task in self._ending:
-                return  # another one has taken over, or nobody is to work any more
+                return  # a new worker has replaced this one, or the workers end
             if len(queue) and budget.is_spent():
                 await budget.pause()
 
-    async def _go_through(self, run: Run) -> None:
-        """Reconcile one object, and see to what becomes of it."""
+    async def _process(self, run: Run) -> None:
+        """Reconcile one object, then requeue or forget its key as the result says."""
         key = run.key
         began = perf_counter()
         call: object = None
-        self._queue.cancel_delayed(key)  # what comes of this time counts
+        self._queue.cancel_delayed(key)  # this run decides when the next one is due
         try:
             result = call = self._reconcile(key)
             if isinstance(call, Awaitable):
@@ -245,14 +248,14 @@ class Workers:
                     call = StepTimer(call)
                 result = await call
                 if run.is_overdue or run.task in self._ending:
-                    raise asyncio.CancelledError  # which it has swallowed
-            self._heed(key, result)
+                    raise asyncio.CancelledError  # the reconcile swallowed it
+            self._handle_result(key, result)
         except (Exception, asyncio.CancelledError) as error:
             if run.is_overdue:
                 self._time_out(key, error)
             elif run.task in self._ending:
                 self._interrupt(key, error)
-            else:  # also where the cancellation is the reconciler's own making
+            else:  # including a CancelledError that the reconciler raised itself
                 self._fail(key, error)
         finally:
             took = perf_counter() - began
@@ -260,7 +263,7 @@ class Workers:
             if took > SLOW_CALL:
                 self._slow.note(key, took, call, len(self._queue))
 
-    def _heed(self, key: str, result: object) -> None:
+    def _handle_result(self, key: str, result: object) -> None:
         if result is not None and not isinstance(result, Result):
             raise InvalidResultError(
                 f"{self._name}: reconciling {key} returned {shortened(result)}, which is neither a Result nor None"
@@ -278,43 +281,48 @@ class Workers:
             self.counts.requeue += 1
 
     def _time_out(self, key: str, raised: BaseException) -> None:
-        """It was cancelled for taking too long: it has failed, whatever it made of that."""
+        """Retry after a timeout, whatever the reconcile raised or returned when it was cancelled."""
         text = f"{self._name}: {key} took longer than {self._timeout:g} s"
         if isinstance(raised, Exception):
-            text += f"; cancelled, it raised {said(raised)}"
+            text += f"; when cancelled, it raised {said(raised)}"
         self.counts.timeout += 1
         timeout = ReconcileTimeout(text)
         timeout.__cause__ = raised
         self._retry(key, timeout)
 
     def _interrupt(self, key: str, raised: BaseException) -> None:
-        """It was cancelled because the workers end: it comes again, whatever it made of that."""
+        """Queue the key again, since the reconcile was cancelled because the workers end."""
         if isinstance(raised, Exception):
-            logger.warning("%s: %s was cancelled, and raised %s", self._name, key, said(raised))
+            logger.warning(
+                "%s: %s was cancelled because the workers stop, and raised %s; it is queued again",
+                self._name,
+                key,
+                said(raised),
+            )
         self.counts.interrupted += 1
         self._queue.add(key, self._queue.priority_of(key))
 
     def _fail(self, key: str, raised: BaseException) -> None:
-        """Find out whether, and when, to try again; a group of errors is what all in it are."""
+        """Decide whether and when to retry. A group of errors is terminal if all errors in it are."""
         causes = list(_leaves(raised))
         error = causes[0] if len(causes) == 1 else raised
         if all(isinstance(cause, TerminalError) for cause in causes):
             self._record_failure(key, error)
             self.counts.terminal += 1
-            line = "%s: %s failed and is not tried again before it changes: %s"
+            line = "%s: %s failed and is not retried until it changes: %s"
             self._log.log(error, line, self._name, key, said(error))
-            if self._is_gone(key):  # nothing comes that would end this
+            if self._is_gone(key):  # no later event would remove the key
                 self.failing.pop(key, None)
                 self._queue.forget(key)
         elif all(isinstance(cause, VersionTimeout) for cause in causes):
             self._record_failure(key, error)
             self._queue.add_after(key, CACHE_DELAY, self._queue.priority_of(key))
-            line = "%s: %s waits for the cache; again in %g s: %s"
+            line = "%s: %s waits for the cache; retrying in %g s: %s"
             values = (self._name, key, CACHE_DELAY, said(error))
             self._log.log(error, line, *values, level=logging.WARNING)
         else:
-            asked = [cause.retry_after or 0.0 for cause in causes if isinstance(cause, ApiError)]
-            self._retry(key, error, max(asked, default=0.0))
+            delays = [cause.retry_after or 0.0 for cause in causes if isinstance(cause, ApiError)]
+            self._retry(key, error, max(delays, default=0.0))
 
     def _record_failure(self, key: str, error: BaseException) -> None:
         self.counts.error += 1
@@ -323,26 +331,26 @@ class Workers:
         self._failed_at = self._loop.time()
         self.failing[key] = type(error)
 
-    def _retry(self, key: str, error: BaseException, asked: float = 0.0) -> None:
-        """Try again later, the later the more often it has failed in a row; not before the server asks for it.
+    def _retry(self, key: str, error: BaseException, at_least: float = 0.0) -> None:
+        """Retry with a back-off that grows with each failure in a row, and not before the server's Retry-After.
 
-        Where the same fails again and again, the log has its traceback once; of many that fail, those of the first.
+        A repeated error is logged with its traceback only the first time.
         """
-        delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=asked)
-        is_news = self.failing.get(key) is not type(error)
+        delay = self._queue.add_rate_limited(key, self._queue.priority_of(key), at_least=at_least)
+        is_new_error = self.failing.get(key) is not type(error)
         self._record_failure(key, error)
         times = self._queue.num_requeues(key)
         self._log.log(
             error,
-            "%s: %s failed%s; again in %.3g s: %s",
+            "%s: %s failed%s; retrying in %.3g s: %s",
             self._name, key, f", {times} times in a row" if times > 1 else "", delay, said(error),
-            level=logging.WARNING if asked else logging.ERROR,
-            traceback=traceback_of(error) if is_news else None,
+            level=logging.WARNING if at_least else logging.ERROR,
+            traceback=traceback_of(error) if is_new_error else None,
         )  # fmt: skip
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """What is in a group of errors, and in the groups in it; or the error itself."""
+    """Yield the errors in nested groups; or the error itself if it is not a group."""
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
             yield from _leaves(each)

@@ -1,4 +1,4 @@
-"""Reading and changing objects at the API server, and reading one's own writes from a cache."""
+"""Read and write objects at the API server, and read from a cache that includes one's own writes."""
 
 from .cached import CachedResource
 from .resource import Resource

@@ -1,4 +1,4 @@
-"""Where an object of a collection is asked for: from a key, or an object, to a path."""
+"""Paths of objects and collections at the API server, from keys or objects."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WITHOUT_NAMESPACE = {
     "storage.k8s.io": "csidrivers csinodes storageclasses volumeattachments volumeattributesclasses",
     "storagemigration.k8s.io": "storageversionmigrations",
 }
-"""The built-in collections whose objects live in no namespace, by their groups."""
+"""Built-in cluster-scoped collections, by group."""
 
 
-def lives_in_no_namespace(collection: Collection) -> bool:
-    """Whether this is a built-in collection whose objects live in no namespace."""
+def is_cluster_scoped(collection: Collection) -> bool:
+    """Return whether this is a built-in cluster-scoped collection."""
     return collection.plural in _WITHOUT_NAMESPACE.get(collection.group, "").split()
 
 
@@ -49,10 +49,10 @@ class Addresses:
     namespaced: bool
 
     def key_of(self, target: Any) -> str:
-        """The key of what a caller names: a key, or an object.
+        """Return the key of a target, which is a key or an object.
 
         Raises:
-            ConfigError: It has no name, or one that no path can have, or a namespace too many or too few.
+            ConfigError: The name is missing or invalid in a path, or the namespace does not fit the resource's scope.
         """
         try:
             key = target if isinstance(target, str) else meta_namespace_key_func(target)
@@ -63,16 +63,16 @@ class Addresses:
         return key
 
     def of(self, key: str, subresource: str = "") -> str:
-        """The path of an object, or of a subresource of it. The key is one that ``key_of`` gave."""
+        """Return the path of an object or of a subresource. Pass a key from ``key_of``."""
         namespace, name = split_meta_namespace_key(key)
         path = f"{self.within(namespace)}/{quote(name, safe='')}"
         return f"{path}/{quote(subresource, safe='')}" if subresource else path
 
     def for_new(self, obj: Any) -> tuple[str, str]:
-        """``(path, key)`` of the collection that an object is to be created in; the key is for messages.
+        """Return ``(path, key)`` of the collection to create an object in; the key is for messages.
 
         Raises:
-            ConfigError: As for ``key_of``; but the server may be left to give a name.
+            ConfigError: As for ``key_of``; the name may be missing, since the server can generate it.
         """
         namespace = namespace_of(obj)
         try:
@@ -83,7 +83,7 @@ class Addresses:
         return self.within(namespace), key
 
     def within(self, namespace: str) -> str:
-        """The path of the collection in a namespace; in all of them for ``""``."""
+        """Return the path of the collection in a namespace; ``""`` for all namespaces."""
         path = self.collection.path
         if not namespace:
             return path
@@ -93,15 +93,15 @@ class Addresses:
     def _check(self, namespace: str, name: str) -> None:
         if self.namespaced and not namespace:
             raise ConfigError(
-                f"{self.collection} are taken to live in namespaces, and {name!r} names none: name it as "
-                "'namespace/name'; if they live in none, give the resource that: namespaced=False"
+                f"{self.collection} are namespaced, and {name!r} has no namespace: pass 'namespace/name'; if they are "
+                "cluster-scoped, create the resource with namespaced=False"
             )
         if namespace and not self.namespaced:
-            why = "" if lives_in_no_namespace(self.collection) else " (namespaced=False)"
+            why = "" if is_cluster_scoped(self.collection) else " (namespaced=False)"
             raise ConfigError(
-                f"{self.collection} live in no namespace{why}, but {name!r} is said to be in {namespace!r}"
+                f"{self.collection} are cluster-scoped{why}, but {name!r} has the namespace {namespace!r}"
             )
         for part in (namespace, name) if namespace else (name,):
-            # A path would lead elsewhere: deleting "default/.." must not be deleting a namespace.
+            # Such a name changes the path: deleting "default/.." must not delete a namespace.
             if not part.isprintable() or part in ("", ".", "..") or "/" in part or "%" in part:
-                raise ConfigError(f"{self.collection}: {part!r} is no name")
+                raise ConfigError(f"{self.collection}: {part!r} is not a valid name")

@@ -1,8 +1,8 @@
-"""CachedResource: reads an informer's cache, and never less than it wrote itself.
+"""CachedResource: reads from an informer's cache, which then includes all writes made through it.
 
-controller-runtime's client reads caches that may be behind its own writes (its issues 1464, 3320); client-go has the
-MutationCache for that, which shows the writer's states beside those of the cache. Here a read waits for the cache, so
-that what indexes and lists say fits together.
+controller-runtime's client reads caches that may be behind its own writes (its issues 1464, 3320). client-go's
+MutationCache overlays the written objects on the cache. Here a read waits for the cache instead, so that lists and
+indexes stay consistent.
 """
 
 from __future__ import annotations
@@ -37,47 +37,47 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TIMEOUT = 10.0
-"""Seconds that a read waits for the cache."""
+"""Default time that a read waits for the cache, in seconds."""
 
-OPAQUE_PATIENCE = 1.0
-"""Seconds that a read waits for a version that is no number, each time before it asks the server."""
+OPAQUE_WAIT = 1.0
+"""Seconds that a read waits for a version that is not a number, before each time it asks the server."""
 
 _SWEEP_AT = 1000
 
 
 class CachedResource(Writes[T]):
-    """The objects of one resource: read from an informer's cache, changed at the API server.
+    """Objects of one resource: reads come from an informer's cache, writes go to the API server.
 
-    What was written through this object is in the cache once a read of it returns, deletions too: until then the read
-    waits. It costs nothing where nothing was written since, and next to nothing otherwise, as events of one's own
-    writes mostly come before the next read. What others write is seen as the cache sees it.
+    A read waits until the cache includes what was written through this object before, including deletions. That costs
+    nothing without such writes, and little otherwise, since the events of a write mostly arrive before the next read.
+    Writes of others are visible as soon as the cache has them.
 
     Reads also wait for the informer's first list.
 
-    Not waited for are evictions, writes whose answer did not come, and objects outside of the informer's namespaces. An
-    object that the informer's selectors do not pick is waited for until the cache is known to be past it.
+    Reads do not wait for evictions, for writes whose answer did not arrive, and for objects outside of the informer's
+    namespaces. For an object that the informer's selectors exclude, a read waits until the cache is known to be past
+    the write.
 
-    A deletion is waited for from a version of the object on: what was written to it here, the target's, the one that
-    ``delete`` was told to expect, or the answer's; for two seconds if it was not written here, as it may never come.
-    After that, and where there is none, as where a key is deleted that others have made anew, the cache may
-    show that object later, or an older one of its name.
+    A read waits for a deletion by a version of the object: of the last write here, of the target, the
+    ``resource_version`` passed to ``delete``, or the answer's. It waits at most two seconds if the object was not
+    written here, since the event may never arrive. After that, or without a version (a key is deleted whose object
+    others have recreated), the cache may show the deleted object or an older one of its name.
 
-    Before a read fails, the server is asked for the object: what it has, the cache may show. A deletion may have been
-    undone by a restore of etcd, or a transformer leave out the uids by which namesakes are told apart.
+    Before a read fails, it asks the server for the object: the cache may be right to show what the server has. A
+    restore of etcd may have undone a deletion, or a transformer may drop the uids that distinguish recreated objects.
 
-    A version that is no number (Karmada and other aggregated servers) cannot be compared: a read waits until the cache
-    shows exactly what was written. From one second on it also asks the server for the object, once a second: it ends
-    when the cache shows what the server has, and raises VersionTimeout if it never does.
+    A version that is not a number (Karmada and other aggregated servers) cannot be compared: a read waits until the
+    cache shows exactly what was written. After one second it also asks the server for the object, once a second. It
+    returns when the cache shows what the server has, and raises VersionTimeout if that does not happen in time.
 
     Args:
-        resource: Whose objects.
-        informer: Of the same resource, entered by its owner.
-        timeout: Seconds that a read waits; and then for the server's answer.
+        resource: The resource to write to.
+        informer: An informer of the same resource. Its owner enters it.
+        timeout: Seconds that a read waits for the cache, and then for the server's answer.
 
     Raises:
-        ConfigError: The timeout is no duration, the informer is of another resource or has a key_func of its own, or a
-            Struct has no field for what is needed: what a write returns for the version to wait for, what is cached
-            for the uid.
+        ConfigError: The timeout is not a duration; the informer reads another resource or has its own key_func; or a
+            Struct lacks a field: the resource's needs the resourceVersion, the informer's needs the uid.
     """
 
     def __init__(
@@ -86,48 +86,48 @@ class CachedResource(Writes[T]):
         require_seconds("timeout", timeout)
         if not isinstance(resource, Resource) or not isinstance(informer, SharedIndexInformer):
             raise ConfigError(
-                f"a CachedResource is of a Resource and an informer, not of {resource!r} and {informer!r}"
+                f"CachedResource needs a Resource and an informer, not {resource!r} and {informer!r}"
             )
         written = resource._endpoint.addresses.collection
         for each in informer.list_watches.values():
-            read = getattr(each, "resource", None)  # of functions nobody knows
+            read = getattr(each, "resource", None)  # unknown for user functions
             if isinstance(read, Collection) and (read.group, read.plural) != (written.group, written.plural):
                 raise ConfigError(f"the informer reads {read}, and the resource is of {written}")
         object_type = resource._endpoint.codec.object_type
         if object_type is not None and lacks_version(class_of(object_type)):
             raise ConfigError(
-                f"{object_type.__name__}.metadata needs `resource_version: str`: reads wait for what was written"
+                f"{object_type.__name__}.metadata needs `resource_version: str`: reads wait for the version of a write"
             )
         if lacks_uid(class_of(informer.object_type)):
             raise ConfigError(
-                f"{informer.object_type.__name__}.metadata needs `uid: str`: reads wait until what was deleted is gone"
+                f"{informer.object_type.__name__}.metadata needs `uid: str`: reads wait until a deleted object is gone"
             )
         if informer.indexer.key_of is not deletion_handling_meta_namespace_key_func:
             raise ConfigError(
-                f"{informer.name} has a key_func of its own: writes are known by namespace and name"
+                f"{informer.name} has its own key_func: a CachedResource needs keys of namespace and name"
             )
         super().__init__(resource._endpoint)
         self.resource = resource
-        """Reads at the server."""
+        """Reads at the server, without the cache."""
         self.informer = informer
-        """Keeps the cache."""
+        """Keeps the cache up to date."""
         self._timeout = timeout
-        self._written: dict[str, Goal] = {}  # by keys; one that is newer includes those before it
+        self._written: dict[str, Goal] = {}  # by key; a newer goal includes the older ones
         self._sweep_at = _SWEEP_AT
-        self._is_warned = False
+        self._has_warned = False
 
     async def get(self, key: str) -> T:
-        """An object as it is cached.
+        """Return a cached object.
 
         Args:
             key: ``"namespace/name"``, or ``"name"``.
 
         Raises:
-            ConfigError: The informer does not read this namespace: nobody knows what is in it.
-            NotFoundError: The cache has none.
-            VersionTimeout: The cache does not show what was written here, in time.
-            SyncTimeout: The first list has not come in time.
-            StoppedError: The informer has stopped before the cache showed what was written here, or had synced.
+            ConfigError: The informer does not read this namespace.
+            NotFoundError: The object is not in the cache.
+            VersionTimeout: The cache did not include an earlier write in time.
+            SyncTimeout: The first list did not arrive in time.
+            StoppedError: The informer stopped before it had synced or the cache included an earlier write.
         """
         key = self._endpoint.addresses.key_of(key)
         self._require_read(split_meta_namespace_key(key)[0])
@@ -135,10 +135,10 @@ class CachedResource(Writes[T]):
         return self.informer.lister.get(key)
 
     async def list(self, namespace: str | None = None, selector: Selector[T] = None) -> builtins.list[T]:
-        """The cached objects. Raises as ``get``.
+        """Return the cached objects. Raises as ``get``.
 
         Args:
-            namespace: None for all that are read.
+            namespace: None for all namespaces that the informer reads.
             selector: A label selector or a predicate.
 
         Raises:
@@ -149,10 +149,10 @@ class CachedResource(Writes[T]):
         return self.informer.lister.namespace(namespace or "").list(selector)
 
     async def by_index(self, index: str, value: str) -> builtins.list[T]:
-        """The cached objects with a value in an index. Raises as ``get``.
+        """Return the cached objects with a value in an index. Raises as ``get``.
 
         Raises:
-            UnknownIndexError: There is no such index.
+            UnknownIndexError: The index does not exist.
         """
         await self._catch_up(self._written)
         return self.informer.indexer.by_index(index, value)
@@ -160,12 +160,12 @@ class CachedResource(Writes[T]):
     def _require_read(self, namespace: str) -> None:
         if namespace and not self.informer.version_waits.reads(namespace):
             raise ConfigError(
-                f"the cache of {self.informer.name} has nothing of namespace {namespace!r}: have the informer read it, "
-                "or ask the server, by this CachedResource's `resource`"
+                f"{self.informer.name} does not read the namespace {namespace!r}, so the cache lacks it: let the "
+                "informer read it, or read at the server with this CachedResource's `resource`"
             )
 
     async def _catch_up(self, keys: Iterable[str]) -> None:
-        """Wait until the cache shows what was written to these keys by now."""
+        """Wait until the cache includes all writes so far to these keys."""
         self.informer.require_own_loop()
         if not self.informer.has_synced():
             await self.informer.wait_synced(self._timeout)
@@ -176,12 +176,12 @@ class CachedResource(Writes[T]):
                 try:
                     await self._reach(goal, deadline)
                 except VersionTimeout as error:
-                    error.timeout = self._timeout  # of all together
+                    error.timeout = self._timeout  # the timeout of the whole read, not of this goal
                     raise
                 self._forget(goal)
 
     async def _reach(self, goal: Goal, deadline: float) -> None:
-        """Wait until the cache has reached a goal, or is not behind the object that the server has."""
+        """Wait until the cache has reached a goal, or shows what the server has."""
         waits, now = self.informer.version_waits, asyncio.get_running_loop().time
         awaited, asks_first = goal, goal.is_contested
         while True:
@@ -189,25 +189,25 @@ class CachedResource(Writes[T]):
             late: VersionTimeout | None = None
             if not asks_first:
                 try:
-                    await waits.wait(awaited, min(left, OPAQUE_PATIENCE) if goal.is_opaque else left)
+                    await waits.wait(awaited, min(left, OPAQUE_WAIT) if goal.is_opaque else left)
                     return
                 except VersionTimeout as error:
                     late = error
             asks_first = False
-            awaited = await self._goal_at_the_server(goal) or awaited
+            awaited = await self._goal_at_server(goal) or awaited
             if waits.is_reached(awaited) or (not goal.is_contested and waits.is_reached(goal)):
                 return
             if late is not None and (not goal.is_opaque or now() >= deadline):
                 raise late
 
-    async def _goal_at_the_server(self, goal: Goal) -> Goal | None:
-        """The state of the object that the server has, to wait for; None if the server does not say."""
+    async def _goal_at_server(self, goal: Goal) -> Goal | None:
+        """Return the object's state at the server as a goal; None if the server does not answer."""
         waits, key = self.informer.version_waits, goal.key or ""
         try:
             async with asyncio.timeout(self._timeout):
                 return waits.goal_of(await self.resource.get(key))
         except NotFoundError:
-            # A version that is a number is still to come, and to go.
+            # The events of a numeric version are still to come.
             return waits.gone(key, "", "") if goal.is_opaque else None
         except (AioInformerError, TimeoutError):
             return None
@@ -226,21 +226,21 @@ class CachedResource(Writes[T]):
             return
         goal = waits.goal_of(obj)
         known = self._known(goal)
-        # Answers may come in another order than that in which the server gave them.
+        # Answers may arrive in another order than the server sent them.
         if isinstance(known, Gone) and ("" not in known.uids or known.number > version):
             goal = known.behind(goal)
         elif known is not None and known.number > version:
             return
         elif version == NONE and known is not None and not waits.is_reached(known):
             goal.is_contested = True
-        self._note(goal)
+        self._await(goal)
 
     def _warn_of_no_version(self) -> None:
-        if not self._is_warned:
-            self._is_warned = True
+        if not self._has_warned:
+            self._has_warned = True
             logger.warning(
-                "%r: the server's answer to a write has no resourceVersion, so reads do not wait for such writes; read "
-                "these objects at the server (.resource)",
+                "%r: the server's answer to a write has no resourceVersion, so reads do not wait for such writes; to "
+                "see them, read these objects at the server (.resource)",
                 self,
             )
 
@@ -248,16 +248,16 @@ class CachedResource(Writes[T]):
         if self.informer.version_waits.reads(split_meta_namespace_key(key)[0]):
             gone = self.informer.version_waits.gone(key, uid, version)
             known = self._known(gone)
-            self._note(gone if known is None else gone.behind(known))
+            self._await(gone if known is None else gone.behind(known))
 
     def _known(self, goal: Goal) -> Goal | None:
-        """What is waited for already, of the same key, unless a restore came between."""
+        """Return the goal of the same key, unless etcd was restored since it was set."""
         known = self._written.get(goal.key or "")
         return known if known is not None and known.restores == goal.restores else None
 
-    def _note(self, goal: Goal) -> None:
+    def _await(self, goal: Goal) -> None:
         self._written[goal.key or ""] = goal
-        if len(self._written) > self._sweep_at:  # of what nobody reads
+        if len(self._written) > self._sweep_at:  # drop reached goals of keys that no read asked for
             for each in list(self._written.values()):
                 if self.informer.version_waits.is_reached(each):
                     self._forget(each)

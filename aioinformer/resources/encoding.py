@@ -1,4 +1,4 @@
-"""From an object of any kind to what is sent: the other way than ``codec.py``."""
+"""Encode objects of any type as request bodies; the counterpart of ``codec.py``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..objects.kube_object import KubeObject, encode
 
 
 def fields_of(obj: Any) -> dict[str, Any]:
-    """An object as a dict, of which the top level is the caller's own.
+    """Return an object as a dict. The caller may change its top level.
 
-    What a Struct or model leaves at None is left out.
+    Fields of a Struct or model that are None are omitted.
 
     Raises:
-        ConfigError: It is no object of a kind that is known here.
+        ConfigError: The object's type is not supported.
     """
     if isinstance(obj, KubeObject):
         return obj.to_dict()
@@ -32,7 +32,7 @@ def fields_of(obj: Any) -> dict[str, Any]:
         fields = None
     elif isinstance(obj, msgspec.Struct):
         fields = _without_none(msgspec.to_builtins(obj))
-    elif hasattr(obj, "model_dump"):  # asked first: kubernetes.aio's models have openapi_types too
+    elif hasattr(obj, "model_dump"):  # first, since models of kubernetes.aio have openapi_types, too
         fields = obj.model_dump(mode="json", by_alias=True, exclude_none=True)
     elif hasattr(obj, "openapi_types"):
         fields = api_client_of(type(obj)).sanitize_for_serialization(obj)
@@ -40,36 +40,40 @@ def fields_of(obj: Any) -> dict[str, Any]:
         fields = None
     if not isinstance(fields, dict):
         raise ConfigError(
-            f"{type(obj).__name__} is no object: use KubeObject, dict, a msgspec.Struct or a model"
+            f"{type(obj).__name__} is not an object: use KubeObject, dict, a msgspec.Struct or a model"
         )
     return fields
 
 
 def body_of(fields: Any, what: str) -> bytes:
-    """A dict or list as the body of a request, which this names.
+    """Return a dict or list as a request body.
+
+    Args:
+        fields: The dict or list.
+        what: Names the request in messages.
 
     Raises:
-        ConfigError: JSON cannot say it. That is so of NaN and infinities, too, of which a null would be made.
+        ConfigError: JSON cannot represent it. NaN and infinities count, too; msgspec would write null.
     """
     try:
         body = encode(fields)
         if b"null" in body:
             json.dumps(fields, allow_nan=False, skipkeys=True, default=repr)
     except (DecodeError, ValueError) as error:
-        raise ConfigError(f"{what}: it was not sent: {error}") from error
+        raise ConfigError(f"{what}: the request was not sent: {error}") from error
     return body
 
 
 def require_whole(obj: Any) -> None:
-    """See that an object may take the place of the one that the server has.
+    """Check that an object may replace the server's: a partial object would erase fields.
 
     Raises:
-        ConfigError: It is a Struct that names some of the fields: the others would be erased.
+        ConfigError: It is a Struct that may drop fields when it is decoded.
     """
     if isinstance(obj, msgspec.Struct) and not isinstance(obj, KubeObject) and not _is_whole(type(obj)):
         raise ConfigError(
-            f"{type(obj).__name__} names some of an object's fields, and an update would erase the others: use apply, "
-            "or patch with the fields that change (a Struct whose parts all forbid_unknown_fields is taken for whole)"
+            f"{type(obj).__name__} has only some of an object's fields, and an update would erase the others: use "
+            "apply, or patch with the fields that change (a Struct is complete if all its parts forbid_unknown_fields)"
         )
 
 
@@ -83,7 +87,7 @@ def _without_none(value: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _is_whole(struct: type[msgspec.Struct]) -> bool:
-    """Whether decoding into it, and into the Structs within it, loses nothing."""
+    """Return whether decoding into a Struct, and into the Structs within it, keeps all fields."""
     found: set[type] = set()
     left: list[Any] = [msgspec.inspect.type_info(struct)]
     while left:

@@ -1,4 +1,4 @@
-"""One resource of an API server: what requests about its objects have in common."""
+"""Endpoint: the requests about the objects of one resource."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from .refusals import refusing
 
 T = TypeVar("T")
 
-GIVE_KIND = 'give it one, such as "kind": "Cave", or give it to the resource: kind="Cave"'
-"""What to do where nothing says of which kind an object is."""
+GIVE_KIND = 'add it, such as "kind": "Cave", or create the resource with kind="Cave"'
+"""Advice when the kind of an object is unknown."""
 
 APPLY_YOURS = (
-    "an object that was read cannot be applied: apply a new one with the fields that are yours, or update it"
+    "an object that was read cannot be applied: apply a new one with only the fields you own, or update it"
 )
-"""What to do where an object that was read is applied."""
+"""Advice when an object that was read is applied."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Endpoint(Generic[T]):
-    """Asks about objects by their keys.
+    """Sends requests about objects, by their keys.
 
     Args:
-        client: Who asks.
-        addresses: Where.
-        codec: What objects become.
-        kind: Of objects that do not say it; ``""`` leaves it to the server.
-        field_manager: Who owns the fields that are written.
+        client: The client.
+        addresses: The paths.
+        codec: Decodes objects.
+        kind: The kind of objects that do not say it; ``""`` leaves it to the server.
+        field_manager: The field manager of writes.
         timeout: Seconds for one answer.
     """
 
@@ -57,11 +57,11 @@ class Endpoint(Generic[T]):
         return str(self.addresses.collection)
 
     def asking(self, verb: str, key: str) -> AbstractContextManager[None]:
-        """Around what is done with an answer: errors say what was asked for."""
+        """Return a context manager that adds the request to errors about its answer."""
         return asking(f"{verb} {self} {key}")
 
     async def read(self, key: str) -> bytes:
-        """An object as the server has it now."""
+        """Read an object from the server."""
         seconds = self.timeout
         with refusing("get", str(self), key), self.addresses.collection.explaining():
             async with within(seconds, lambda: TransportError(f"no answer within {seconds:g} s")):
@@ -79,17 +79,17 @@ class Endpoint(Generic[T]):
         content_type: str = JSON,
         query: Query = (),
     ) -> bytes:
-        """Ask for a change of an object.
+        """Send a write request.
 
         Args:
-            verb: What to call it in messages.
-            key: The object's.
-            method: Of HTTP.
+            verb: Name of the operation in messages.
+            key: The object's key.
+            method: The HTTP method.
             body: A dict or list.
-            path: Other than the object's.
-            subresource: Of the object.
-            content_type: The body's.
-            query: What else to say; the field manager is said where there is a body of fields.
+            path: The path; empty for the object's.
+            subresource: A subresource of the object.
+            content_type: The body's content type.
+            query: Query parameters, such as ``managed()``.
         """
         change = Change(method, body_of(body, f"{verb} {self} {key}"), content_type)
         verb = f"{verb} {subresource} of" if subresource not in ("", "eviction") else verb
@@ -106,20 +106,20 @@ class Endpoint(Generic[T]):
                 raise
 
     def managed(self, field_manager: str | None = None) -> list[tuple[str, str]]:
-        """The query that says who owns what is written."""
+        """Return the query parameter with the field manager."""
         manager = self.field_manager if field_manager is None else field_manager
         return [("fieldManager", manager)] if manager else []
 
     def seen(self, key: str, body: bytes, *, or_status: bool = False) -> Seen:
-        """What an answer says of the life of an object.
+        """Read the lifecycle fields of an answer, and check that it is about the object.
 
         Args:
-            key: The object's; ``"namespace/"``, or ``""``, where the server was left to give it a name.
+            key: The object's key; ``"namespace/"`` or ``""`` if the server generates the name.
             body: The answer.
-            or_status: Whether a Status will do, which stands for one that is gone.
+            or_status: Whether the answer may be a Status, which stands for a deleted object.
 
         Raises:
-            DecodeError: It is about another one, or about none.
+            DecodeError: The answer is about another object, or about none.
         """
         seen = seen_of(body)
         is_named = bool(key) and not key.endswith("/")
@@ -129,27 +129,31 @@ class Endpoint(Generic[T]):
         return seen
 
     def of_type(self, obj: Any) -> T:
-        """An object of any form in the resource's; one that has it is given back."""
+        """Return an object of any type in the resource's type; unchanged if it has that type."""
         object_type = self.codec.object_type
         if object_type is not None and isinstance(obj, object_type):
             return obj
         return self.codec.decode(obj if isinstance(obj, KubeObject) else encode(fields_of(obj)))
 
     def fields(self, obj: Any) -> dict[str, Any]:
-        """What is sent of an object: its fields, apiVersion and kind among them.
+        """Return the fields of an object to send, including apiVersion and kind.
 
         Raises:
-            ConfigError: It is of another resource, or of none.
+            ConfigError: It has no metadata, or belongs to another resource.
         """
         fields = fields_of(obj)
         wanted = self.addresses.collection.api_version
         if not isinstance(fields.get("metadata"), Mapping):
-            raise ConfigError(f"{self}: an object has metadata, and {type(obj).__name__} has none")
+            raise ConfigError(f"{self}: {type(obj).__name__} has no metadata, so it is not an object")
         for field, value in (("apiVersion", wanted), ("kind", self.kind)):
             given = fields.get(field)
             if given and value and given != value:
-                raise ConfigError(f"{self}: {field} is {value}, and the object's is {given}")
-        return {"apiVersion": wanted, **({"kind": self.kind} if self.kind else {}), **_said(fields)}
+                raise ConfigError(f"{self}: the object's {field} is {given}, but the resource's is {value}")
+        return {
+            "apiVersion": wanted,
+            **({"kind": self.kind} if self.kind else {}),
+            **_without_empty_type(fields),
+        }
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -183,16 +187,16 @@ _namespace_decoder = msgspec.json.Decoder(_Namespace)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an answer says of an object's life.
+    """The lifecycle fields of an answer.
 
     Attributes:
-        key: Which object it is about; ``""`` where it does not say.
-        uid: Which of those that had its name it is.
-        version: Its resourceVersion; ``""`` where the answer does not say.
-        finalizers: Those in its metadata.
-        is_deleted: Whether its deletion was asked for.
-        is_kept: Whether finalizers or a grace time keep it.
-        is_status: Whether it is not an object, but the Status that stands for one that is gone.
+        key: The object's key; ``""`` if the answer does not say.
+        uid: The object's uid.
+        version: Its resourceVersion; ``""`` if the answer does not say.
+        finalizers: Its ``metadata.finalizers``.
+        is_deleted: Whether it is marked for deletion.
+        is_kept: Whether finalizers or a grace period keep it.
+        is_status: Whether the answer is a Status, which stands for a deleted object.
     """
 
     key: str
@@ -205,12 +209,12 @@ class Seen:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the write that was answered so has removed it."""
+        """Whether the write has removed the object."""
         return self.is_deleted and not self.is_kept
 
 
 def seen_of(body: bytes) -> Seen:
-    """Read an answer: an object; or the Status that stands for one that is gone.
+    """Read an answer: an object, or a Status that stands for a deleted one.
 
     Raises:
         DecodeError: It is neither.
@@ -221,11 +225,11 @@ def seen_of(body: bytes) -> Seen:
             decode_typed(_namespace_decoder, body).spec.finalizers
         )
     except DECODE_ERRORS as error:
-        raise DecodeError(f"the answer is no object: {error}") from error
+        raise DecodeError(f"the answer is not an object: {error}") from error
     metadata = answer.metadata
     if answer.kind == "Status":
         if answer.status == "Failure":
-            raise DecodeError(f"the answer is a failure, though its HTTP status is not; {begins(body)}")
+            raise DecodeError(f"the answer is a failure in spite of its HTTP status; {begins(body)}")
         details = answer.details if isinstance(answer.details, dict) else {}
         return Seen("", str(details.get("uid") or ""), "", (), True, False, is_status=True)
     key = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name or ""
@@ -235,6 +239,6 @@ def seen_of(body: bytes) -> Seen:
     return Seen(key, metadata.uid, metadata.resource_version, finalizers, is_deleted, is_kept)
 
 
-def _said(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without an apiVersion or kind that is empty."""
+def _without_empty_type(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields without an empty apiVersion or kind."""
     return {name: value for name, value in fields.items() if value or name not in ("apiVersion", "kind")}

@@ -1,6 +1,6 @@
-"""Finalizers on the server: read, written with a test, and all again where somebody else was faster.
+"""Add and remove finalizers at the server: read, write with a precondition, retry on a conflict.
 
-After kube-rs ``finalizer`` and controller-runtime's ``controllerutil``, which leaves the retrying to its users.
+After kube-rs ``finalizer`` and controller-runtime's ``controllerutil``, which leaves retries to its users.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known of an object's finalizers.
+    """The finalizers of an object.
 
     Attributes:
-        obj: The object it is known from: what the caller gave, or the body of an answer.
+        obj: The object as the caller passed it, or the body of an answer.
+        uid: Its uid.
+        finalizers: Its finalizers.
+        is_deleted: Whether it is marked for deletion.
     """
 
     obj: Any
@@ -38,26 +41,29 @@ class State:
     is_deleted: bool
 
 
-class Settling(ABC):
-    """Sees to it that a finalizer is there, or is not.
+class FinalizerEditor(ABC):
+    """Adds or removes a finalizer.
 
-    There is no jitter in the pauses: whoever loses a race has lost it to somebody who is done.
+    The pauses between tries have no jitter: after a conflict, the other writer has finished.
 
     Args:
-        endpoint: Where the objects are.
+        endpoint: The resource of the objects.
     """
 
     def __init__(self, endpoint: Endpoint[Any]) -> None:
         self.endpoint = endpoint
 
-    async def settle(self, target: Any, name: str, *, wanted: bool) -> Any:
-        """The body of the last answer; the target where it is given as it should be; None where it is too late.
+    async def edit(self, target: Any, name: str, *, wanted: bool) -> Any:
+        """Add the finalizer if ``wanted``, else remove it.
 
         Raises as ``Writes.ensure_finalizer``.
+
+        Returns:
+            The body of the last answer; the target if it needs no change; None if the object is gone or being deleted.
         """
         key, uid, state = self.endpoint.addresses.key_of(target), uid_of(target), self.known(target)
         if state is not None and not wanted and name not in state.finalizers:
-            state = None  # it may have been added since
+            state = None  # another client may have added it since
         now = asyncio.get_running_loop().time
         deadline, pause = now() + self.endpoint.timeout, FIRST_PAUSE
         refusal: InvalidError | None = None
@@ -75,7 +81,7 @@ class Settling(ABC):
                 if wanted and state.is_deleted:
                     return None
                 if refusal is not None:
-                    raise refusal  # it was not because of what we did not know
+                    raise refusal  # reading again did not change the reason
                 try:
                     return await self.write(key, state, name, wanted=wanted)
                 except InvalidError as error:
@@ -95,30 +101,30 @@ class Settling(ABC):
 
     @abstractmethod
     def known(self, target: Any) -> State | None:
-        """What a target says of itself, if that is enough to begin with."""
+        """Return what a target itself says, if that is enough to start with; else None."""
 
     @abstractmethod
     def state_of(self, body: bytes) -> State:
-        """What an answer says."""
+        """Return what an answer says."""
 
     @abstractmethod
     def verb(self, name: str, *, wanted: bool) -> str:
-        """What the writing is called in messages."""
+        """Return the name of the operation in messages."""
 
     @abstractmethod
     async def write(self, key: str, state: State, name: str, *, wanted: bool) -> bytes:
-        """Add or remove a finalizer, if things still are as they were read."""
+        """Add or remove a finalizer, unless the object has changed since it was read."""
 
 
-class Finalizers(Settling):
-    """``metadata.finalizers``, by JSON patches."""
+class Finalizers(FinalizerEditor):
+    """Edits ``metadata.finalizers`` with JSON patches."""
 
     def known(self, target: Any) -> State | None:
         if isinstance(target, str):
             return None
         try:
             finalizers = finalizers_of(target)
-        except ConfigError:  # a Struct that does not name them
+        except ConfigError:  # a Struct without finalizers
             return None
         return State(target, uid_of(target), tuple(finalizers), is_deleting(target))
 
@@ -137,8 +143,8 @@ class Finalizers(Settling):
         )
 
 
-class SpecFinalizers(Settling):
-    """A namespace's ``spec.finalizers``, by its ``finalize`` subresource, which takes whole objects only."""
+class SpecFinalizers(FinalizerEditor):
+    """Edits a namespace's ``spec.finalizers`` through its ``finalize`` subresource, which takes whole objects only."""
 
     def known(self, target: Any) -> State | None:
         return None

@@ -1,6 +1,6 @@
-"""Kinds of patches; and those of finalizers, which cannot lose what others write at the same time (RFC 6902).
+"""Content types of patches, and JSON patches for finalizers that lose no concurrent writes (RFC 6902).
 
-A patch says in a ``test`` what it was made for. Where that is no longer so it fails as a whole, and is made again.
+A ``test`` operation makes a patch fail as a whole if the object has changed; then a new patch is made.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ PATH = "/metadata/finalizers"
 
 
 def adding(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, Any]]:
-    """Add a finalizer to an object that has these."""
+    """Return a patch that adds a finalizer to an object with these finalizers."""
     if not finalizers:
-        # The field is not there, and null is how a test says that; an empty list would be somebody else's.
+        # The field must be missing, which a test expresses by null; an empty list would replace another writer's.
         return [*_same(uid), _op("test", PATH, None), _op("add", PATH, [name])]
     return [*_same(uid), _op("test", PATH, list(finalizers)), _op("add", f"{PATH}/-", name)]
 
 
 def removing(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, Any]]:
-    """Remove a finalizer, however often it is there, from an object that has these."""
+    """Return a patch that removes all occurrences of a finalizer from an object with these finalizers."""
     patch = _same(uid)
     for index in reversed([index for index, each in enumerate(finalizers) if each == name]):
         patch += [_op("test", f"{PATH}/{index}", name), {"op": "remove", "path": f"{PATH}/{index}"}]
@@ -33,7 +33,7 @@ def removing(uid: str, finalizers: Sequence[str], name: str) -> list[dict[str, A
 
 
 def _same(uid: str) -> list[dict[str, Any]]:
-    """The object is still the one that was read, and no other of its name."""
+    """Return a test that the object is the one that was read, not another of its name."""
     return [_op("test", "/metadata/uid", uid)] if uid else []
 
 

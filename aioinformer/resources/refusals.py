@@ -1,4 +1,4 @@
-"""Answers that refuse, as errors that name the object (k8s.io/apimachinery ``api/errors``)."""
+"""Error answers as errors that name the object (k8s.io/apimachinery ``api/errors``)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ _BY_STATUS: dict[int, type[RefusedError]] = {
 
 @contextmanager
 def refusing(verb: str, resource: str, key: str = "") -> Iterator[None]:
-    """Around a request about an object or a collection: its errors say what was asked for, and refusals are of the
-    kinds of RefusedError."""
+    """Wrap a request: add the request to its errors, and raise 4xx answers except 401 as RefusedErrors."""
     try:
         with asking(f"{verb} {resource} {key}".rstrip()):
             yield

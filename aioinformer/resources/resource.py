@@ -1,4 +1,4 @@
-"""Resource: reads and writes the objects of one collection, at the server."""
+"""Resource: read and write the objects of one collection at the server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import builtins
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from .._core.checks import require_seconds, require_text
+from .._core.checks import require_seconds
 from ..client import Client
 from ..client.transport import READ_TIMEOUT
 from ..errors import ConfigError
@@ -16,7 +16,7 @@ from ..objects.codec import codec_for
 from ..objects.kube_object import KubeObject
 from ..objects.meta import ListResult
 from ..reflector.listing import PAGE_SIZE, Pager
-from .addresses import Addresses, lives_in_no_namespace
+from .addresses import Addresses, is_cluster_scoped
 from .endpoint import Endpoint
 from .refusals import refusing
 from .writes import Writes
@@ -27,22 +27,22 @@ FIELD_MANAGER = "aioinformer"
 
 
 class Resource(Writes[T]):
-    """The objects of one resource, built-in or custom: read and changed at the API server, with no cache between.
+    """Objects of one resource, built-in or custom, read and written at the API server without a cache.
 
     Args:
         client: A Client, or the ApiClient of kubernetes_asyncio or kubernetes.aio.
         api_version: ``"v1"``, ``"apps/v1"``, ``"example.com/v1"``.
         plural: ``"pods"``.
-        object_type: What answers become: KubeObject, dict, a ``msgspec.Struct`` or a model class.
-        kind: Of objects that do not say it themselves. Custom resources need it said.
-        namespaced: Whether the objects live in namespaces; False for custom resources that live in none. Of built-in
-            ones, such as nodes, it is known.
-        field_manager: Who owns the fields that are written here.
-        timeout: Seconds in which ``get`` and each write are answered as a whole, and in which a finalizer has to be
-            settled. A list may take longer; it ends after 60 s of silence.
+        object_type: The type of answers: KubeObject, dict, a ``msgspec.Struct`` or a model class.
+        kind: The kind of objects that do not say it themselves. Needed for custom resources.
+        namespaced: Whether the objects live in namespaces. Pass False for cluster-scoped custom resources; built-in
+            ones, such as nodes, are known.
+        field_manager: The field manager of writes.
+        timeout: Seconds for ``get``, for each write, and for adding or removing a finalizer with all its requests. A
+            list may take longer; it fails after 60 s without data.
 
     Raises:
-        ConfigError: The arguments name no collection, the client is none, or objects cannot be of this type.
+        ConfigError: The arguments do not name a collection, or the client or the object type is not supported.
     """
 
     @overload
@@ -84,27 +84,25 @@ class Resource(Writes[T]):
         field_manager: str = FIELD_MANAGER,
         timeout: float = READ_TIMEOUT,
     ) -> None:
-        require_text("kind", kind)
-        require_text("field_manager", field_manager)
         require_seconds("timeout", timeout)
         collection = Collection(api_version, plural)
-        addresses = Addresses(collection, namespaced and not lives_in_no_namespace(collection))
+        addresses = Addresses(collection, namespaced and not is_cluster_scoped(collection))
         super().__init__(
             Endpoint(Client.of(client), addresses, codec_for(object_type), kind, field_manager, timeout)
         )
 
     async def get(self, key: str) -> T:
-        """An object as the server has it now.
+        """Return an object as the server has it now.
 
         Args:
             key: ``"namespace/name"``, or ``"name"``.
 
         Raises:
-            ObjectNotFoundError: There is none.
-            RefusedError: It may not be read.
+            ObjectNotFoundError: The object does not exist.
+            RefusedError: The server refused the request, for example because access is forbidden.
             ApiError: The server failed.
-            TransportError: No usable answer came.
-            DecodeError: The answer is not of the object type.
+            TransportError: No usable answer arrived.
+            DecodeError: The answer does not fit the object type.
         """
         endpoint = self._endpoint
         key = endpoint.addresses.key_of(key)
@@ -116,24 +114,24 @@ class Resource(Writes[T]):
     async def list(
         self, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
     ) -> builtins.list[T]:
-        """The objects as the server has them now, read in pages that all show one moment.
+        """Return the objects as the server has them now. All pages show the same resourceVersion.
 
         Args:
-            namespace: None for all.
+            namespace: None for all namespaces.
             label_selector: As kubectl's ``-l``.
             field_selector: As kubectl's ``--field-selector``.
 
         Raises:
-            ConfigError: The objects live in no namespace, and one is given.
-            RefusedError: It may not be read, or a selector is wrong.
+            ConfigError: A namespace is passed, but the resource is cluster-scoped.
+            RefusedError: Access is forbidden, or a selector is invalid.
             ApiError: The server failed.
-            TransportError: No usable answer came.
-            DecodeError: The answer is no list, has no end, or an object in it is not of the object type.
+            TransportError: No usable answer arrived.
+            DecodeError: The answer is not a list, its pages do not end, or an object does not fit the object type.
         """
         endpoint = self._endpoint
         addresses, read_item = endpoint.addresses, endpoint.codec.read_item
         if namespace and not addresses.namespaced:
-            raise ConfigError(f"{endpoint} live in no namespace, and {namespace!r} is asked for")
+            raise ConfigError(f"{endpoint} are cluster-scoped: list them without the namespace {namespace!r}")
         asked = replace(
             addresses.collection,
             namespace=namespace or None,

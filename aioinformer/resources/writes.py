@@ -1,4 +1,4 @@
-"""The verbs that change objects (client-go ``typed``, ``dynamic``, controller-runtime's ``client.Writer``)."""
+"""Verbs that change objects (client-go ``typed``, ``dynamic``, controller-runtime's ``client.Writer``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..objects.kube_object import KubeObject
 from ..objects.protobuf import kind_of
 from .encoding import require_whole
 from .endpoint import GIVE_KIND, Endpoint
-from .finalizing import Finalizers, Settling, SpecFinalizers
+from .finalizing import FinalizerEditor, Finalizers, SpecFinalizers
 from .patches import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 
 T = TypeVar("T")
@@ -26,20 +26,20 @@ PropagationPolicy = Literal["Background", "Foreground", "Orphan"]
 class Writes(Generic[T]):
     """Changes objects of one resource. Base of Resource and CachedResource.
 
-    A *target* is an object, or its key (``"namespace/name"``, or ``"name"`` where there are no namespaces). Objects
-    are taken in every form: KubeObject, dict, Struct, model; answers are of the resource's object type.
+    A *target* is an object, or its key (``"namespace/name"``, or ``"name"`` for cluster-scoped kinds). Objects may be
+    of any type: KubeObject, dict, Struct, model. Answers have the resource's object type.
 
     Each request is sent once. All verbs raise:
 
     Raises:
         RefusedError: The server refused: ForbiddenError, ObjectNotFoundError, ConflictError, AlreadyExistsError,
-            InvalidError, TooManyRequestsError. It names the object, the fields, and what the server says.
-        ApiError: It failed.
-        TransportError: No answer came in time. Whether the change was made is not known.
-        DecodeError: The answer is no object, or not of the object type. The change may have been made.
-        ConfigError: The arguments cannot work. Nothing was asked.
+            InvalidError, TooManyRequestsError. The error has the object's key, the fields and the server's message.
+        ApiError: The server failed.
+        TransportError: No answer arrived in time. The change may have been made.
+        DecodeError: The answer is not an object, or does not fit the object type. The change may have been made.
+        ConfigError: The arguments are invalid. No request was sent.
 
-    Cancellation: whether the change was made is not known.
+    Cancellation: the change may have been made.
     """
 
     def __init__(self, endpoint: Endpoint[T]) -> None:
@@ -51,10 +51,10 @@ class Writes(Generic[T]):
         return f"<{type(self).__name__} {self._endpoint}>"
 
     async def create(self, obj: Any) -> T:
-        """Create an object; the server may be left to give it a name (``metadata.generateName``).
+        """Create an object. The server can generate its name (``metadata.generateName``).
 
         Returns:
-            The object as it is now.
+            The object as the server has it now.
         """
         endpoint = self._endpoint
         path, key = endpoint.addresses.for_new(obj)
@@ -63,26 +63,26 @@ class Writes(Generic[T]):
         return self._wrote("create", key, body)
 
     async def update(self, obj: Any) -> T:
-        """Let an object take the place of the one that is there.
+        """Replace an object.
 
-        With a resourceVersion, as every object has that was read, it is refused with ConflictError if the object
-        was changed since.
+        With a resourceVersion, which every object from the server has, the server refuses the update with
+        ConflictError if the object has changed since.
 
         Returns:
-            The object as it is now.
+            The object as the server has it now.
 
         Raises:
-            ConfigError: Also after asking, where the server has a KubeObject exactly so: it was not edited, as no
-                KubeObject can be. Send the dict that was.
+            ConfigError: Also after the request, if a KubeObject was sent that the server has already. A KubeObject
+                cannot be edited: send the edited dict.
         """
         return await self._put(obj)
 
     async def update_status(self, obj: Any) -> T:
-        """As ``update``, for the status alone."""
+        """Replace the status of an object. Otherwise as ``update``."""
         return await self._put(obj, "status")
 
     async def finalize(self, namespace: Any) -> T:
-        """As ``update``, for the ``spec.finalizers`` of a namespace, which no other verb changes."""
+        """Replace the ``spec.finalizers`` of a namespace, which no other verb changes. Otherwise as ``update``."""
         return await self._put(namespace, "finalize")
 
     async def patch(
@@ -96,23 +96,26 @@ class Writes(Generic[T]):
         """Change parts of an object.
 
         Args:
-            target: Which one.
-            patch: A list of operations is a JSON patch (RFC 6902), a mapping a JSON merge patch (RFC 7386): null
-                removes, lists are replaced as a whole. With ``metadata.resourceVersion`` in it, or a JSON patch's
-                ``test``, it is refused if the object is another by now.
-            strategic: A mapping is a strategic merge patch: lists are merged by their items' keys. Built-in
+            target: The object or its key.
+            patch: A list of operations for a JSON patch (RFC 6902), or a mapping for a JSON merge patch (RFC 7386):
+                null removes a field, lists are replaced as a whole. With ``metadata.resourceVersion`` in a mapping, or
+                a ``test`` in a JSON patch, the server refuses it if the object has changed.
+            strategic: Send a mapping as a strategic merge patch: lists are merged by their items' keys. For built-in
                 resources only.
             subresource: Such as ``"status"`` or ``"scale"``.
 
         Returns:
-            The object as it is now; of another subresource than the status, what that shows of it, such as a Scale.
+            The object as the server has it now; for subresources other than the status, the subresource's object, such
+            as a Scale.
         """
         if isinstance(patch, Mapping):
             kind: str = STRATEGIC_PATCH if strategic else MERGE_PATCH
         elif isinstance(patch, (list, tuple)) and not strategic:
             kind = JSON_PATCH
         else:
-            raise ConfigError(f"a patch is a mapping, or a list of operations, not {type(patch).__name__}")
+            raise ConfigError(
+                f"a patch must be a mapping or a list of operations, not {type(patch).__name__}"
+            )
         endpoint = self._endpoint
         key = endpoint.addresses.key_of(target)
         body = await endpoint.write(
@@ -127,42 +130,40 @@ class Writes(Generic[T]):
         return self._wrote("patch", key, body)
 
     async def patch_status(self, target: Any, patch: Patch, *, strategic: bool = False) -> T:
-        """As ``patch``, for the status alone; the patch is one of the object: ``{"status": {...}}``.
+        """Change the status of an object. Pass a patch of the whole object: ``{"status": {...}}``.
 
-        With ``metadata.resourceVersion`` beside the status it is refused if the object is another by now.
+        With ``metadata.resourceVersion`` beside the status, the server refuses it if the object has changed.
         """
         if isinstance(patch, Mapping) and "status" not in patch:
             raise ConfigError(
-                f"patch status of {self._endpoint} {self._endpoint.addresses.key_of(target)}: the patch is one of the "
-                'object: {"status": {...}}'
+                f"patch status of {self._endpoint} {self._endpoint.addresses.key_of(target)}: pass a patch of the "
+                'whole object: {"status": {...}}'
             )
         return await self.patch(target, patch, strategic=strategic, subresource="status")
 
     async def apply(
         self, obj: Any, *, force: bool = False, field_manager: str | None = None, subresource: str = ""
     ) -> T:
-        """Server-side apply: let an object have these fields, and create it if there is none.
+        """Server-side apply: set these fields, and create the object if it does not exist.
 
-        What the manager applied before and leaves out now is removed. An object that was read has all fields and
-        more: apply one of your own making, with the fields that are your business. A Struct is well suited.
+        Fields that this manager applied before and omits now are removed. An object that was read contains fields of
+        others: apply a new object with only the fields that you own. A Struct is well suited.
 
         Args:
-            obj: With its name, and with its kind if that is a custom one; of fields that are None nothing is said.
-            force: Take over fields that belong to other managers; else they make a ConflictError.
-            field_manager: Who applies; None for the resource's.
+            obj: The object, with its name, and its kind for custom resources. Fields that are None are omitted.
+            force: Take over fields that other managers own; otherwise they cause a ConflictError.
+            field_manager: The field manager; None for the resource's.
             subresource: Such as ``"status"``.
 
         Returns:
-            The object as it is now.
+            The object as the server has it now.
         """
         endpoint = self._endpoint
         key, fields = endpoint.addresses.key_of(obj), endpoint.fields(obj)
         collection = endpoint.addresses.collection
         kind = fields.get("kind") or kind_of(collection.api_version, collection.plural)
         if not kind:
-            raise ConfigError(
-                f"apply {endpoint} {key}: nothing says of which kind the object is: {GIVE_KIND}"
-            )
+            raise ConfigError(f"apply {endpoint} {key}: the object's kind is missing: {GIVE_KIND}")
         body = await endpoint.write(
             "apply",
             key,
@@ -175,7 +176,7 @@ class Writes(Generic[T]):
         return self._wrote("apply", key, body)
 
     async def apply_status(self, obj: Any, *, force: bool = False, field_manager: str | None = None) -> T:
-        """As ``apply``, for the status alone."""
+        """Apply the status of an object. Otherwise as ``apply``."""
         return await self.apply(obj, force=force, field_manager=field_manager, subresource="status")
 
     async def delete(
@@ -190,14 +191,14 @@ class Writes(Generic[T]):
         """Delete an object.
 
         Args:
-            target: Which one. An object that says its uid is deleted only if it is that very one.
-            uid: ConflictError if it is another one of that name; None for the target's.
-            resource_version: ConflictError if it was changed since.
-            propagation_policy: What becomes of what it owns; None leaves that to the server.
-            grace_period: Whole seconds that a pod is given; 0 removes it at once, None leaves it to the object.
+            target: The object or its key. If the object has a uid, only the object with that uid is deleted.
+            uid: ConflictError if the object has another uid; None for the target's.
+            resource_version: ConflictError if the object has changed since this version.
+            propagation_policy: What happens to the objects that it owns; None for the server's default.
+            grace_period: Grace period of a pod in whole seconds; 0 removes it at once, None for the pod's own.
 
         Returns:
-            What is left of it, waiting for finalizers or its grace time; None if it is gone.
+            The object if finalizers or its grace period keep it; None if it is gone.
         """
         endpoint = self._endpoint
         key = endpoint.addresses.key_of(target)
@@ -208,16 +209,16 @@ class Writes(Generic[T]):
             seen = endpoint.seen(key, body, or_status=True)
         if seen.is_deleted and seen.is_kept:
             return self._wrote("delete", key, body)
-        # Mostly the answer says none. A target's is one of this server where the uid was compared, but for restores.
+        # Most answers lack the version. The target's belongs to the deleted object, since the uid was compared.
         version = seen.version or resource_version or (resource_version_of(target) if uid_of(target) else "")
         self._record_removed(key, seen.uid or uid, version)
         return None
 
     async def evict(self, target: Any, *, uid: str | None = None, grace_period: int | None = None) -> None:
-        """Have a pod deleted, unless a PodDisruptionBudget forbids it for now: that is a TooManyRequestsError.
+        """Evict a pod. Raises TooManyRequestsError while a PodDisruptionBudget forbids it.
 
         Args:
-            target: Which pod; as for ``delete``.
+            target: The pod, as for ``delete``.
             uid: As for ``delete``.
             grace_period: As for ``delete``.
         """
@@ -234,50 +235,50 @@ class Writes(Generic[T]):
         await endpoint.write("evict", key, "POST", eviction, subresource="eviction")
 
     async def ensure_finalizer(self, target: Any, name: str) -> T | None:
-        """See that an object has a finalizer, without touching what others write at the same time.
+        """Add a finalizer to an object if it is missing, without overwriting concurrent writes.
 
-        A JSON patch whose ``test`` fails if the finalizers have changed; then the object is read and the patch made
-        anew, for as long as one request may take. An object that is given and has it already is not asked for.
+        It sends a JSON patch with a ``test`` that fails if the finalizers have changed; then it reads the object and
+        tries again, within the timeout of one request. It sends no request if the target has the finalizer already.
 
         Args:
-            target: An object is meant by its uid as well: one that took its name since is left alone.
+            target: The object or its key. If the object has a uid, another object of its name is not changed.
             name: Such as ``"example.com/cleanup"``.
 
         Returns:
-            The object with the finalizer; None where it can have none any more: it is gone, or being deleted.
+            The object with the finalizer; None if it is gone or being deleted, and so cannot get one.
         """
-        return await self._settle(self._finalizers, target, name, wanted=True)
+        return await self._edit(self._finalizers, target, name, wanted=True)
 
     async def drop_finalizer(self, target: Any, name: str) -> T | None:
-        """See that an object does not have a finalizer, without touching those of others. As ``ensure_finalizer``.
+        """Remove a finalizer from an object if it is there, as ``ensure_finalizer``. Keeps those of others.
 
         Returns:
-            The object as it is now, which others may still keep; None if it is gone.
+            The object as the server has it now, which other finalizers may keep; None if it is gone.
         """
-        return await self._settle(self._finalizers, target, name, wanted=False)
+        return await self._edit(self._finalizers, target, name, wanted=False)
 
     async def ensure_spec_finalizer(self, target: Any, name: str) -> T | None:
-        """As ``ensure_finalizer``, for a namespace's ``spec.finalizers``: what keeps it until it was emptied.
+        """Add a finalizer to a namespace's ``spec.finalizers``, which keep it until its contents are deleted.
 
-        It is read, and written through the ``finalize`` subresource at the version that was read.
+        It reads the namespace, and writes through the ``finalize`` subresource at the version that it read.
 
         Returns:
-            The namespace; None where it is gone or being deleted.
+            The namespace; None if it is gone or being deleted.
         """
-        return await self._settle(self._spec_finalizers, target, name, wanted=True)
+        return await self._edit(self._spec_finalizers, target, name, wanted=True)
 
     async def drop_spec_finalizer(self, target: Any, name: str) -> T | None:
-        """As ``drop_finalizer``, for a namespace's ``spec.finalizers``."""
-        return await self._settle(self._spec_finalizers, target, name, wanted=False)
+        """Remove a finalizer from a namespace's ``spec.finalizers``. Otherwise as ``drop_finalizer``."""
+        return await self._edit(self._spec_finalizers, target, name, wanted=False)
 
-    async def _settle(self, settling: Settling, target: Any, name: str, *, wanted: bool) -> T | None:
+    async def _edit(self, editor: FinalizerEditor, target: Any, name: str, *, wanted: bool) -> T | None:
         endpoint = self._endpoint
-        found = await settling.settle(target, name, wanted=wanted)
+        found = await editor.edit(target, name, wanted=wanted)
         if found is None:
             return None
         if not isinstance(found, bytes):
             return endpoint.of_type(found)
-        key, verb = endpoint.addresses.key_of(target), settling.verb(name, wanted=wanted)
+        key, verb = endpoint.addresses.key_of(target), editor.verb(name, wanted=wanted)
         with endpoint.asking(verb, key):
             seen = endpoint.seen(key, found, or_status=True)
         if seen.is_gone:
@@ -301,14 +302,14 @@ class Writes(Generic[T]):
         if isinstance(obj, KubeObject) and obj.resource_version == resource_version_of(updated) != "":
             verb = f"update {subresource} of" if subresource else "update"
             raise ConfigError(
-                f"{verb} {endpoint} {key}: nothing was changed: the server has this KubeObject exactly so, at version "
-                f"{obj.resource_version}. A KubeObject cannot be edited: change the dict that obj.to_dict() gives, and "
+                f"{verb} {endpoint} {key}: nothing was changed: the server has this KubeObject already, at version "
+                f"{obj.resource_version}. A KubeObject cannot be edited: edit the dict that obj.to_dict() returns, and "
                 "send that dict"
             )
         return updated
 
     def _wrote(self, verb: str, key: str, body: bytes) -> T:
-        """The object that an answer brings."""
+        """Decode an answer, and record the write for reads that wait."""
         with self._endpoint.asking(verb, key):
             seen = self._endpoint.seen(key, body)
             obj = self._endpoint.codec.decode(body)
@@ -319,10 +320,10 @@ class Writes(Generic[T]):
         return obj
 
     def _record_written(self, obj: T) -> None:
-        """An object was written."""
+        """Called after an object was written."""
 
     def _record_removed(self, key: str, uid: str, version: str) -> None:
-        """An object is gone by what was written; its uid and a version of it, where they are known."""
+        """Called after a write removed an object, with its uid and a version, as far as they are known."""
 
 
 def _delete_options(
@@ -331,7 +332,7 @@ def _delete_options(
     propagation_policy: PropagationPolicy | None,
     grace_period: int | None,
 ) -> dict[str, Any]:
-    """``metav1.DeleteOptions``."""
+    """Return a ``metav1.DeleteOptions``."""
     if grace_period is not None:
         require_count("grace_period", grace_period)
     preconditions = {"uid": uid, "resourceVersion": resource_version}

@@ -1,4 +1,4 @@
-"""Watching without a cache, and waiting for what one wants to see (client-go ``tools/watch``)."""
+"""Watch without a cache, and wait for a condition (client-go ``tools/watch``)."""
 
 from .informer_events import InformerEvents
 from .retry_watcher import RetryWatcher

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from .._core.tasks import START_PATIENCE, run_until_first
 from ..deltas import DeletedFinalStateUnknown
-from ..errors import ConfigError, InformerError
+from ..errors import InformerError
 from ..handlers import ResourceEventHandler
 from ..informer import Registration, SharedIndexInformer
 from ..informer.state import NOT_STARTED
@@ -28,34 +28,29 @@ T = TypeVar("T")
 
 
 class InformerEvents(ResourceEventHandler[T], Generic[T]):
-    """What a handler of the informer would be told, to iterate over: first what is cached, as ADDED.
+    """An async iterator over an informer's notifications; it starts with the cached objects, as ADDED.
 
         async with informer, InformerEvents(informer) as events:
             async for event in events:
                 print(event.type, event.object.key)
 
-    An async context manager and iterator. It ends when the informer does, or when it is left. What nobody has asked
-    for yet waits in memory, so go on asking, or leave; ``len(events)`` says how much.
+    It is also an async context manager. It ends when the informer ends, or when it is left. Unread events wait in
+    memory without a limit, so keep iterating, or leave; ``len(events)`` is their number.
 
-    A deletion that was missed is DELETED with the last state that was known; where none was, its object is the
-    DeletedFinalStateUnknown. A resync is MODIFIED.
+    A missed deletion is DELETED with the last known state; without one, its object is the DeletedFinalStateUnknown. A
+    resync is MODIFIED.
 
     Args:
-        informer: An informer, started or not. The log names one that nobody has started for a while.
-
-    Raises:
-        ConfigError: It is no informer.
+        informer: An informer, started or not. If it is not started for a while, a warning is logged.
     """
 
     def __init__(self, informer: SharedIndexInformer[T]) -> None:
-        if not isinstance(informer, SharedIndexInformer):
-            raise ConfigError(f"an informer is needed, such as factory.for_resource(...), not {informer!r}")
         self._informer = informer
         self._registration: Registration | None = None
         self._left = False
         self._events: deque[WatchEvent[T]] = deque()
-        self._news = asyncio.Event()
-        self._impatience: asyncio.TimerHandle | None = None
+        self._changed = asyncio.Event()
+        self._start_check: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
         return f"events of {self._informer.name}"
@@ -63,22 +58,22 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     async def __aenter__(self) -> Self:
         self._registration = self._informer.add_event_handler(self)
         self._left = False
-        self._impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
+        self._start_check = asyncio.get_running_loop().call_later(START_PATIENCE, self._warn_if_not_started)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         assert self._registration is not None
-        assert self._impatience is not None
-        self._impatience.cancel()
+        assert self._start_check is not None
+        self._start_check.cancel()
         self._informer.remove_event_handler(self._registration)
         self._events.clear()
         self._left = True
-        self._news.set()
+        self._changed.set()
 
     def __len__(self) -> int:
-        """How many events wait to be asked for."""
+        """The number of unread events."""
         return len(self._events)
 
     def __bool__(self) -> bool:
@@ -89,12 +84,12 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
 
     async def __anext__(self) -> WatchEvent[T]:
         if self._registration is None:
-            raise InformerError(f"{self!r}: nothing comes before they are entered, by async with")
+            raise InformerError(f"{self!r}: enter them with async with before iterating")
         while not self._events:
             if self._left or self._informer.is_stopped:
                 raise StopAsyncIteration
-            self._news.clear()
-            await run_until_first(self._news.wait, self._informer.wait_stopped)
+            self._changed.clear()
+            await run_until_first(self._changed.wait, self._informer.wait_stopped)
         return self._events.popleft()
 
     def on_add(self, obj: T, is_in_initial_list: bool) -> None:
@@ -109,8 +104,8 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
 
     def _put(self, kind: str, obj: Any) -> None:
         self._events.append(WatchEvent(kind, obj))
-        self._news.set()
+        self._changed.set()
 
-    def _name_unstarted(self) -> None:
+    def _warn_if_not_started(self) -> None:
         if self._informer.state.phase is Phase.NEW:
             logger.warning("%r wait for an informer that is %s", self, NOT_STARTED)

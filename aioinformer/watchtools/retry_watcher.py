@@ -1,4 +1,4 @@
-"""RetryWatcher: one watch out of many (client-go ``tools/watch/retrywatcher.go``)."""
+"""RetryWatcher: one watch that survives disconnects (client-go ``tools/watch/retrywatcher.go``)."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ T = TypeVar("T")
 _REFUSALS = (401, 403)
 
 MIN_RESTART_DELAY = 1.0
-"""Seconds from the beginning of one watch to the beginning of the next, at least."""
+"""Minimum seconds between the starts of two watches."""
 
 
 class RetryWatcher(Generic[T]):
-    """The events of a collection from a version on, however often the watch that brings them breaks off.
+    """The events of a collection from a version on; it watches again when a watch breaks.
 
         async with RetryWatcher(ListWatch.for_resource(client, "v1", "pods"), version) as events:
             async for event in events:
@@ -50,37 +50,36 @@ class RetryWatcher(Generic[T]):
                     raise ApiError.from_status(event.object)
                 print(event.type, event.object.key)
 
-    An async iterator of WatchEvents, with objects of the object type. It goes on from the last version that it has
-    given, so nothing comes twice and nothing is left out. Bookmarks move that version and are not given. Versions are
-    not compared, so servers whose versions are no numbers, such as Karmada's, are watched as well.
+    It is an async iterator of WatchEvents, with objects of the object type. A new watch continues from the version of
+    the last event, so no event is repeated or lost. Bookmarks move that version and are not returned. Versions are not
+    compared, so servers with other versions than numbers, such as Karmada's, work as well.
 
-    It ends where it cannot go on so: with an ERROR event, whose object is the Status as a dict, of whatever type the
-    others are, and after which there are no more. That is once the version has expired (410), when opening a watch is
-    not permitted (401, 403), and for an object that has no resourceVersion or is not of the object type. Other
-    ApiErrors and TransportErrors are tried again. What cannot heal is raised, and is the end, too: ClientClosedError,
-    another ConfigError, WrongEventLoopError, and whatever else a watch function of one's own raises.
+    If it cannot continue, it returns an ERROR event and ends. The event's object is a Status as a dict, whatever the
+    object type. That happens when the version has expired (410), when a watch is not permitted (401, 403), and for an
+    object without a resourceVersion or of another type. It retries after other ApiErrors and TransportErrors. Errors
+    that a retry cannot fix are raised, and end it: ClientClosedError, other ConfigErrors, WrongEventLoopError, and
+    other errors of a user's watch function.
 
     Args:
-        list_watch: What to watch.
-        resource_version: Where to begin: the version of an object, or of a list, which is
+        list_watch: The collection to watch.
+        resource_version: The version to start from: that of an object, or of a list, which is
             ``(await list_watch.list()).resource_version``.
-        object_type: What an object is: KubeObject, dict, a ``msgspec.Struct`` or a model class.
-        min_restart_delay: Seconds from one watch to the next, at least; more where the server asks for it.
-        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this. One that is silent
-            for 75 to 80 s is opened again, as its connection may be lost.
-        random: Source of those timeouts.
+        object_type: The type of objects: KubeObject, dict, a ``msgspec.Struct`` or a model class.
+        min_restart_delay: Minimum seconds between the starts of two watches; a server's Retry-After may extend it.
+        min_watch_timeout: Seconds; each watch asks the server to end it after one to two times this. A watch without
+            data for 75 to 80 s is reopened, since its connection may be lost.
+        random: The source of those timeouts.
 
     Raises:
-        ConfigError: ``list_watch`` cannot watch, ``resource_version`` is ``""``, ``"0"`` or none that a server gives,
-            or another value cannot work.
+        ConfigError: ``list_watch`` cannot watch; ``resource_version`` is ``""``, ``"0"`` or not a server's version; or
+            another value is invalid.
 
-    Cancellation: the watch is closed. The next event asked for then comes as if nothing had happened, by another watch,
-    for which ``min_restart_delay`` holds as for any: who looks for events with a timeout should allow for it.
+    Cancellation: the watch is closed. The next call continues at the same version with another watch, which waits for
+    ``min_restart_delay``: allow for that when you wait for events with a timeout.
 
     Guarantees:
-        Leaving ``async with`` and ``aclose`` have closed the watch, and end the events for another task that waits
-        for one; the end of the events has closed it, too. Left by ``break`` and forgotten, it is closed by the event
-        loop.
+        Leaving ``async with``, ``aclose`` and the end of the events close the watch. The first two also end the
+        iteration of a waiting task. After ``break``, without either, the event loop closes the watch.
     """
 
     @overload
@@ -130,7 +129,7 @@ class RetryWatcher(Generic[T]):
         )
         self._events: AsyncGenerator[WatchEvent[T], None] | None = None
         self._reading = asyncio.Lock()
-        self._until_closed: asyncio.Timeout | None = None  # around what waits for an event
+        self._until_closed: asyncio.Timeout | None = None  # set while a task waits for an event
         self._ended = False
 
     def __repr__(self) -> str:
@@ -140,7 +139,7 @@ class RetryWatcher(Generic[T]):
 
     @property
     def resource_version(self) -> str:
-        """The version up to which all was given."""
+        """The version of the last event or bookmark."""
         return self._watches.version
 
     def __aiter__(self) -> Self:
@@ -157,7 +156,7 @@ class RetryWatcher(Generic[T]):
                 async with closed as self._until_closed:
                     return await anext(self._events)
             except asyncio.CancelledError:
-                self._events = None  # it is closed; another goes on at the same version
+                self._events = None  # closed; the next call watches again from the same version
                 raise
             except BaseException:
                 self._ended = True
@@ -168,7 +167,7 @@ class RetryWatcher(Generic[T]):
                 self._until_closed = None
 
     async def aclose(self) -> None:
-        """Close the watch; there are no more events, also for who waits for one. Idempotent."""
+        """Close the watch. The iteration ends, also for a task that waits. It may be called repeatedly."""
         self._ended = True
         if self._until_closed is not None:
             self._until_closed.reschedule(asyncio.get_running_loop().time())
@@ -187,7 +186,7 @@ class RetryWatcher(Generic[T]):
 
 
 class _Watches:
-    """One watch after the other. Knows nothing of who iterates, so that a generator that is forgotten is collected."""
+    """One watch after another. It has no reference to the iterator, so an abandoned iterator is collected."""
 
     def __init__(
         self,
@@ -206,11 +205,11 @@ class _Watches:
         self._min_watch_timeout = min_watch_timeout
         self._random = random
         self._pulse = Pulse(max_silence(random))
-        self._not_before = 0.0  # loop time; here, as a run that is cancelled is followed by another one
+        self._not_before = 0.0  # loop time; kept here, since another run may follow a cancelled one
         self.failure: Exception | None = None  # since the last event
 
     async def run(self) -> AsyncGenerator[WatchEvent, None]:
-        """All events, until there is no going on."""
+        """Yield all events, until the watch cannot continue."""
         now = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(self._not_before - now())
@@ -218,7 +217,7 @@ class _Watches:
             logger.debug("%s: watching from %s", self.name, self.version)
             try:
                 watch = await self._open()
-                # Not sooner: what is cancelled unanswered delays nothing, or who has little time would never get there.
+                # Only after the answer: cancelling an unanswered watch must not delay the next one.
                 self._not_before = not_before
                 try:
                     while (batch := await watch.next_batch()) is not None:
@@ -254,19 +253,19 @@ class _Watches:
         return await open_watch(self._list_watch, options, ANSWER_TIMEOUT, self._pulse)
 
     def _take(self, event: WatchEvent) -> WatchEvent | None:
-        """What to give for an event, or None. Moves the version on.
+        """Decode an event and move the version. Returns the event to yield, or None.
 
         Raises:
-            ApiError: An ERROR that is to be dealt with as one of the request.
-            TransportError: What is no reason to end: the same version gives it anew.
+            ApiError: An ERROR event, to be handled like a refused request.
+            TransportError: The line has no event; the next watch from the same version repeats it.
         """
         if event.type == ERROR:
             error = status_error(event.object)
-            if error.status in _REFUSALS:  # what was allowed a moment ago: the next request tells for sure
+            if error.status in _REFUSALS:  # access was allowed a moment ago: the next request decides
                 raise ApiError(0, error.reason, f"the watch was ended by {error}", error.details)
             raise error
         if event.type == NO_EVENT:
-            raise TransportError("the watch sent a line that says no event")
+            raise TransportError("the watch sent a line without an event")
         if event.type not in (ADDED, MODIFIED, DELETED, BOOKMARK):
             return _end(f"a watch event of unknown type {event.type!r}")
         decode = decode_bookmark if event.type == BOOKMARK else self._codec.decode
@@ -276,7 +275,7 @@ class _Watches:
             return _end(str(error))
         version = version_of_event(obj, event.object)
         if not version:
-            return _end(f"without a resourceVersion there is no going on: {obj!r:.200}")
+            return _end(f"the watch cannot continue from an object without a resourceVersion: {obj!r:.200}")
         self.version = version
         self.failure = None
         return None if event.type == BOOKMARK else WatchEvent(event.type, obj)
@@ -284,7 +283,7 @@ class _Watches:
     def _record_failure(self, error: Exception) -> None:
         level = logging.WARNING if self.failure is None else logging.DEBUG
         self.failure = error
-        logger.log(level, "%s at %s: %s; trying again", self.name, self.version, error)
+        logger.log(level, "%s at %s: %s; retrying", self.name, self.version, error)
 
 
 def _end(message: str) -> WatchEvent:
@@ -292,7 +291,7 @@ def _end(message: str) -> WatchEvent:
 
 
 def _status_of(error: ApiError) -> dict[str, Any]:
-    """The Status that an error stands for."""
+    """Return an error as a Status."""
     return {
         "kind": "Status",
         "apiVersion": "v1",

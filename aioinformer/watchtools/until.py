@@ -1,4 +1,4 @@
-"""Waiting until events have shown what one waits for (client-go ``tools/watch/until.go``)."""
+"""Wait until events meet conditions (client-go ``tools/watch/until.go``)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .retry_watcher import RetryWatcher
 T = TypeVar("T")
 
 Condition = Callable[[WatchEvent[Object]], bool | Awaitable[bool]]
-"""Whether an event is the one; plain or async. What it raises ends the wait."""
+"""Returns whether an event meets the condition; plain or async. An error in it ends the wait."""
 
 Precondition = Callable[[Indexer[T]], bool | Awaitable[bool]]
-"""Whether the cache shows already that there is nothing to wait for; plain or async."""
+"""Returns whether the cache shows that waiting is unnecessary; plain or async."""
 
 
 @overload
@@ -55,27 +55,27 @@ async def until(
     object_type: type[Any] = KubeObject,
     timeout: float | None = None,
 ) -> WatchEvent[Any]:
-    """Watch from a version on until every condition was met, one after the other.
+    """Watch from a version on until all conditions were met, one after another.
 
         event = await until(pods, created["metadata"]["resourceVersion"], is_ready, timeout=60)
 
-    The event that met a condition is looked at by the next one first. Broken watches are gone on with, see
+    The event that meets a condition is also the first that the next condition sees. Broken watches are resumed, as by
     RetryWatcher.
 
     Args:
-        list_watch: What to watch; a field selector for one object's name keeps others away.
-        resource_version: Where to begin: the version of an object that was written, or of a list, as for RetryWatcher.
-        *conditions: What is waited for; each is given events that are no errors.
-        object_type: What an object is.
+        list_watch: The collection to watch; use a field selector to watch one object.
+        resource_version: The version to start from: that of a written object, or of a list, as for RetryWatcher.
+        *conditions: The conditions. They see all events except errors.
+        object_type: The type of objects.
         timeout: Seconds; None waits for ever.
 
     Returns:
         The event that met the last condition.
 
     Raises:
-        UntilTimeout: It took longer.
-        ApiError: The watch cannot go on: the version has expired, or watching is not permitted.
-        ConfigError: No conditions, no version to watch from, or ``timeout`` is no duration.
+        UntilTimeout: The timeout has passed.
+        ApiError: The watch cannot continue: the version has expired, or watching is not permitted.
+        ConfigError: There are no conditions, or the version or the timeout is invalid.
     """
     async with RetryWatcher(list_watch, resource_version, object_type) as events:
         return await until_without_retry(events, *conditions, timeout=timeout)
@@ -84,13 +84,13 @@ async def until(
 async def until_without_retry(
     events: AsyncIterable[WatchEvent[T]], *conditions: Condition[T], timeout: float | None = None
 ) -> WatchEvent[T]:
-    """As ``until``, on events that somebody else brings. Closing them is the caller's.
+    """Wait like ``until`` on an iterator of events, which the caller closes.
 
     Raises:
         WatchClosedError: The events ended before the conditions were met.
-        UntilTimeout: It took longer.
-        ApiError: An ERROR event came.
-        ConfigError: There are no conditions, or ``timeout`` is no duration.
+        UntilTimeout: The timeout has passed.
+        ApiError: There was an ERROR event.
+        ConfigError: There are no conditions, or the timeout is invalid.
     """
     progress = _Progress(conditions, lambda: repr(events))
     async with progress.within(timeout):
@@ -103,26 +103,26 @@ async def until_with_sync(
     precondition: Precondition[T] | None = None,
     timeout: float | None = None,
 ) -> WatchEvent[T] | None:
-    """As ``until``, on what an informer knows and will learn.
+    """Wait like ``until`` on the notifications of an informer.
 
-    The informer is somebody's who runs it; one that has not started yet is waited for. Its cached objects come first,
-    as ADDED events.
+    The caller runs the informer; if it has not started yet, this waits for it. Its cached objects come first, as ADDED
+    events.
 
     Args:
-        informer: Who tells.
-        *conditions: What is waited for.
-        precondition: Asked once the informer has synced, and before the conditions are: if the cache shows already
-            what is waited for, there is no event to wait for.
+        informer: The informer.
+        *conditions: The conditions.
+        precondition: Called once the informer has synced, before any condition: if it returns True for the cache, the
+            wait ends.
         timeout: Seconds; None waits for ever.
 
     Returns:
-        The event that met the last condition; None if the precondition did.
+        The event that met the last condition; None if the precondition was met.
 
     Raises:
-        UntilTimeout: It took longer; the message says what the informer is doing.
-        StoppedError: The informer has stopped, before this or before it had synced.
+        UntilTimeout: The timeout has passed; the message has the informer's state.
+        StoppedError: The informer stopped before this call, or before it had synced.
         WatchClosedError: The informer stopped before the conditions were met.
-        ConfigError: There are no conditions, or ``timeout`` is no duration.
+        ConfigError: There are no conditions, or the timeout is invalid.
     """
     progress = _Progress(conditions, lambda: informer.name, lambda: f"; {informer.state}")
     async with progress.within(timeout), InformerEvents(informer) as events:
@@ -134,19 +134,19 @@ async def until_with_sync(
 
 
 class _Progress(Generic[T]):
-    """How far a wait has come.
+    """How many conditions were met so far.
 
     Args:
-        conditions: What is waited for.
-        name: On whom, for messages.
-        state: What those say of him in the end.
+        conditions: The conditions.
+        name: Returns the name of the source of events, for messages.
+        state: Returns a description of that source, for the message of a timeout.
     """
 
     def __init__(
         self, conditions: tuple[Condition[T], ...], name: Callable[[], str], state: Callable[[], str] = str
     ) -> None:
         if not conditions:
-            raise ConfigError("until needs a condition at least")
+            raise ConfigError("until needs at least one condition")
         self._conditions = conditions
         self._name = name
         self._state = state

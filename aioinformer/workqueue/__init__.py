@@ -1,4 +1,4 @@
-"""Work queues: what is to be done, each item by one worker at a time (client-go ``util/workqueue``)."""
+"""Work queues: each item is processed by one worker at a time (client-go ``util/workqueue``)."""
 
 from ..metrics import Histogram, Sample
 from .metrics import QueueMetrics

@@ -1,4 +1,4 @@
-"""What waits, in the order in which it is handed out: a line for each priority, and no heap."""
+"""The order of a work queue: a FIFO line per priority, with ageing."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ T = TypeVar("T", bound=Hashable)
 KEPT = 8
 """Empty lines that are kept for the next item of their priority."""
 
-TIDY = 64
-"""Entries that may be out of date before a line is tidied up."""
+MAX_OUTDATED = 64
+"""Outdated entries that a line may have before it is compacted."""
 
 
 class Bucket(Generic[T]):
-    """The line of one priority.
+    """The line of items of one priority.
 
-    An item that has left for a higher priority leaves its entry behind, which is skipped later. Of several entries
-    of an item all but the last are such: it cannot join a line that it is in.
+    An item that leaves for a higher priority leaves an outdated entry behind, which ``pop`` skips. If an item has
+    several entries, only the last can be valid: an item cannot join a line that it is in.
     """
 
     __slots__ = ("left", "line", "outdated", "passed_over", "priority")
@@ -36,15 +36,15 @@ class Bucket(Generic[T]):
         return len(self.line) - self.outdated
 
     def leave(self, item: T) -> None:
-        """An item is in this line no more."""
+        """Mark the entry of an item as outdated."""
         self.left[item] = self.left.get(item, 0) + 1
         self.outdated += 1
-        if self.outdated > TIDY and self.outdated * 2 > len(self.line):
+        if self.outdated > MAX_OUTDATED and self.outdated * 2 > len(self.line):
             line, self.line = self.line, deque()
             self.line.extend(each for each in line if not self._is_outdated(each))
 
     def pop(self) -> T:
-        """The first of the line."""
+        """Remove and return the first item."""
         item = self.line.popleft()
         while self.outdated and self._is_outdated(item):
             item = self.line.popleft()
@@ -63,10 +63,10 @@ class Bucket(Generic[T]):
 
 
 class Buckets(Generic[T]):
-    """Items by priority, the highest first, and none for ever last.
+    """Items by priority, the highest first; ageing keeps lower priorities from starving.
 
     Args:
-        ageing: How often a priority is passed over before it has its turn.
+        ageing: How often a priority is passed over before one of its items goes first.
 
     Attributes:
         bucket_of: The line that each item waits in.
@@ -81,7 +81,7 @@ class Buckets(Generic[T]):
         self._order: list[Bucket[T]] = []
 
     def push(self, item: T, priority: int) -> None:
-        """Put an item that is in no line at the end of one."""
+        """Append an item that is in no line."""
         bucket = self._buckets.get(priority)
         if bucket is None:
             bucket = self._open(priority)
@@ -89,16 +89,16 @@ class Buckets(Generic[T]):
         bucket.line.append(item)
 
     def raise_to(self, item: T, priority: int) -> None:
-        """Put an item at the end of another line."""
+        """Move an item to the end of the line of a higher priority."""
         self.bucket_of[item].leave(item)
         self.push(item, priority)
 
     def discard(self, item: T) -> None:
-        """Take an item out of its line."""
+        """Remove an item from its line."""
         self.bucket_of.pop(item).leave(item)
 
     def pop(self) -> tuple[T, int]:
-        """The next item, and its priority. There must be one."""
+        """Remove and return the next item and its priority. There must be an item."""
         order = self._order
         bucket = order[0] if len(order) == 1 else self._next()
         item = bucket.pop() if bucket.outdated else bucket.line.popleft()
@@ -106,11 +106,11 @@ class Buckets(Generic[T]):
         return item, bucket.priority
 
     def depths(self) -> dict[int, int]:
-        """How many wait, by priority, the highest first."""
+        """Return the number of waiting items by priority, the highest first."""
         return {bucket.priority: len(bucket) for bucket in self._order if len(bucket)}
 
     def _next(self) -> Bucket[T]:
-        """Whose turn it is: the highest priority's, unless another was passed over often enough."""
+        """Return the line with the highest priority, or a lower one that was passed over ``ageing`` times."""
         highest = None
         lower = []
         for bucket in self._order:

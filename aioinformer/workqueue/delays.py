@@ -1,4 +1,4 @@
-"""What waits for its time (client-go ``delaying_queue.go``), on one timer of the running loop."""
+"""Items that become due later (client-go ``delaying_queue.go``), with one timer of the running loop."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from ..errors import ConfigError
 T = TypeVar("T", bound=Hashable)
 
 Entry = tuple[float, int, T]
-"""When, a number, and the item; out of date unless it is the item's last."""
+"""Due time, entry number, item. An entry is outdated unless it is the item's last."""
 
-TIDY = 64
-"""Entries that may be out of date before they are tidied up."""
+MAX_OUTDATED = 64
+"""Outdated entries that the heap may have before it is compacted."""
 
-TIDIED = 4
-"""Entries that each change goes through meanwhile: more than it can add, so that there is an end to it."""
+COMPACTED_PER_CHANGE = 4
+"""Entries checked at each change during a compaction. A change adds at most one, so a compaction ends."""
 
 
 class Delays(Generic[T]):
-    """Items with the time at which each is due. For many that are due at once it takes turns.
+    """Items with their due times. If many are due at once, it yields to the event loop in between.
 
     Args:
-        due: Called with an item and its priority at that time.
+        due: Called with each item that is due, and its priority.
     """
 
     def __init__(self, due: Callable[[T, int], None]) -> None:
         self._due = due
-        self._pending: dict[T, tuple[float, int, int]] = {}  # when, number of its entry, priority
+        self._pending: dict[T, tuple[float, int, int]] = {}  # due time, number of its entry, priority
         self._entries: list[Entry[T]] = []
-        self._untidy: list[Entry[T]] = []  # those from before, of which the tidy ones go over to the others
+        self._old_entries: list[Entry[T]] = []  # the heap before a compaction; valid entries move to _entries
         self._numbers = count()
         self._alarm = Alarm(self._fire)
 
@@ -45,16 +45,16 @@ class Delays(Generic[T]):
 
     @staticmethod
     def check(delay: object) -> None:
-        """See that a delay is a number.
+        """Check that a delay is a finite number.
 
         Raises:
-            ConfigError: It is none, or endless.
+            ConfigError: It is not.
         """
         if not is_finite(delay):
             raise ConfigError(f"a delay must be a number of seconds, not {delay!r}")
 
     def add(self, item: T, delay: float, priority: int) -> None:
-        """Have an item due after some seconds; of several times the earliest counts, of priorities the highest."""
+        """Make an item due after some seconds. The earliest due time and the highest priority count."""
         when = asyncio.get_running_loop().time() + delay
         pending = self._pending.get(item)
         if pending is not None:
@@ -65,21 +65,21 @@ class Delays(Generic[T]):
         number = next(self._numbers)
         self._pending[item] = (when, number, priority)
         heappush(self._entries, (when, number, item))
-        self._tidy()
+        self._compact()
         self._alarm.ring_by(when)
 
     def cancel(self, item: T) -> bool:
-        """Forget an item; whether it was there."""
+        """Remove an item. Returns whether it was there."""
         if self._pending.pop(item, None) is None:
             return False
-        self._tidy()
+        self._compact()
         return True
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all items."""
         self._pending.clear()
         self._entries.clear()
-        self._untidy.clear()
+        self._old_entries.clear()
         self._alarm.turn_off()
 
     def _fire(self, now: float) -> None:
@@ -92,25 +92,25 @@ class Delays(Generic[T]):
                 if self._is_current(entry):
                     priority = self._pending.pop(entry[2])[2]
                     self._due(entry[2], priority)
-                self._tidy()
+                self._compact()
         finally:
             if entries := self._next():
                 self._alarm.ring_by(entries[0][0])
 
     def _next(self) -> list[Entry[T]]:
-        """The entries of which the first is the next."""
-        entries, untidy = self._entries, self._untidy
-        return untidy if untidy and (not entries or untidy[0] < entries[0]) else entries
+        """Return the heap whose first entry is due next."""
+        entries, old = self._entries, self._old_entries
+        return old if old and (not entries or old[0] < entries[0]) else entries
 
     def _is_current(self, entry: Entry[T]) -> bool:
         pending = self._pending.get(entry[2])
         return pending is not None and pending[1] == entry[1]
 
-    def _tidy(self) -> None:
-        """Drop entries that are out of date: a few at each change, as all at once would hold the event loop."""
-        if not self._untidy and len(self._entries) > TIDY + 2 * len(self._pending):
-            self._entries, self._untidy = self._untidy, self._entries
-        for _ in range(min(TIDIED, len(self._untidy))):
-            entry = self._untidy.pop()  # without its last entry a heap is a heap
+    def _compact(self) -> None:
+        """Drop outdated entries, a few at each change: all at once would block the event loop."""
+        if not self._old_entries and len(self._entries) > MAX_OUTDATED + 2 * len(self._pending):
+            self._entries, self._old_entries = self._old_entries, self._entries
+        for _ in range(min(COMPACTED_PER_CHANGE, len(self._old_entries))):
+            entry = self._old_entries.pop()  # a heap without its last entry is still a heap
             if self._is_current(entry):
                 heappush(self._entries, entry)

@@ -1,4 +1,4 @@
-"""What a work queue does, in numbers (client-go ``util/workqueue/metrics.go``, with its names)."""
+"""Metrics of a work queue (client-go ``util/workqueue/metrics.go``, with its names)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T", bound=Hashable)
 
 
 class QueueMetrics(Generic[T]):
-    """Counts and durations of one queue. Override ``added``, ``got``, ``done`` and ``retried`` to tell others.
+    """Counts and durations of one queue. Override ``added``, ``got``, ``done`` and ``retried`` to export them.
 
     Args:
-        clock: Gives the time in seconds, at a resolution that fits what is measured.
+        clock: Returns the time in seconds; its resolution limits that of the durations.
 
     Attributes:
         adds: Items added.
         retries: Items added with a delay.
         queue_duration: Seconds that items waited for a worker.
-        work_duration: Seconds that they were worked on.
+        work_duration: Seconds that items were processed.
     """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
@@ -35,54 +35,53 @@ class QueueMetrics(Generic[T]):
         self.work_duration = Histogram()
 
     def watch(self, depth: Callable[[], int]) -> None:
-        """Be told how to ask a queue for its ``depth``."""
+        """Set the function that returns the queue's depth. The queue calls this."""
         self._depth = depth
 
     def added(self, item: T) -> None:
-        """An item is to be worked on."""
+        """Count an item that was added."""
         self.adds += 1
         self._added_at[item] = self._clock()
 
     def got(self, item: T) -> None:
-        """An item was handed out."""
+        """Record that a worker got an item."""
         now = self._got_at[item] = self._clock()
         added_at = self._added_at.pop(item, None)
-        if added_at is not None:  # somebody's added may have raised before this
+        if added_at is not None:  # an overridden ``added`` may have raised
             self.queue_duration.observe(now - added_at)
 
     def done(self, item: T) -> None:
-        """The work on an item has ended."""
+        """Record that a worker is done with an item."""
         if (got_at := self._got_at.pop(item, None)) is not None:
             self.work_duration.observe(self._clock() - got_at)
 
     def discarded(self, item: T) -> None:
-        """An item that waited for a worker was taken back."""
+        """Record that a waiting item was discarded."""
         self._added_at.pop(item, None)
 
     def retried(self, item: T) -> None:
-        """An item was added with a delay."""
+        """Count an item that was added with a delay."""
         self.retries += 1
 
     @property
     def depth(self) -> int:
-        """Items that are to be worked on: those that wait for a worker, and those that were added while they are
-        worked on."""
+        """Items to process: those waiting for a worker, and those added again while they are processed."""
         return self._depth()
 
     @property
     def unfinished_work_seconds(self) -> float:
-        """For how long what is being worked on has been, added up."""
+        """Seconds that the items in process have been processed so far, in total."""
         now = self._clock()
         return sum(now - started for started in tuple(self._got_at.values()))
 
     @property
     def longest_running_processor_seconds(self) -> float:
-        """For how long the oldest of it has been."""
+        """Seconds that the oldest item in process has been processed so far."""
         now = self._clock()
         return now - min(tuple(self._got_at.values()), default=now)
 
     def samples(self, name: str) -> Iterator[Sample]:
-        """All numbers, for a queue of this name."""
+        """Yield all metrics, for a queue of this name."""
         labels = {"name": name}
         yield Sample("workqueue_depth", "gauge", labels, self.depth)
         yield Sample("workqueue_adds_total", "counter", labels, self.adds)

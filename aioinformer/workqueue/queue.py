@@ -1,8 +1,8 @@
-"""A work queue: what is to be worked on, each item by one worker at a time (client-go ``util/workqueue``).
+"""A work queue: each item is processed by one worker at a time (client-go ``util/workqueue``).
 
-Priorities are controller-runtime's (``pkg/controller/priorityqueue``), but that no priority starves another. What
-becomes of an item that waits for its time, or is added while it is worked on, is client-go's, apart from the highest of
-several priorities, which counts, and ``cancel_delayed``.
+Priorities are those of controller-runtime (``pkg/controller/priorityqueue``), with ageing so that none starves another.
+Delays and additions during processing follow client-go, except that the highest of several priorities counts, and that
+``cancel_delayed`` exists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .rate_limiters import RateLimiter, default_controller_rate_limiter
 T = TypeVar("T", bound=Hashable)
 
 AGEING = 10
-"""Items handed out before it after which a lower priority has its turn."""
+"""Default number of items that go before a lower priority gets its turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +32,13 @@ class WorkQueueState:
     """A snapshot of a work queue.
 
     Attributes:
-        name: The queue's.
+        name: The queue's name.
         depth: Items that wait for a worker.
         depths: The same by priority.
-        processing: Items that were handed out and are not done.
-        delayed: Items that wait for their time.
-        waiting_workers: How many wait in ``get``.
-        shutting_down: Whether nothing more is taken.
+        processing: Items that workers have and are not done with.
+        delayed: Items that wait for their delay to pass.
+        waiting_workers: Workers that wait in ``get``.
+        shutting_down: Whether the queue accepts no more items.
     """
 
     name: str
@@ -52,32 +52,32 @@ class WorkQueueState:
     def __str__(self) -> str:
         by_priority = ", ".join(f"{count} at {priority}" for priority, count in self.depths.items())
         text = f"{self.depth} queued" + (f" ({by_priority})" if len(self.depths) > 1 else "")
-        text += f", {self.processing} being worked on, {self.delayed} delayed"
+        text += f", {self.processing} in process, {self.delayed} delayed"
         return f"{text}; shutting down" if self.shutting_down else text
 
 
 class WorkQueue(Generic[T]):
-    """Items to be worked on: each once, however often it was added, and never by two workers at once.
+    """A queue whose items are processed once, however often they are added, and by one worker at a time.
 
-    ``get`` hands an item out, ``done`` says that its work has ended. An item that is added while it is worked on
-    comes again after that. Plain methods change the queue at once; the coroutines wait. All of it is for one event
-    loop: from other threads it is ``loop.call_soon_threadsafe(queue.add, item)``, or nobody is woken.
+    ``get`` returns an item to a worker, which calls ``done`` at the end. An item that is added while it is processed
+    is queued again after ``done``. Plain methods act at once; coroutines wait. Use a queue in one event loop only. From
+    other threads, call ``loop.call_soon_threadsafe(queue.add, item)``: a plain ``add`` would wake no worker.
 
     Args:
-        rate_limiter: Says how long ``add_rate_limited`` waits; None for client-go's default.
-        name: What metrics and states call it.
-        ageing: Of priorities that wait, the highest goes first; but one that was passed over so many times has its
-            turn, which is one item. So none starves, and a fresh item of the highest priority waits for one of each
-            lower priority at most. 1 or more.
-        metrics: Told of what happens; None for nobody.
+        rate_limiter: Delays of ``add_rate_limited``; None for client-go's default.
+        name: Name in metrics and states.
+        ageing: The highest priority goes first, but one item of a priority goes first after it was passed over so many
+            times. So no priority starves, and a new item of the highest priority waits for at most one item of each
+            lower priority. 1 or more.
+        metrics: Records what happens; None for no metrics.
 
     Raises:
-        ConfigError: ``ageing`` is no number of items.
+        ConfigError: ``ageing`` is not a whole number of 1 or more.
 
     Guarantees:
-        Items of one priority are handed out in the order in which they were added, or became due; what was added
-        while it was worked on, as if it were added at the end of that. None is lost: what a worker that is cancelled
-        in ``get`` would have had goes to the next.
+        Items of one priority come in the order in which they were added or became due; an item added while it was
+        processed, as if added at ``done``. No item is lost: if a worker is cancelled in ``get``, the next worker gets
+        the item.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class WorkQueue(Generic[T]):
         return f"<WorkQueue {self.name}: {self.state}>"
 
     def __len__(self) -> int:
-        """How many items wait for a worker; those being worked on and those delayed are not counted."""
+        """The number of items that wait for a worker, without those in process or delayed."""
         return len(self._queued)
 
     def __bool__(self) -> bool:
@@ -119,14 +119,14 @@ class WorkQueue(Generic[T]):
     # -- adding --------------------------------------------------------------------------------------------
 
     def add(self, item: T, priority: int = 0) -> None:
-        """Have an item worked on.
+        """Add an item.
 
-        One that waits already keeps its place, unless this priority is higher. One that is being worked on comes
-        again after that. Once shutting down nothing is added.
+        An item that waits already keeps its place, unless this priority is higher. An item in process is queued again
+        after ``done``. A queue that is shutting down ignores the call.
 
         Args:
-            item: What to work on: hashable.
-            priority: Higher ones go first.
+            item: A hashable item.
+            priority: Higher priorities go first.
         """
         if self._shutting_down:
             return
@@ -145,21 +145,21 @@ class WorkQueue(Generic[T]):
         self._buckets.push(item, priority)
         if self._getters:
             self._wake_one()
-        if self._metrics is not None:  # last: what it raises loses no item
+        if self._metrics is not None:  # last, so that an error in it loses no item
             self._metrics.added(item)
 
     def add_after(self, item: T, delay: float, priority: int = 0) -> None:
-        """Add an item after a while. Of several times the earliest counts, of several priorities the highest.
+        """Add an item after a delay. The earliest of several due times and the highest of several priorities count.
 
-        Adding it meanwhile changes nothing about it, see ``cancel_delayed``.
+        A plain ``add`` meanwhile does not change the delayed one; ``cancel_delayed`` removes it.
 
         Args:
-            item: What to work on.
-            delay: Seconds; 0 or less for at once.
+            item: A hashable item.
+            delay: Seconds; 0 or less adds it at once.
             priority: As for ``add``.
 
         Raises:
-            ConfigError: The delay is endless, or no number.
+            ConfigError: The delay is not a finite number.
         """
         if self._shutting_down:
             return
@@ -175,23 +175,23 @@ class WorkQueue(Generic[T]):
         """Add an item when the rate limiter allows it.
 
         Args:
-            item: What to work on.
+            item: A hashable item.
             priority: As for ``add``.
-            at_least: Seconds that it waits in any case, such as a server has asked for.
+            at_least: Minimum delay in seconds, such as a server's Retry-After.
 
         Returns:
-            Seconds until then.
+            The delay in seconds.
         """
         delay = max(self._rate_limiter.when(item), at_least)
         self.add_after(item, delay, priority)
         return delay
 
     def cancel_delayed(self, item: T) -> bool:
-        """Take back what ``add_after`` and ``add_rate_limited`` have not added yet; whether there was anything."""
+        """Remove an item that ``add_after`` or ``add_rate_limited`` has not added yet. Returns whether it was there."""
         return self._delays.cancel(item)
 
     def discard(self, item: T) -> bool:
-        """Take back an item that waits for a worker; return whether it did. One that is being worked on goes on."""
+        """Remove an item that waits for a worker. Returns whether it was there; an item in process is not affected."""
         if item not in self._queued:
             return False
         self._buckets.discard(item)
@@ -202,46 +202,46 @@ class WorkQueue(Generic[T]):
         return True
 
     def forget(self, item: T) -> None:
-        """Let the rate limiter begin anew for an item. It still has to be ``done``."""
+        """Reset the rate limiter for an item. A worker must still call ``done``."""
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """How often the rate limiter was asked about an item since it was forgotten."""
+        """Return how often the rate limiter has delayed an item since it was forgotten."""
         return self._rate_limiter.num_requeues(item)
 
-    # -- working -------------------------------------------------------------------------------------------
+    # -- processing ----------------------------------------------------------------------------------------
 
     async def get(self) -> T:
-        """The next item, which is this worker's until it says ``done``.
+        """Wait for the next item and return it. No other worker gets it until ``done``.
 
         Raises:
             QueueShutDownError: The queue is shut down and empty.
 
-        Cancellation: no item is lost, and none is left handed out.
+        Cancellation: no item is lost, and none stays in process.
         """
         while not self._queued:
             if self._shutting_down:
                 raise QueueShutDownError(f"work queue {self.name!r} is shut down")
-            await self._wait_for_news()
+            await self._wait_for_item()
         item, priority = self._buckets.pop()
         self._processing[item] = priority
         if self._metrics is not None:
             try:
                 self._metrics.got(item)
-            except BaseException:  # nobody has it
+            except BaseException:  # the item reached no worker
                 self._again.setdefault(item, priority)
                 self._take_back(item)
                 raise
         return item
 
     def done(self, item: T) -> None:
-        """The work on an item has ended, well or not.
+        """End the processing of an item, successful or not.
 
         Raises:
-            WorkQueueError: It was not handed out.
+            WorkQueueError: The item is not in process.
         """
         if item not in self._processing:
-            raise WorkQueueError(f"{shortened(item)} is not being worked on in {self!r}")
+            raise WorkQueueError(f"{shortened(item)} is not in process in {self!r}: get it before done()")
         self._take_back(item)
         if self._metrics is not None:
             self._metrics.done(item)
@@ -256,19 +256,19 @@ class WorkQueue(Generic[T]):
             self._wake_drained()
 
     def priority_of(self, item: T) -> int:
-        """The priority with which an item was handed out.
+        """Return the priority with which an item in process was queued.
 
         Raises:
-            WorkQueueError: It was not handed out.
+            WorkQueueError: The item is not in process.
         """
         try:
             return self._processing[item]
         except KeyError:
-            raise WorkQueueError(f"{shortened(item)} is not being worked on in {self!r}") from None
+            raise WorkQueueError(f"{shortened(item)} is not in process in {self!r}: get it first") from None
 
     @asynccontextmanager
     async def processing(self) -> AsyncIterator[T]:
-        """The next item, to work on inside ``async with``, which says ``done`` at its end. Raises as ``get``."""
+        """Get the next item, and call ``done`` at the end of the ``async with`` block. Raises as ``get``."""
         item = await self.get()
         try:
             yield item
@@ -279,7 +279,7 @@ class WorkQueue(Generic[T]):
         return self
 
     async def __anext__(self) -> T:
-        """As ``get``; ends when the queue is shut down and empty. Each item still has to be ``done``."""
+        """Return the next item, as ``get``; end when the queue is shut down and empty. Call ``done`` for each item."""
         try:
             return await self.get()
         except QueueShutDownError:
@@ -288,18 +288,18 @@ class WorkQueue(Generic[T]):
     # -- ending --------------------------------------------------------------------------------------------
 
     def shut_down(self) -> None:
-        """Take nothing more. What is queued is still handed out; what waits for its time is dropped."""
-        self._begin_to_end(draining=False)
+        """Accept no more items. Queued items are still processed; delayed items are dropped."""
+        self._begin_shutdown(draining=False)
         self._wake_drained()
 
     async def shut_down_with_drain(self) -> None:
-        """Take nothing more, and wait until what is queued and what is being worked on is done.
+        """Accept no more items, and wait until all queued items and items in process are done.
 
-        What waits for its time is dropped. Somebody must go on working. ``shut_down`` ends the waiting.
+        Delayed items are dropped. Workers must continue meanwhile. ``shut_down`` ends the waiting.
 
-        Cancellation: it stays shut down.
+        Cancellation: the queue stays shut down.
         """
-        self._begin_to_end(draining=True)
+        self._begin_shutdown(draining=True)
         while self._draining and not self._is_empty():
             future = asyncio.get_running_loop().create_future()
             self._drained.append(future)
@@ -311,17 +311,17 @@ class WorkQueue(Generic[T]):
 
     @property
     def is_shutting_down(self) -> bool:
-        """Whether nothing more is taken."""
+        """Whether the queue accepts no more items."""
         return self._shutting_down
 
     @property
     def items_processing(self) -> list[T]:
-        """What is being worked on."""
+        """The items in process."""
         return list(self._processing)
 
     @property
     def state(self) -> WorkQueueState:
-        """What is in it."""
+        """A snapshot of the queue."""
         return WorkQueueState(
             name=self.name,
             depth=len(self._queued),
@@ -332,7 +332,7 @@ class WorkQueue(Generic[T]):
             shutting_down=self._shutting_down,
         )
 
-    def _begin_to_end(self, *, draining: bool) -> None:
+    def _begin_shutdown(self, *, draining: bool) -> None:
         self._draining = draining
         self._shutting_down = True
         self._delays.clear()
@@ -349,8 +349,8 @@ class WorkQueue(Generic[T]):
             if not future.done():
                 future.set_result(None)
 
-    async def _wait_for_news(self) -> None:
-        """Wait until there may be something to hand out. Whoever was woken and is cancelled wakes the next."""
+    async def _wait_for_item(self) -> None:
+        """Wait until there may be an item. A woken worker that is cancelled wakes the next one."""
         future = asyncio.get_running_loop().create_future()
         self._getters[future] = None
         try:

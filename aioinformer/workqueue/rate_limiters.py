@@ -1,4 +1,4 @@
-"""How long an item that failed has to wait (client-go ``default_rate_limiters.go``)."""
+"""Rate limiters: the delay before an item is retried (client-go ``default_rate_limiters.go``)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ T = TypeVar("T", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
 
 LARGEST_EXPONENT = 1000
-"""2.0 to this power is still a number."""
+"""Largest exponent used: 2.0 to a power above 1023 overflows."""
 
 
 class RateLimiter(Protocol[T_contra]):
-    """Says how long to wait, for each item."""
+    """Decides how long each item waits before its next retry."""
 
     def when(self, item: T_contra) -> float:
-        """Seconds that an item is to wait from now on. To ask counts as a requeue."""
+        """Return the seconds until an item may be retried. Each call counts as a failure of the item."""
         ...
 
     def forget(self, item: T_contra) -> None:
-        """An item is not tried again, be it because it went well: its next failure is its first."""
+        """Reset an item, after a success or when it is given up: its next failure counts as the first."""
         ...
 
     def num_requeues(self, item: T_contra) -> int:
-        """How often an item was asked about since it was forgotten."""
+        """Return how often ``when`` was called for an item since it was forgotten."""
         ...
 
 
@@ -39,23 +39,23 @@ class _ItemFailures(Generic[T]):
         self._failures: dict[T, int] = {}
 
     def forget(self, item: T) -> None:
-        """Its next failure is its first."""
+        """Reset an item's failures."""
         self._failures.pop(item, None)
 
     def num_requeues(self, item: T) -> int:
-        """How often it has failed since it was forgotten."""
+        """Return the number of failures since the item was forgotten."""
         return self._failures.get(item, 0)
 
 
 class ItemExponentialFailureRateLimiter(_ItemFailures[T]):
-    """``base_delay`` times two to the number of failures.
+    """Exponential back-off: ``base_delay``, doubled with each failure of the item, up to ``max_delay``.
 
     Args:
         base_delay: Seconds after the first failure.
         max_delay: Seconds at most.
 
     Raises:
-        ConfigError: That are no durations.
+        ConfigError: A delay is not a duration.
     """
 
     def __init__(self, base_delay: float = 0.005, max_delay: float = 1000.0) -> None:
@@ -66,22 +66,22 @@ class ItemExponentialFailureRateLimiter(_ItemFailures[T]):
         super().__init__()
 
     def when(self, item: T) -> float:
-        """Seconds that an item is to wait: each call is a failure of it."""
+        """Return the seconds until an item may be retried. Each call counts as a failure of the item."""
         failures = self._failures.get(item, 0)
         self._failures[item] = failures + 1
         return min(self._base_delay * 2.0 ** min(failures, LARGEST_EXPONENT), self._max_delay)
 
 
 class ItemFastSlowRateLimiter(_ItemFailures[T]):
-    """A few quick tries, slow ones after that.
+    """A few fast retries, then slow ones.
 
     Args:
         fast_delay: Seconds after each of the first failures.
-        slow_delay: Seconds after each later one.
-        max_fast_attempts: How many are quick.
+        slow_delay: Seconds after each later failure.
+        max_fast_attempts: Number of fast retries.
 
     Raises:
-        ConfigError: That are no durations, or no number.
+        ConfigError: A delay is not a duration, or ``max_fast_attempts`` is not a count.
     """
 
     def __init__(self, fast_delay: float, slow_delay: float, max_fast_attempts: int) -> None:
@@ -94,21 +94,21 @@ class ItemFastSlowRateLimiter(_ItemFailures[T]):
         super().__init__()
 
     def when(self, item: T) -> float:
-        """Seconds that an item is to wait: each call is a failure of it."""
+        """Return the seconds until an item may be retried. Each call counts as a failure of the item."""
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         return self._fast_delay if failures <= self._max_fast_attempts else self._slow_delay
 
 
 class BucketRateLimiter:
-    """A token bucket for all items together (``golang.org/x/time/rate``).
+    """A token bucket shared by all items (``golang.org/x/time/rate``).
 
     Args:
-        qps: Tokens that come each second.
-        burst: Tokens that the bucket holds, at least 1; it begins full.
-        clock: Gives the time in seconds; None for the running loop's.
+        qps: Tokens added per second.
+        burst: Capacity of the bucket in tokens, at least 1; it starts full.
+        clock: Returns the time in seconds; None for the running loop's time.
 
     Raises:
-        ConfigError: There is no such rate.
+        ConfigError: ``qps`` is not above 0, or ``burst`` is less than 1.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class BucketRateLimiter:
         self._last: float | None = None
 
     def when(self, item: Any) -> float:
-        """Seconds until there is a token for it, which this takes."""
+        """Take a token, and return the seconds until it is available."""
         now = asyncio.get_running_loop().time() if self._clock is None else self._clock()
         if self._last is not None:
             passed = max(0.0, now - self._last)  # a clock may be set back
@@ -134,46 +134,46 @@ class BucketRateLimiter:
         return 0.0 if self._tokens >= 0 else -self._tokens / self._qps
 
     def forget(self, item: Any) -> None:
-        """A bucket knows no items."""
+        """Do nothing: a bucket does not track items."""
 
     def num_requeues(self, item: Any) -> int:
-        """Always 0: a bucket knows no items."""
+        """Return 0: a bucket does not track items."""
         return 0
 
 
 class MaxOfRateLimiter(Generic[T]):
-    """The longest of what several say.
+    """The longest delay of several rate limiters.
 
     Args:
-        *limiters: Whom to ask; each counts.
+        *limiters: The rate limiters; each counts every failure.
     """
 
     def __init__(self, *limiters: RateLimiter[T]) -> None:
         self._limiters = limiters
 
     def when(self, item: T) -> float:
-        """The longest wait; each limiter is asked."""
+        """Return the longest delay; calls every limiter."""
         return max((limiter.when(item) for limiter in self._limiters), default=0.0)
 
     def forget(self, item: T) -> None:
-        """All of them forget it."""
+        """Reset the item in all limiters."""
         for limiter in self._limiters:
             limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """The most that one of them counts."""
+        """Return the largest count of the limiters."""
         return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
 
 
 class WithMaxWaitRateLimiter(Generic[T]):
-    """What another says, but no more than a given time.
+    """Another rate limiter's delay, with an upper limit.
 
     Args:
-        limiter: Whom to ask.
+        limiter: The other rate limiter.
         max_delay: Seconds at most.
 
     Raises:
-        ConfigError: That is no duration.
+        ConfigError: ``max_delay`` is not a duration.
     """
 
     def __init__(self, limiter: RateLimiter[T], max_delay: float) -> None:
@@ -182,23 +182,23 @@ class WithMaxWaitRateLimiter(Generic[T]):
         self._max_delay = max_delay
 
     def when(self, item: T) -> float:
-        """The other's wait, or the longest that there is."""
+        """Return the other limiter's delay, at most ``max_delay``."""
         return min(self._limiter.when(item), self._max_delay)
 
     def forget(self, item: T) -> None:
-        """The other forgets it."""
+        """Reset the item in the other limiter."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """What the other counts."""
+        """Return the other limiter's count."""
         return self._limiter.num_requeues(item)
 
 
 def default_controller_rate_limiter() -> MaxOfRateLimiter[Any]:
-    """For each item 5 ms to 1000 s, doubled at each failure; for all together 10 a second after the first 100."""
+    """Return client-go's default: per item 5 ms to 1000 s, doubled at each failure; overall 10/s after 100."""
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter())
 
 
 def default_item_based_rate_limiter() -> ItemExponentialFailureRateLimiter[Any]:
-    """For each item 1 ms to 1000 s, doubled at each failure."""
+    """Return a rate limiter per item: 1 ms to 1000 s, doubled at each failure."""
     return ItemExponentialFailureRateLimiter(0.001, 1000.0)

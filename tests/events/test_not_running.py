@@ -1,4 +1,4 @@
-"""EventRecorder: what is recorded where nobody sends it is told of."""
+"""EventRecorder: warnings about events that are never sent."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def warnings_of(world: Simulation) -> list[str]:
 
 
 @simulated
-async def test_one_that_nobody_enters_is_named_once(world: Simulation) -> None:
+async def test_recorder_that_is_never_started_is_logged_once(world: Simulation) -> None:
     subject = recorder(world)
     for reason in ("One", "Two"):
         subject.event(about(), "Normal", reason, "")
         await asyncio.sleep(9)
     (warning,) = warnings_of(world)
-    assert f"<EventRecorder {CONTROLLER}> keeps 2 events, as nobody has started it: enter it" in warning
+    assert f"<EventRecorder {CONTROLLER}> was not started, so 2 events wait: enter it" in warning
     subject.event(about(), "Normal", "Three", "")
     await asyncio.sleep(60)
     assert len(warnings_of(world)) == 1
@@ -30,7 +30,7 @@ async def test_one_that_nobody_enters_is_named_once(world: Simulation) -> None:
 
 
 @simulated
-async def test_events_before_it_is_entered_are_nothing_to_warn_of(world: Simulation) -> None:
+async def test_events_before_the_start_are_not_logged(world: Simulation) -> None:
     subject = recorder(world)
     subject.event(about(), "Normal", "One", "")
     await asyncio.sleep(9)
@@ -40,12 +40,12 @@ async def test_events_before_it_is_entered_are_nothing_to_warn_of(world: Simulat
 
 
 @simulated
-async def test_that_events_come_after_it_was_left_is_told_once(world: Simulation) -> None:
+async def test_events_after_the_end_are_logged_once(world: Simulation) -> None:
     async with recorder(world) as subject:
         await asyncio.sleep(1)
     for reason in ("One", "Two"):
         subject.event(about(), "Normal", reason, "")
     (warning,) = warnings_of(world)
-    assert f"<EventRecorder {CONTROLLER}> was left: One of a is not sent, nor is what else comes" in warning
+    assert f"<EventRecorder {CONTROLLER}> has ended: it does not send One of a and later events" in warning
     await asyncio.sleep(60)
     assert (len(warnings_of(world)), subject.state.given_up) == (1, 2)

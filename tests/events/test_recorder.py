@@ -1,4 +1,4 @@
-"""EventRecorder: upstream's rules of series, in virtual time, against the embedded server."""
+"""EventRecorder: upstream's rules of series, in virtual time, on the embedded server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .worlds import CONTROLLER, about, events, idle, recorder, simulated, verbs
 
 
 @simulated
-async def test_an_event_says_who_did_what_to_whom_and_when(world: Simulation) -> None:
+async def test_event_has_all_fields(world: Simulation) -> None:
     async with recorder(world) as subject:
         await asyncio.sleep(1.5)
         subject.event(about(), "Normal", "Provisioned", "10 Gi", action="Provision", related=about("b"))
@@ -47,7 +47,7 @@ async def test_an_event_says_who_did_what_to_whom_and_when(world: Simulation) ->
 
 
 @simulated
-async def test_when_is_what_the_clock_shows_also_after_it_was_set_back(world: Simulation) -> None:
+async def test_event_time_follows_the_clock_after_it_was_set_back(world: Simulation) -> None:
     offset = 3600.0
     async with recorder(world, wall=lambda: 1_750_000_000.0 + offset) as subject:
         subject.event(about(), "Normal", "One", "")
@@ -65,10 +65,12 @@ async def test_when_is_what_the_clock_shows_also_after_it_was_set_back(world: Si
 
 
 @simulated
-async def test_the_second_is_written_at_once_and_more_when_the_series_ends(world: Simulation) -> None:
+async def test_second_event_is_written_at_once_and_the_count_at_the_end_of_the_series(
+    world: Simulation,
+) -> None:
     async with recorder(world, burst=3) as subject:
         for number in range(30):
-            # Versions differ, as they do where an object's status changes each time.
+            # The versions differ, as when the object's status changes each time.
             subject.event(about(version=str(number)), "Warning", "Failed", "no disk")
             if number < 3:
                 await idle(subject)
@@ -91,7 +93,7 @@ async def test_the_second_is_written_at_once_and_more_when_the_series_ends(world
 
 
 @simulated
-async def test_events_with_other_notes_are_shown_apart(world: Simulation) -> None:
+async def test_events_with_different_notes_are_separate(world: Simulation) -> None:
     async with recorder(world) as subject:
         for note in ("disk-1 is full", "disk-2 is full", "disk-1 is full"):
             subject.event(about(), "Warning", "Failed", note)
@@ -101,7 +103,7 @@ async def test_events_with_other_notes_are_shown_apart(world: Simulation) -> Non
 
 
 @simulated
-async def test_notes_that_vary_cost_other_events_of_the_object_nothing(world: Simulation) -> None:
+async def test_varying_notes_do_not_use_up_the_budget_of_other_events(world: Simulation) -> None:
     async with recorder(world, burst=5, refill=60) as subject:
         for number in range(600):
             subject.event(about(), "Normal", "Synced", f"in {number} ms")
@@ -111,7 +113,7 @@ async def test_notes_that_vary_cost_other_events_of_the_object_nothing(world: Si
         assert "in 0 ms" in notes
         assert any(
             note in notes for note in (f"in {number} ms" for number in range(540, 600))
-        )  # a new one each minute
+        )  # a new note each minute
         assert subject.state.over_budget == 600 - len(notes)
         for number in range(5):
             subject.event(about(), "Normal", f"Reason{number}", "")
@@ -123,7 +125,7 @@ async def test_notes_that_vary_cost_other_events_of_the_object_nothing(world: Si
 
 
 @simulated
-async def test_other_reasons_types_actions_and_objects_are_other_events(world: Simulation) -> None:
+async def test_different_reasons_types_actions_and_objects_are_separate(world: Simulation) -> None:
     async with recorder(world) as subject:
         subject.event(about(), "Normal", "One", "")
         subject.event(about(), "Warning", "One", "")
@@ -137,7 +139,7 @@ async def test_other_reasons_types_actions_and_objects_are_other_events(world: S
 
 
 @simulated
-async def test_a_series_that_goes_on_is_refreshed_before_it_expires(world: Simulation) -> None:
+async def test_continuing_series_is_refreshed_before_it_expires(world: Simulation) -> None:
     async with recorder(world) as subject:
         for _ in range(75):
             subject.event(about(), "Normal", "Beat", "")
@@ -146,7 +148,7 @@ async def test_a_series_that_goes_on_is_refreshed_before_it_expires(world: Simul
         assert 66 <= event["series"]["count"] <= 74
         assert verbs(world) == ["create", "patch", "patch", "patch"]
         assert 2 * REFRESH_TIME < 75 * 60
-        # The server has forgotten it meanwhile: it is made again, with the whole series.
+        # The Event has expired: it is created again, with the whole series.
         world.server.delete("events.k8s.io/v1", "events", event["metadata"]["name"])
         await asyncio.sleep(2 * FINISH_TIME)
         (event,) = events(world)
@@ -154,8 +156,8 @@ async def test_a_series_that_goes_on_is_refreshed_before_it_expires(world: Simul
 
 
 @simulated
-async def test_a_series_without_a_budget_is_refreshed_as_any_other(world: Simulation) -> None:
-    """Its second event found none."""
+async def test_series_without_a_budget_is_refreshed(world: Simulation) -> None:
+    """The second event found no budget."""
     async with recorder(world, burst=1, refill=1e6) as subject:
         for _ in range(75):
             subject.event(about(), "Normal", "Beat", "")
@@ -166,8 +168,8 @@ async def test_a_series_without_a_budget_is_refreshed_as_any_other(world: Simula
 
 
 @simulated
-async def test_those_that_wait_are_one(world: Simulation) -> None:
-    """Recorded before it runs, or faster than the server takes them."""
+async def test_waiting_repetitions_are_one_request(world: Simulation) -> None:
+    """Events recorded before the recorder runs, or faster than the server accepts them."""
     subject = recorder(world)
     for _ in range(5):
         subject.event(about(), "Normal", "Early", "")
@@ -179,7 +181,7 @@ async def test_those_that_wait_are_one(world: Simulation) -> None:
 
 
 @simulated
-async def test_an_object_has_a_budget(world: Simulation) -> None:
+async def test_object_has_a_budget(world: Simulation) -> None:
     async with recorder(world, burst=5, refill=60) as subject:
         for number in range(20):
             subject.event(about(), "Normal", f"Reason{number}", "")
@@ -194,7 +196,7 @@ async def test_an_object_has_a_budget(world: Simulation) -> None:
             subject.event(about(), "Normal", f"Again{number}", "")
         await idle(subject)
         assert len(events(world)) == 7 + 2
-        # What is over the budget of an event that is known is counted all the same.
+        # Repetitions of a known event are counted even without budget.
         for _ in range(3):
             subject.event(about(), "Normal", "Again0", "")
         await asyncio.sleep(3 * FINISH_TIME)
@@ -203,7 +205,7 @@ async def test_an_object_has_a_budget(world: Simulation) -> None:
 
 
 @simulated
-async def test_without_a_budget(world: Simulation) -> None:
+async def test_refill_of_zero_means_no_budget(world: Simulation) -> None:
     async with recorder(world, refill=0) as subject:
         for number in range(100):
             subject.event(about(), "Normal", f"Reason{number}", "")
@@ -212,7 +214,7 @@ async def test_without_a_budget(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_full_queue_drops_what_is_new_and_counts_it_w27(world: Simulation) -> None:
+async def test_full_queue_drops_and_counts_new_events_w27(world: Simulation) -> None:
     world.network.refuse()
     async with recorder(world, queue_limit=10, flush_timeout=60) as subject:
         for number in range(25):
@@ -225,7 +227,7 @@ async def test_a_full_queue_drops_what_is_new_and_counts_it_w27(world: Simulatio
     assert {event["series"]["count"] for event in events(world)} == {2}
 
 
-def test_the_count_of_a_series_that_is_forgotten_while_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_count_of_a_series_dropped_during_its_write_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(series, "MOST_SERIES", 1)
 
     async def scenario(world: Simulation) -> None:
@@ -248,7 +250,7 @@ def test_the_count_of_a_series_that_is_forgotten_while_it_is_written(monkeypatch
 
 @simulated
 async def test_series_that_end_in_an_outage_wait_for_room(world: Simulation) -> None:
-    """They end together, more of them than may wait; none is lost."""
+    """More series end together than the queue may hold; none is lost."""
     async with recorder(world, queue_limit=10) as subject:
         for number in range(25):
             for _ in range(3):
@@ -264,7 +266,7 @@ async def test_series_that_end_in_an_outage_wait_for_room(world: Simulation) -> 
 
 
 @simulated
-async def test_an_outage_is_outlasted(world: Simulation) -> None:
+async def test_events_are_sent_after_an_outage(world: Simulation) -> None:
     async with recorder(world) as subject:
         world.network.refuse()
         subject.event(about(), "Normal", "One", "")
@@ -278,7 +280,7 @@ async def test_an_outage_is_outlasted(world: Simulation) -> None:
 
 
 @simulated
-async def test_it_gives_up_in_the_end(world: Simulation) -> None:
+async def test_event_is_dropped_after_many_tries(world: Simulation) -> None:
     async with recorder(world) as subject:
         world.network.refuse()
         subject.event(about(), "Normal", "One", "")
@@ -289,7 +291,7 @@ async def test_it_gives_up_in_the_end(world: Simulation) -> None:
 
 
 @simulated
-async def test_an_answer_that_is_lost_makes_no_second_event(world: Simulation) -> None:
+async def test_lost_answer_makes_no_second_event(world: Simulation) -> None:
     link = Link(world.new_client().transport)
     async with EventRecorder(Client(link), CONTROLLER) as subject:
         link.back = False
@@ -307,7 +309,7 @@ async def test_an_answer_that_is_lost_makes_no_second_event(world: Simulation) -
 
 
 @simulated
-async def test_servers_trouble_is_tried_again_and_others_go_first(world: Simulation) -> None:
+async def test_server_errors_are_retried_and_other_events_go_first(world: Simulation) -> None:
     async with recorder(world) as subject:
         world.server.faults.fail(503, verb="create", resource="events.events.k8s.io", retry_after=30)
         subject.event(about(), "Normal", "One", "")
@@ -320,7 +322,7 @@ async def test_servers_trouble_is_tried_again_and_others_go_first(world: Simulat
 
 
 def in_namespaces(world: Simulation, **count: int) -> list[dict[str, str]]:
-    """Pods to tell of, so many of each namespace."""
+    """Return pods to report events about, some per namespace."""
     for name in count:
         world.server.create("v1", "namespaces", {"metadata": {"name": name}})
     return [
@@ -331,7 +333,7 @@ def in_namespaces(world: Simulation, **count: int) -> list[dict[str, str]]:
 
 
 @simulated
-async def test_events_that_fail_do_not_hold_up_others(world: Simulation) -> None:
+async def test_failing_events_do_not_delay_others(world: Simulation) -> None:
     pods = in_namespaces(world, bad=30, good=1)
     world.server.faults.fail(500, times=None, verb="create", matching=lambda each: each.namespace == "bad")
     async with recorder(world) as subject:
@@ -348,7 +350,7 @@ async def test_events_that_fail_do_not_hold_up_others(world: Simulation) -> None
 
 
 @simulated
-async def test_a_server_in_trouble_is_not_asked_for_each_in_a_row(world: Simulation) -> None:
+async def test_server_in_trouble_is_spared_a_request_per_event(world: Simulation) -> None:
     world.server.faults.fail(503, times=None, verb="create", resource="events.events.k8s.io")
     async with recorder(world, refill=0, flush_timeout=1) as subject:
         for number in range(1000):
@@ -358,7 +360,7 @@ async def test_a_server_in_trouble_is_not_asked_for_each_in_a_row(world: Simulat
 
 
 @simulated
-async def test_what_is_refused_is_told_once(world: Simulation) -> None:
+async def test_refusal_is_logged_once(world: Simulation) -> None:
     rule = world.server.forbid("create", "events.events.k8s.io")
     async with recorder(world) as subject:
         for number in range(5):
@@ -384,7 +386,7 @@ async def test_what_is_refused_is_told_once(world: Simulation) -> None:
 
 
 @simulated
-async def test_leaving_sends_what_waits_and_the_last_counts(world: Simulation) -> None:
+async def test_leaving_sends_waiting_events_and_last_counts(world: Simulation) -> None:
     async with recorder(world) as subject:
         for _ in range(9):
             subject.event(about(), "Normal", "One", "")
@@ -397,7 +399,7 @@ async def test_leaving_sends_what_waits_and_the_last_counts(world: Simulation) -
 
 
 @simulated
-async def test_leaving_does_not_wait_for_ever(world: Simulation) -> None:
+async def test_leaving_ends_at_flush_timeout(world: Simulation) -> None:
     world.network.refuse()
     began = world.now
     async with recorder(world, flush_timeout=2.0) as subject:
@@ -409,7 +411,7 @@ async def test_leaving_does_not_wait_for_ever(world: Simulation) -> None:
 
 
 @simulated
-async def test_leaving_one_that_fails_costs_no_other_its_try(world: Simulation) -> None:
+async def test_event_that_fails_on_leaving_does_not_stop_others(world: Simulation) -> None:
     pods = in_namespaces(world, bad=20, good=20)
     world.server.faults.fail(500, times=None, verb="create", matching=lambda each: each.namespace == "bad")
     async with recorder(world) as subject:
@@ -419,7 +421,7 @@ async def test_leaving_one_that_fails_costs_no_other_its_try(world: Simulation) 
 
 
 @simulated
-async def test_leaving_tries_again_while_there_is_time(world: Simulation) -> None:
+async def test_leaving_retries_until_flush_timeout(world: Simulation) -> None:
     for status, retry_after in ((503, None), (429, 1)):
         world.server.faults.fail(
             status, verb="create", resource="events.events.k8s.io", retry_after=retry_after
@@ -429,7 +431,7 @@ async def test_leaving_tries_again_while_there_is_time(world: Simulation) -> Non
             began = world.now
         assert (subject.state.sent, subject.state.given_up) == (1, 0)
         assert world.now - began < 1.5
-    # Where there is none it does not wait in vain.
+    # Without time left, it does not wait.
     world.server.faults.fail(429, verb="create", resource="events.events.k8s.io", retry_after=6)
     async with recorder(world) as subject:
         subject.event(about(), "Normal", "One", "")
@@ -439,7 +441,7 @@ async def test_leaving_tries_again_while_there_is_time(world: Simulation) -> Non
 
 
 @simulated
-async def test_it_runs_once(world: Simulation) -> None:
+async def test_recorder_runs_once(world: Simulation) -> None:
     async with recorder(world) as subject:
         await asyncio.sleep(1)
         with pytest.raises(AlreadyStartedError):
@@ -452,7 +454,7 @@ async def test_it_runs_once(world: Simulation) -> None:
 
 
 @simulated
-async def test_starting_it_again_does_not_end_it(world: Simulation) -> None:
+async def test_second_start_does_not_end_the_first(world: Simulation) -> None:
     subject = recorder(world)
     running = asyncio.create_task(subject.run())
     await asyncio.sleep(1)
@@ -466,14 +468,14 @@ async def test_starting_it_again_does_not_end_it(world: Simulation) -> None:
 
 
 @simulated
-async def test_left_before_it_began_it_sends_what_waits(world: Simulation) -> None:
+async def test_recorder_left_before_its_first_step_sends_waiting_events(world: Simulation) -> None:
     async with recorder(world) as subject:
         subject.event(about(), "Normal", "One", "")
     assert (subject.state.sent, subject.state.given_up) == (1, 0)
 
 
 @simulated
-async def test_a_client_that_was_closed(world: Simulation) -> None:
+async def test_closed_client_ends_the_recorder(world: Simulation) -> None:
     client = world.new_client()
     subject = EventRecorder(client, CONTROLLER)
     with pytest.raises(ClientClosedError):
@@ -485,7 +487,7 @@ async def test_a_client_that_was_closed(world: Simulation) -> None:
 
 
 @simulated
-async def test_names_and_notes_that_the_server_would_not_take(world: Simulation) -> None:
+async def test_names_and_notes_are_made_valid(world: Simulation) -> None:
     async with EventRecorder(world.client, CONTROLLER, "ü" * 100, random=world.random) as subject:
         role = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -504,8 +506,8 @@ async def test_names_and_notes_that_the_server_would_not_take(world: Simulation)
 
 
 @simulated
-async def test_a_name_that_is_taken_costs_no_event(world: Simulation) -> None:
-    """Of two processes in the same microsecond."""
+async def test_taken_name_loses_no_event(world: Simulation) -> None:
+    """Two processes write in the same microsecond."""
     one, two = (recorder(world, wall=lambda: 1_750_000_000.0) for _ in range(2))
     async with one, two:
         one.event(about(), "Normal", "One", "")
@@ -517,8 +519,8 @@ async def test_a_name_that_is_taken_costs_no_event(world: Simulation) -> None:
 
 
 @simulated
-async def test_what_is_no_text_is_told_as_far_as_it_can_be(world: Simulation) -> None:
-    """Such as the name of a file that is not UTF-8."""
+async def test_invalid_unicode_is_replaced(world: Simulation) -> None:
+    """For example, the name of a file that is not UTF-8."""
     async with recorder(world) as subject:
         subject.event(about(), "Warning", "Failed", "cannot open a\udcff")
         await idle(subject)
@@ -529,7 +531,7 @@ async def test_what_is_no_text_is_told_as_far_as_it_can_be(world: Simulation) ->
 
 
 @simulated
-async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
+async def test_invalid_events_are_refused(world: Simulation) -> None:
     subject = recorder(world)
     bad: list[tuple[Any, ...]] = [
         (about(), "Error", "One", ""),
@@ -567,14 +569,14 @@ async def test_what_is_no_event_is_refused_at_once(world: Simulation) -> None:
     assert repr(subject) == f"<EventRecorder {CONTROLLER}>"
 
 
-def test_it_belongs_to_one_loop() -> None:
+def test_recorder_belongs_to_one_event_loop() -> None:
     subject = EventRecorder(Client.from_url("http://127.0.0.1:1"), CONTROLLER)
     with pytest.raises(WrongEventLoopError):
         subject.event(about(), "Normal", "One", "")
 
 
 async def storm(world: Simulation) -> None:
-    """Whatever goes wrong, what was recorded is either counted as dropped, or on the server with its count."""
+    """Under random faults, each recorded event is either counted as dropped, or on the server with its count."""
     subject = recorder(world, flush_timeout=600, refill=0)
     expected: dict[str, int] = {}
     async with subject:
@@ -599,5 +601,5 @@ async def storm(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_in_a_storm(seed: int) -> None:
+def test_events_are_sent_or_counted_in_a_storm(seed: int) -> None:
     simulate(storm, seed=seed)

@@ -13,7 +13,7 @@ CONTROLLER = "example.com/cave-controller"
 
 
 def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
-    """Turns a scenario into a test."""
+    """Turn a scenario into a test."""
 
     def test() -> None:
         simulate(scenario, seed=2, shrink=False)
@@ -43,6 +43,6 @@ def verbs(world: Simulation) -> list[str]:
 
 
 async def idle(subject: EventRecorder) -> None:
-    """Wait until nothing waits."""
+    """Wait until the queue is empty."""
     while subject.state.queued:  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Whatever goes wrong, never two lead; and once all is well, one does."""
+"""Under random faults, two candidates never lead at once; after the faults, one leads."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ async def compete(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_never_two_lead(seed: int) -> None:
+def test_two_candidates_never_lead_at_once(seed: int) -> None:
     simulate(compete, seed=seed)

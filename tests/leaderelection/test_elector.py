@@ -19,7 +19,7 @@ from .world import LEASE, Candidate, never_two, simulated, spec, verbs
 
 
 @simulated
-async def test_a_new_lease_begins_at_no_transition_c88(world: Simulation) -> None:
+async def test_new_lease_starts_at_zero_transitions_c88(world: Simulation) -> None:
     one = Candidate(world, "one", labels={"app": "operator"})
     async with one.elector:
         assert one.elector.is_leader
@@ -45,12 +45,12 @@ async def test_a_new_lease_begins_at_no_transition_c88(world: Simulation) -> Non
 
 
 @simulated
-async def test_renewing_is_one_update_each_two_seconds_c89(world: Simulation) -> None:
+async def test_renewing_is_one_update_per_retry_period_c89(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
         await asyncio.sleep(20.5)
         assert verbs(world) == ["get", "create", *["update"] * 10]
-        # Somebody else has changed the Lease: the update conflicts, and is made again of what was read.
+        # Another client changed the Lease: the update conflicts, and is repeated after a read.
         world.server.patch(
             "coordination.k8s.io/v1", "leases", "operator", {"metadata": {"labels": {"a": "b"}}}
         )
@@ -62,8 +62,8 @@ async def test_renewing_is_one_update_each_two_seconds_c89(world: Simulation) ->
 
 
 @simulated
-async def test_the_holders_clock_decides_nothing_c87(world: Simulation) -> None:
-    """A Lease from the far future is left alone for as long as it says, counted from its last change."""
+async def test_holders_clock_decides_nothing_c87(world: Simulation) -> None:
+    """A Lease from the far future is left alone for its duration, counted from its last observed change."""
     for stamp in ("2090-01-01T00:00:00.000000Z", "1990-01-01T00:00:00.000000Z"):
         world.server.create(
             "coordination.k8s.io/v1",
@@ -83,7 +83,7 @@ async def test_the_holders_clock_decides_nothing_c87(world: Simulation) -> None:
         began = world.now
         waiting = asyncio.create_task(one.campaign())
         await asyncio.sleep(39)
-        # It changes once more, as when it is renewed: the time begins anew.
+        # It changes again, as by a renewal: the time starts again.
         world.server.patch(
             "coordination.k8s.io/v1", "leases", "operator", {"spec": {"renewTime": stamp[:-2] + "1Z"}}
         )
@@ -95,8 +95,8 @@ async def test_the_holders_clock_decides_nothing_c87(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_clock_that_stands_still_or_is_set_back_decides_nothing_c87(world: Simulation) -> None:
-    """Each renewal is a change that the others see; and once the clock is right again the Lease says so."""
+async def test_clock_that_stands_still_or_is_set_back_decides_nothing_c87(world: Simulation) -> None:
+    """Each renewal changes the Lease; after the clock was set right, the Lease has the right time."""
     offset = 0.0
     one, two = (Candidate(world, name, wall=lambda: 1_750_000_000.0 + offset) for name in ("one", "two"))
     never_two(world, [one, two])
@@ -116,7 +116,7 @@ async def test_a_clock_that_stands_still_or_is_set_back_decides_nothing_c87(worl
 
 
 @simulated
-async def test_a_lease_of_nobody_is_taken_at_once_c88(world: Simulation) -> None:
+async def test_lease_without_a_holder_is_taken_at_once_c88(world: Simulation) -> None:
     world.server.create("coordination.k8s.io/v1", "leases", {"metadata": {"name": "operator"}, "spec": {}})
     one = Candidate(world, "one")
     began = world.now
@@ -126,8 +126,8 @@ async def test_a_lease_of_nobody_is_taken_at_once_c88(world: Simulation) -> None
 
 
 @simulated
-async def test_a_lease_that_was_deleted_was_somebodys(world: Simulation) -> None:
-    """Who leads does not know of it before the next renewal: upstream two lead meanwhile."""
+async def test_deleted_lease_counts_as_held_until_it_would_expire(world: Simulation) -> None:
+    """The leader learns of the deletion at its next renewal: upstream, two lead until then."""
     one, two = Candidate(world, "one"), Candidate(world, "two")
     never_two(world, [one, two])
     first = asyncio.create_task(one.campaign())
@@ -155,7 +155,7 @@ async def test_a_lease_that_was_deleted_was_somebodys(world: Simulation) -> None
 
 
 @simulated
-async def test_a_lease_with_the_most_transitions_can_still_be_taken(world: Simulation) -> None:
+async def test_lease_with_maximum_transitions_can_be_taken(world: Simulation) -> None:
     most = 2**31 - 1
     world.server.create(
         *LEASE[:2],
@@ -168,8 +168,8 @@ async def test_a_lease_with_the_most_transitions_can_still_be_taken(world: Simul
 
 
 @simulated
-async def test_ones_own_lease_is_taken_up_again(world: Simulation) -> None:
-    """After a restart, where the identity is the same."""
+async def test_own_lease_is_taken_up_again_after_a_restart(world: Simulation) -> None:
+    """After a restart with the same identity."""
     first = Candidate(world, "one", release=False)
     async with first.elector:
         acquired = spec(world)["acquireTime"]
@@ -182,7 +182,7 @@ async def test_ones_own_lease_is_taken_up_again(world: Simulation) -> None:
 
 
 @simulated
-async def test_cut_off_it_ends_its_work_before_another_can_lead_w26(world: Simulation) -> None:
+async def test_disconnected_leader_ends_its_work_before_another_leads_w26(world: Simulation) -> None:
     for way in ("there", "back"):
         one, two = Candidate(world, "one"), Candidate(world, "two")
         never_two(world, [one, two])
@@ -196,7 +196,7 @@ async def test_cut_off_it_ends_its_work_before_another_can_lead_w26(world: Simul
         await world.eventually(lambda two=two: two.leads, within=40, every=0.01)  # type: ignore[misc]
         ((lost_at, error),) = one.lost
         _, ended = one.terms[-1]
-        assert 8 <= ended - cut <= 14.01  # ten seconds after the last renewal, and the cleaning up
+        assert 8 <= ended - cut <= 14.01  # ten seconds after the last renewal, and the cleanup
         assert lost_at - ended < 0.01
         assert error.why == "it could not be renewed for 10 s"
         assert (error.lease, error.identity) == ("default/operator", "one")
@@ -211,7 +211,7 @@ async def test_cut_off_it_ends_its_work_before_another_can_lead_w26(world: Simul
 
 
 @simulated
-async def test_a_connection_that_falls_silent_is_not_the_end(world: Simulation) -> None:
+async def test_silent_connection_does_not_end_the_leadership(world: Simulation) -> None:
     """There is time for another request."""
     one = Candidate(world, "one")
     async with one.elector:
@@ -224,8 +224,8 @@ async def test_a_connection_that_falls_silent_is_not_the_end(world: Simulation) 
 
 
 @simulated
-async def test_slow_answers_do_not_stretch_a_leadership(world: Simulation) -> None:
-    """Time counts from when a renewal was sent: others may have seen it ever since. Upstream counts from its answer."""
+async def test_slow_answers_do_not_extend_a_leadership(world: Simulation) -> None:
+    """The deadline starts when a renewal was sent, since others may have seen it then. Upstream: when answered."""
     candidates = [Candidate(world, "one"), Candidate(world, "two")]
     never_two(world, candidates)
     tasks = [asyncio.create_task(each.campaign()) for each in candidates]
@@ -244,8 +244,8 @@ async def test_slow_answers_do_not_stretch_a_leadership(world: Simulation) -> No
 
 
 @simulated
-async def test_slow_answers_are_answers(world: Simulation) -> None:
-    """Several of them may take longer than half of the deadline, as long as each one does not."""
+async def test_slow_answers_renew_the_lease(world: Simulation) -> None:
+    """Together they may take longer than half of the deadline, but not each one."""
     candidates = [Candidate(world, "one"), Candidate(world, "two")]
     for each in candidates:
         each.link.seconds = each.link.seconds_back = 1.3
@@ -254,7 +254,7 @@ async def test_slow_answers_are_answers(world: Simulation) -> None:
     await asyncio.sleep(600)
     assert [len(each.terms) for each in candidates] == [0, 0]
     (leader,) = (each for each in candidates if each.leads)
-    # Somebody edits the Lease: an update that conflicts, a read, and an update.
+    # Another client edits the Lease: a conflicting update, a read, and an update.
     leader.link.seconds = leader.link.seconds_back = 1.2
     await asyncio.sleep(10)
     labels = {"metadata": {"labels": {"a": "b"}}}
@@ -265,8 +265,8 @@ async def test_slow_answers_are_answers(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_renewal_whose_answer_is_lost_is_looked_for(world: Simulation) -> None:
-    """What was written is read before it is written again."""
+async def test_lease_is_read_after_a_renewal_without_an_answer(world: Simulation) -> None:
+    """The elector reads the Lease before it writes again."""
     one = Candidate(world, "one")
     async with one.elector:
         one.link.seconds = one.link.seconds_back = 0.5
@@ -282,8 +282,8 @@ async def test_a_renewal_whose_answer_is_lost_is_looked_for(world: Simulation) -
 
 
 @simulated
-async def test_each_write_is_a_change_that_others_see(world: Simulation) -> None:
-    """Also the second one of a renewal, whose first was done and answered with an error: its time is what counts."""
+async def test_each_write_changes_the_lease(world: Simulation) -> None:
+    """Including the second write of a renewal whose first succeeded but was answered with an error."""
     one = Candidate(world, "one")
     send = one.link.send
     written: list[str] = []
@@ -307,8 +307,8 @@ async def test_each_write_is_a_change_that_others_see(world: Simulation) -> None
 
 
 @simulated
-async def test_who_finds_another_leader_leaves_at_once(world: Simulation) -> None:
-    """Somebody took the Lease by hand."""
+async def test_leader_that_finds_another_holder_stops_at_once(world: Simulation) -> None:
+    """Someone edited the Lease by hand."""
     one = Candidate(world, "one")
     task = asyncio.create_task(one.campaign())
     await world.eventually(lambda: one.leads, every=0.1)
@@ -321,19 +321,16 @@ async def test_who_finds_another_leader_leaves_at_once(world: Simulation) -> Non
 
 
 @simulated
-async def test_what_is_no_work_is_told_so(world: Simulation) -> None:
+async def test_invalid_work_is_refused(world: Simulation) -> None:
     elector = Candidate(world, "one").elector
-    with pytest.raises(ConfigError, match="work must be a function, not None"):
-        await elector.run(None)  # type: ignore[arg-type]
-    assert verbs(world) == []
     with pytest.raises(ConfigError, match=r"work must be an async function, and .*<lambda> is a plain one"):
         await elector.run(lambda: None)  # type: ignore[arg-type, return-value]
     assert spec(world)["holderIdentity"] == ""
 
 
 @simulated
-async def test_transitions_are_those_of_ones_own_term_until_it_is_left(world: Simulation) -> None:
-    """Also in the clean-up of who has found another leader: its late writes must not look like the other's."""
+async def test_transitions_stay_those_of_the_own_term_until_it_ends(world: Simulation) -> None:
+    """Also while the former leader cleans up: its late writes must not look like the new leader's."""
     one = Candidate(world, "one")
     seen: list[tuple[str, int]] = []
 
@@ -356,7 +353,7 @@ async def test_transitions_are_those_of_ones_own_term_until_it_is_left(world: Si
 
 
 @simulated
-async def test_the_body_decides_how_it_ends(world: Simulation) -> None:
+async def test_body_decides_how_the_context_ends(world: Simulation) -> None:
     elector = Candidate(world, "one").elector
     assert await elector.run(lambda: asyncio.sleep(3, "done")) == "done"
 
@@ -371,7 +368,7 @@ async def test_the_body_decides_how_it_ends(world: Simulation) -> None:
 
 
 @simulated
-async def test_lost_and_cancelled_tell_each_other_apart(world: Simulation) -> None:
+async def test_lost_leadership_and_cancellation_are_distinguished(world: Simulation) -> None:
     one = Candidate(world, "one")
     deadline_passed = False
     try:
@@ -383,7 +380,7 @@ async def test_lost_and_cancelled_tell_each_other_apart(world: Simulation) -> No
     assert spec(world)["holderIdentity"] == ""
 
     async def hold_out() -> str:
-        """Who ignores that the leadership is lost is told on leaving."""
+        """A body that ignores its cancellation gets the error on leaving."""
         try:
             await asyncio.sleep(1e9)
         except asyncio.CancelledError:
@@ -416,7 +413,7 @@ async def test_lost_and_cancelled_tell_each_other_apart(world: Simulation) -> No
 
 
 @simulated
-async def test_who_is_too_late_is_told(world: Simulation) -> None:
+async def test_work_that_ends_too_late_is_logged(world: Simulation) -> None:
     one = Candidate(world, "one")
     one.cleanup = 30
     task = asyncio.create_task(one.campaign())
@@ -424,11 +421,11 @@ async def test_who_is_too_late_is_told(world: Simulation) -> None:
     one.link.there = False
     await world.eventually(lambda: bool(one.lost), every=0.1)
     await finish(task)
-    assert any("went on for 25.0 s too long" in str(entry) for entry in world.history)
+    assert any("ended 25.0 s after the lease had expired" in str(entry) for entry in world.history)
 
 
 @simulated
-async def test_refused_it_goes_on_asking_and_says_why(world: Simulation) -> None:
+async def test_refused_candidate_retries_and_logs_why(world: Simulation) -> None:
     one = Candidate(world, "one")
     rule = world.server.forbid("get", "leases")
     task = asyncio.create_task(one.campaign())
@@ -442,7 +439,7 @@ async def test_refused_it_goes_on_asking_and_says_why(world: Simulation) -> None
 
 
 @simulated
-async def test_a_namespace_that_is_not_there_is_warned_of_again(world: Simulation) -> None:
+async def test_missing_namespace_is_logged_again(world: Simulation) -> None:
     elector = LeaderElector(world.client, "operator", "nowhere", "one", random=world.random)
     task = asyncio.create_task(elector.run(lambda: asyncio.sleep(1e9)))
     await asyncio.sleep(2 * WARN_EVERY + 60)
@@ -456,8 +453,8 @@ async def test_a_namespace_that_is_not_there_is_warned_of_again(world: Simulatio
 
 
 @simulated
-async def test_what_nobody_foresaw_is_tried_again(world: Simulation) -> None:
-    """A transport of somebody's may raise anything: neither is the waiting over, nor the leadership."""
+async def test_unexpected_error_is_retried(world: Simulation) -> None:
+    """A user's transport may raise anything: neither the waiting nor the leadership ends."""
     one = Candidate(world, "one")
     one.link.failure = ZeroDivisionError("a bug")
     task = asyncio.create_task(one.campaign())
@@ -478,7 +475,7 @@ async def test_what_nobody_foresaw_is_tried_again(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_client_that_is_closed_is_the_end(world: Simulation) -> None:
+async def test_closed_client_ends_the_leadership(world: Simulation) -> None:
     client = world.new_client()
     elector = LeaderElector(client, "operator", "default", "one")
     with pytest.raises(LeadershipLostError, match="it cannot be renewed: the client is closed"):
@@ -490,7 +487,7 @@ async def test_a_client_that_is_closed_is_the_end(world: Simulation) -> None:
             raise AssertionError("it cannot lead")
 
 
-def test_its_state_may_be_read_in_any_thread_and_after_the_loops_end() -> None:
+def test_state_may_be_read_in_any_thread_and_after_the_loop_has_ended() -> None:
     electors: list[LeaderElector] = []
 
     async def scenario(world: Simulation) -> None:
@@ -506,8 +503,8 @@ def test_its_state_may_be_read_in_any_thread_and_after_the_loops_end() -> None:
 
 
 @simulated
-async def test_each_new_leader_is_told_once_c91(world: Simulation) -> None:
-    """Nothing is called where nobody has led; upstream's OnStoppedLeading is."""
+async def test_each_new_leader_is_reported_once_c91(world: Simulation) -> None:
+    """Unlike upstream's OnStoppedLeading, it is not called if the candidate never led."""
     one, two = Candidate(world, "one"), Candidate(world, "two")
     async with one.elector:
         await asyncio.sleep(10)
@@ -519,7 +516,7 @@ async def test_each_new_leader_is_told_once_c91(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_callback_that_raises_is_nobodys_end(world: Simulation) -> None:
+async def test_callback_that_raises_is_logged(world: Simulation) -> None:
     def fail(leader: str) -> None:
         raise ValueError(leader)
 
@@ -534,7 +531,7 @@ async def test_a_callback_that_raises_is_nobodys_end(world: Simulation) -> None:
 
 
 async def tell_later(leader: str) -> None:
-    raise AssertionError("nobody would wait for it")
+    raise AssertionError("no task would await it")
 
 
 @pytest.mark.parametrize(
@@ -553,14 +550,14 @@ async def tell_later(leader: str) -> None:
         {"namespace": "a.b"},
     ],
 )
-def test_what_cannot_work_is_refused(options: dict[str, Any]) -> None:
+def test_invalid_arguments_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         LeaderElector(
             Client.from_url("http://127.0.0.1:1"), **{"name": "operator", "namespace": "default", **options}
         )
 
 
-def test_identities_are_unique() -> None:
+def test_default_identities_are_unique() -> None:
     client = Client.from_url("http://127.0.0.1:1")
     made = {LeaderElector(client, "operator", "default").identity for _ in range(3)}
     assert len(made) == 3

@@ -1,4 +1,4 @@
-"""LeaderElector, when it is left: the Lease is given back, wherever that can be."""
+"""LeaderElector: leaving gives the Lease back where possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .world import Candidate, simulated, spec, verbs
 
 
 @simulated
-async def test_left_it_is_given_back_and_the_next_need_not_wait_c90(world: Simulation) -> None:
+async def test_lease_is_given_back_and_the_next_candidate_leads_at_once_c90(world: Simulation) -> None:
     one, two = Candidate(world, "one"), Candidate(world, "two")
     async with one.elector:
         waiting = asyncio.create_task(two.campaign())
@@ -38,7 +38,7 @@ async def test_left_it_is_given_back_and_the_next_need_not_wait_c90(world: Simul
 
 
 @simulated
-async def test_giving_back_goes_on_after_a_conflict_c90(world: Simulation) -> None:
+async def test_giving_back_continues_after_a_conflict_c90(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
         failing = world.server.faults.fail(409, verb="update", resource="leases", times=3)
@@ -47,7 +47,7 @@ async def test_giving_back_goes_on_after_a_conflict_c90(world: Simulation) -> No
 
 
 @simulated
-async def test_not_given_back_it_expires(world: Simulation) -> None:
+async def test_lease_expires_without_release(world: Simulation) -> None:
     one, two = Candidate(world, "one", release=False), Candidate(world, "two")
     async with one.elector:
         waiting = asyncio.create_task(two.campaign())
@@ -61,21 +61,23 @@ async def test_not_given_back_it_expires(world: Simulation) -> None:
 
 
 @simulated
-async def test_it_is_left_to_expire_where_something_goes_on_that_once(world: Simulation) -> None:
+async def test_lease_expires_once_after_let_expire(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
         one.elector.let_expire("a thread")
     assert spec(world)["holderIdentity"] == "one"
     (warning,) = [str(entry) for entry in world.history if " WARNING " in str(entry)]
-    assert warning.endswith("the lease is not given back, it has to expire, since this goes on: a thread")
+    assert warning.endswith(
+        "the lease is not given back and has to expire, since this work still runs: a thread"
+    )
     async with one.elector:
         pass
     assert spec(world)["holderIdentity"] == ""
 
 
 @simulated
-async def test_who_ended_in_time_is_not_said_to_be_late(world: Simulation) -> None:
-    """Though the renewing ends late, as a request swallows its cancelling."""
+async def test_work_that_ended_in_time_is_not_logged_as_late(world: Simulation) -> None:
+    """Even if the renewing task ends late, since a request swallows its cancellation."""
     one = Candidate(world, "one")
 
     async def hang(*args: Any, **kwargs: Any) -> bytes:
@@ -91,12 +93,12 @@ async def test_who_ended_in_time_is_not_said_to_be_late(world: Simulation) -> No
         await task
     ((began, ended),) = one.terms
     assert (ended - began < 12, world.now - began > 20) == (True, True)
-    assert not any("too long" in str(entry) for entry in world.history)
+    assert not any("after the lease" in str(entry) for entry in world.history)
 
 
 @simulated
-async def test_what_goes_on_is_not_said_to_have_ended(world: Simulation) -> None:
-    """Where the leadership was lost, too."""
+async def test_work_that_still_runs_is_logged_as_running(world: Simulation) -> None:
+    """Including after a lost leadership."""
     one = Candidate(world, "one")
 
     async def work() -> None:
@@ -112,12 +114,13 @@ async def test_what_goes_on_is_not_said_to_have_ended(world: Simulation) -> None
     with pytest.raises(LeadershipLostError):
         await leading
     assert any(
-        "leadership has been going on for 25.0 s too long: a thread" in str(each) for each in world.history
+        "leadership still runs, 25.0 s after the lease has expired: a thread" in str(each)
+        for each in world.history
     )
 
 
 @simulated
-async def test_what_prevents_giving_back_is_not_how_it_ends(world: Simulation) -> None:
+async def test_failure_to_give_back_does_not_change_the_outcome(world: Simulation) -> None:
     client = world.new_client()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1), LeaderElector(client, "operator", "default", "one"):
@@ -126,7 +129,7 @@ async def test_what_prevents_giving_back_is_not_how_it_ends(world: Simulation) -
 
 
 @simulated
-async def test_given_back_where_nobody_answers(world: Simulation) -> None:
+async def test_giving_back_ends_without_an_answer(world: Simulation) -> None:
     one = Candidate(world, "one")
     async with one.elector:
         one.link.there = False
@@ -135,7 +138,7 @@ async def test_given_back_where_nobody_answers(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_request_that_swallows_its_cancelling_is_the_last(world: Simulation) -> None:
+async def test_request_that_swallows_its_cancellation_is_the_last(world: Simulation) -> None:
     one = Candidate(world, "one")
     send = one.link.send
 
@@ -155,8 +158,8 @@ async def test_a_request_that_swallows_its_cancelling_is_the_last(world: Simulat
 
 
 @simulated
-async def test_cancelled_while_it_asks_it_leaves_no_lease_behind(world: Simulation) -> None:
-    """The answer is missing, not the Lease."""
+async def test_candidate_cancelled_during_a_request_leaves_no_lease(world: Simulation) -> None:
+    """Only the answer is missing; the Lease may be held."""
     one = Candidate(world, "one")
     one.link.back = False
     original = one.link.get
@@ -171,8 +174,8 @@ async def test_cancelled_while_it_asks_it_leaves_no_lease_behind(world: Simulati
 
 
 @simulated
-async def test_who_has_lost_a_race_long_ago_has_nothing_to_give_back(world: Simulation) -> None:
-    """So that it ends at once, also where nobody answers."""
+async def test_candidate_that_lost_the_race_gives_nothing_back(world: Simulation) -> None:
+    """It ends at once, even if the server does not answer."""
     candidates = [Candidate(world, name) for name in ("one", "two", "three")]
     tasks = {each: asyncio.create_task(each.campaign()) for each in candidates}
     await asyncio.sleep(60)
@@ -187,8 +190,8 @@ async def test_who_has_lost_a_race_long_ago_has_nothing_to_give_back(world: Simu
 
 
 @simulated
-async def test_one_more_cancelling_does_not_leave_the_lease_behind(world: Simulation) -> None:
-    """Wherever in its leaving that comes."""
+async def test_second_cancellation_still_gives_the_lease_back(world: Simulation) -> None:
+    """At any step of leaving."""
     for step in range(20):
         one = Candidate(world, "one")
         task = asyncio.create_task(one.campaign())

@@ -1,4 +1,4 @@
-"""LeaderElector on a machine that sleeps: the event loop's clock stands still then, and others may lead."""
+"""LeaderElector on a machine that sleeps: the event loop's clock stops, and other candidates may lead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .world import Candidate, simulated, spec
 
 
 @simulated
-async def test_a_leader_that_slept_does_not_lead_when_it_wakes(world: Simulation) -> None:
+async def test_leader_does_not_lead_after_a_long_sleep(world: Simulation) -> None:
     slept = 0.0
     one = Candidate(world, "one", asleep=lambda: 1000.0 + slept)
     task = asyncio.create_task(one.campaign())
@@ -33,13 +33,13 @@ async def test_a_leader_that_slept_does_not_lead_when_it_wakes(world: Simulation
     ((at, error),) = one.lost
     assert at - woke <= 2.0
     assert "could not be renewed for 10 s, as the machine slept for 60 s" in str(error)
-    await world.eventually(lambda: one.leads, every=0.1)  # the lease is still its own
+    await world.eventually(lambda: one.leads, every=0.1)  # it still holds the lease
     one.elector.require_leadership()
     await finish(task)
 
 
 @simulated
-async def test_a_short_sleep_shortens_the_time_that_is_left(world: Simulation) -> None:
+async def test_short_sleep_shortens_the_remaining_time(world: Simulation) -> None:
     slept = 0.0
     one = Candidate(world, "one", asleep=lambda: slept)
     task = asyncio.create_task(one.campaign())
@@ -53,7 +53,7 @@ async def test_a_short_sleep_shortens_the_time_that_is_left(world: Simulation) -
 
 
 @simulated
-async def test_who_slept_while_another_took_over_finds_it_leading(world: Simulation) -> None:
+async def test_leader_that_slept_finds_the_new_leader(world: Simulation) -> None:
     slept = 0.0
     one, two = Candidate(world, "one", asleep=lambda: slept), Candidate(world, "two")
     tasks = [asyncio.create_task(one.campaign())]
@@ -71,9 +71,7 @@ async def test_who_slept_while_another_took_over_finds_it_leading(world: Simulat
 
 
 @pytest.mark.parametrize("clock", ["boottime", "wall"])
-async def test_sleep_is_found_by_the_clocks_of_the_machine(
-    clock: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_sleep_is_measured_by_the_machines_clocks(clock: str, monkeypatch: pytest.MonkeyPatch) -> None:
     gettime, wall, slept = time.clock_gettime, time.time, 0.0
     if clock == "wall":
         monkeypatch.delattr(time, "CLOCK_BOOTTIME", raising=False)

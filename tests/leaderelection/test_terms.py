@@ -1,4 +1,4 @@
-"""LeaderElector: when a leadership begins, and how leaderships are told apart."""
+"""LeaderElector: when a leadership starts, and how leaderships are told apart."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .world import LEASE, Candidate, simulated, spec
 
 
 @simulated
-async def test_who_stood_still_after_asking_does_not_begin_to_lead(world: Simulation) -> None:
-    """Nobody knows whose the Lease is by then: it asks anew."""
+async def test_blocked_candidate_does_not_lead_by_a_stale_answer(world: Simulation) -> None:
+    """The holder may have changed by then: the candidate asks again."""
 
     def stand_still(leader: str) -> None:
         told.append(leader)
@@ -33,7 +33,7 @@ async def test_who_stood_still_after_asking_does_not_begin_to_lead(world: Simula
 
 
 @simulated
-async def test_whose_lease_was_taken_while_it_stood_still_waits_for_it(world: Simulation) -> None:
+async def test_candidate_waits_after_its_lease_was_taken_while_it_was_blocked(world: Simulation) -> None:
     def stand_still(leader: str) -> None:
         told.append(leader)
         if len(told) == 1:
@@ -50,8 +50,8 @@ async def test_whose_lease_was_taken_while_it_stood_still_waits_for_it(world: Si
 
 
 @simulated
-async def test_transitions_go_up_for_as_long_as_the_lease_is_there(world: Simulation) -> None:
-    """Who has not seen it before it was deleted, or emptied, counts anew; the same identity goes on where it was."""
+async def test_transitions_increase_while_the_lease_exists(world: Simulation) -> None:
+    """A candidate that had not seen the Lease before it was deleted or emptied restarts the count."""
 
     async def lead(name: str, *, release: bool = True) -> int:
         async with Candidate(world, name, release=release).elector as elector:
@@ -67,8 +67,8 @@ async def test_transitions_go_up_for_as_long_as_the_lease_is_there(world: Simula
 
 
 @simulated
-async def test_who_has_led_says_when_it_renewed_last(world: Simulation) -> None:
-    """Also while it waits for the Lease once more."""
+async def test_renewed_seconds_are_kept_after_the_leadership(world: Simulation) -> None:
+    """Also while it waits for the Lease again."""
     one, two = Candidate(world, "one").elector, Candidate(world, "two").elector
     assert one.state.renewed_seconds is None
     async with one:
@@ -82,8 +82,8 @@ async def test_who_has_led_says_when_it_renewed_last(world: Simulation) -> None:
 
 
 @simulated
-async def test_another_verb_that_is_refused_is_a_warning(world: Simulation) -> None:
-    """Who is granted one right after another reads what is missing now."""
+async def test_refusal_of_another_verb_is_a_warning(world: Simulation) -> None:
+    """A permission that was just granted shows which one is missing next."""
     one = Candidate(world, "one")
     task = asyncio.create_task(one.campaign())
     refused = [world.server.forbid(verb, "leases") for verb in ("get", "create")]

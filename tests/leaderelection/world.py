@@ -1,4 +1,4 @@
-"""Candidates in a simulation, and the links that connect each of them with the server."""
+"""Candidates in a simulation, and the links between each of them and the server."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LEASE = ("coordination.k8s.io/v1", "leases", "operator", "default")
 
 
 class Link(Forwarding):
-    """A Transport that can be cut on the way there, or on the way back: what was asked for is done then.
+    """A Transport that can be cut before a request, or before its answer: then the request was processed.
 
     Attributes:
         there: Whether requests arrive.
-        back: Whether answers do.
-        seconds: That a request takes, over and above.
-        seconds_back: That an answer takes.
+        back: Whether answers arrive.
+        seconds: Extra seconds of a request.
+        seconds_back: Extra seconds of an answer.
         failure: What requests raise instead.
     """
 
@@ -60,7 +60,7 @@ class Link(Forwarding):
                 await self._pass(self.there, self.seconds)
                 try:
                     answer = await asking
-                except ApiError:  # is an answer, too
+                except ApiError:  # an answer as well
                     await self._pass(self.back, self.seconds_back)
                     raise
                 await self._pass(self.back, self.seconds_back)
@@ -77,7 +77,7 @@ class Link(Forwarding):
 
 
 class Candidate:
-    """An elector that leads again and again, and notes when."""
+    """An elector that leads repeatedly and records when."""
 
     def __init__(self, world: Simulation, name: str, **options: Any) -> None:
         self.world = world
@@ -99,7 +99,7 @@ class Candidate:
         self.cleanup = 0.0
 
     async def lead(self, seconds: float = 1e9) -> None:
-        """Lead for so long, and note it."""
+        """Lead for some seconds, and record it."""
         began, self.leads = self.world.now, True
         self.world.note(self.name, "leads")
         try:
@@ -122,7 +122,7 @@ class Candidate:
 
 
 def never_two(world: Simulation, candidates: Iterable[Candidate]) -> None:
-    """See that never two lead."""
+    """Check that two candidates never lead at once."""
     everybody = list(candidates)
 
     def check() -> None:
@@ -135,13 +135,13 @@ def never_two(world: Simulation, candidates: Iterable[Candidate]) -> None:
 
 
 def spec(world: Simulation) -> dict[str, Any]:
-    """What the Lease says."""
+    """Return the Lease's spec."""
     found: dict[str, Any] = world.server.get(*LEASE)["spec"]
     return found
 
 
 def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[], None]:
-    """Turns a scenario into a test."""
+    """Turn a scenario into a test."""
 
     def test() -> None:
         simulate(scenario, seed=1, shrink=False)
@@ -151,5 +151,5 @@ def simulated(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[[],
 
 
 def verbs(world: Simulation) -> list[str]:
-    """What was asked about Leases."""
+    """Return the requests about Leases."""
     return [request.verb for request in world.server.requests if request.resource == "leases"]

@@ -1,4 +1,4 @@
-"""Every coroutine of an operator, cancelled at every step: nothing is left behind, and no key is lost."""
+"""Cancel every coroutine of an operator at every step: nothing keeps running, and no key is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aioinformer.testing import Simulation, simulate
 from .worlds import create, feeding
 
 MOST = 400
-"""Steps after which everything has begun, worked and is waiting."""
+"""Steps after which everything has started, worked and is waiting."""
 
 Act = Callable[[Manager], Coroutine[Any, Any, None]]
 
@@ -44,8 +44,8 @@ async def enter(manager: Manager) -> None:
 
 
 @pytest.mark.parametrize("act", [run, enter], ids=lambda act: act.__name__)
-def test_a_manager(act: Act) -> None:
-    """With a controller, its writes and the lease: whatever is under way ends with it."""
+def test_cancelled_manager_leaves_nothing_running_and_loses_no_key(act: Act) -> None:
+    """A manager with a controller, its writes and the lease: all of it ends."""
 
     async def scenario(world: Simulation, steps: int) -> bool:
         create(world, "a")
@@ -89,8 +89,8 @@ def test_a_manager(act: Act) -> None:
             break
 
 
-def test_work_can_be_cancelled_and_begun_again() -> None:
-    """As a lease is lost and won: what was interrupted comes again."""
+def test_cancelled_work_can_run_again_and_loses_no_key() -> None:
+    """As when a lease is lost and regained: interrupted reconciles are queued again."""
 
     async def scenario(world: Simulation, steps: int) -> None:
         ended: set[str] = set()

@@ -1,4 +1,4 @@
-"""operator/controller.py: what becomes of each reconcile, and of a reconciler that misbehaves."""
+"""operator/controller.py: the results of reconciles, and misbehaving reconcilers."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ..virtual_time import settled
 from .worlds import Reconciler, Stubborn, change, create, feeding, operating, quiet, simulated
 
 SOME_WORK = 0.01
-"""Seconds that a simulation takes for work, in pieces of 3 ms, where its seed says so."""
+"""Seconds that the simulation adds for work, in pieces of 3 ms, depending on the seed."""
 
 
 def assert_backed_off(times: Sequence[float]) -> None:
-    """Each came after a pause twice as long as the one before, the first after 5 ms."""
+    """Check that each pause is twice as long as the one before; the first is 5 ms."""
     for number, (earlier, later) in enumerate(pairwise(times)):
         assert -1e-6 < later - earlier - 0.005 * 2**number < SOME_WORK, times
 
 
 @simulated
-async def test_each_object_is_reconciled_once_and_again_when_it_changes(world: Simulation) -> None:
+async def test_object_is_reconciled_once_per_change(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler()
     async with operating(world, reconciler) as controller:
@@ -49,7 +49,7 @@ async def test_each_object_is_reconciled_once_and_again_when_it_changes(world: S
 
 
 @simulated
-async def test_changes_while_it_is_reconciled_come_together_afterwards(world: Simulation) -> None:
+async def test_changes_during_a_reconcile_cause_one_more_reconcile(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler(lambda request: asyncio.sleep(10))
     async with operating(world, reconciler, concurrency=5) as controller:
@@ -63,7 +63,7 @@ async def test_changes_while_it_is_reconciled_come_together_afterwards(world: Si
 
 
 @simulated
-async def test_so_many_are_reconciled_at_once_and_no_more(world: Simulation) -> None:
+async def test_concurrency_limits_running_reconciles(world: Simulation) -> None:
     most = 0
 
     async def act(request: Request[KubeObject]) -> None:
@@ -81,7 +81,7 @@ async def test_so_many_are_reconciled_at_once_and_no_more(world: Simulation) -> 
 
 
 @simulated
-async def test_plain_functions_and_classes_reconcile_too(world: Simulation) -> None:
+async def test_plain_functions_and_reconciler_classes_are_accepted(world: Simulation) -> None:
     create(world, "a")
     seen: list[str] = []
 
@@ -105,7 +105,7 @@ async def test_plain_functions_and_classes_reconcile_too(world: Simulation) -> N
 class TestResults:
     @staticmethod
     @simulated
-    async def test_requeue_after(world: Simulation) -> None:
+    async def test_requeue_after_reconciles_again_after_the_delay(world: Simulation) -> None:
         create(world, "a")
         times: list[float] = []
 
@@ -120,7 +120,7 @@ class TestResults:
 
     @staticmethod
     @simulated
-    async def test_a_change_comes_before_and_its_result_counts(world: Simulation) -> None:
+    async def test_change_during_requeue_after_replaces_the_delayed_reconcile(world: Simulation) -> None:
         create(world, "a")
         reconciler = Reconciler(
             lambda request: Result(requeue_after=20) if len(reconciler.seen) == 1 else None
@@ -149,7 +149,7 @@ class TestResults:
 
     @staticmethod
     @simulated
-    async def test_requeued_for_ever_is_bounded_and_others_are_unaffected(world: Simulation) -> None:
+    async def test_endless_requeue_is_bounded_and_does_not_delay_others(world: Simulation) -> None:
         create(world, "a")
         reconciler = Reconciler(lambda request: Result(requeue_after=0) if request.name == "a" else None)
         async with operating(world, reconciler) as controller:
@@ -166,13 +166,13 @@ class TestResults:
             assert samples["requeue"] == len(reconciler.seen) - 1
 
     @pytest.mark.parametrize("after", [-1, float("nan"), float("inf"), "1", True])
-    def test_no_time(self, after: Any) -> None:
+    def test_requeue_after_must_be_a_duration(self, after: Any) -> None:
         with pytest.raises(ConfigError, match="requeue_after"):
             Result(requeue_after=after)
 
-    def test_no_bool(self) -> None:
+    def test_requeue_must_be_a_bool(self) -> None:
         with pytest.raises(
-            ConfigError, match=r"True or False, not 60; for seconds it is Result\(requeue_after="
+            ConfigError, match=r"True or False, not 60; for seconds use Result\(requeue_after="
         ):
             Result(60)  # type: ignore[arg-type]
 
@@ -180,7 +180,7 @@ class TestResults:
 class TestFailures:
     @staticmethod
     @simulated
-    async def test_it_is_tried_again_after_a_back_off(world: Simulation) -> None:
+    async def test_failed_reconcile_is_retried_with_backoff(world: Simulation) -> None:
         create(world, "a")
         times: list[float] = []
 
@@ -199,11 +199,11 @@ class TestFailures:
             times.clear()
             change(world, "a", data={"k": "1"})
             await quiet(controller, 10)
-            assert_backed_off(times[:2])  # the next failure is the first
+            assert_backed_off(times[:2])  # the back-off was reset
 
     @staticmethod
     @simulated
-    async def test_one_whose_cache_is_behind_does_not_back_off(world: Simulation) -> None:
+    async def test_reconcile_with_a_stale_cache_does_not_back_off(world: Simulation) -> None:
         create(world, "a")
         times: list[float] = []
 
@@ -222,17 +222,17 @@ class TestFailures:
 
     @staticmethod
     @simulated
-    async def test_the_log_names_the_type_of_what_was_raised(world: Simulation) -> None:
+    async def test_log_has_the_type_of_the_error(world: Simulation) -> None:
         create(world, "a")
         async with operating(world, Reconciler(lambda request: dict[str, str]()["data"])):
             await asyncio.sleep(0.1)
         errors = [str(entry) for entry in world.history if " ERROR " in str(entry)]
         assert errors
-        assert "default/a failed; again in 0.005 s: KeyError: 'data'" in errors[0]
+        assert "default/a failed; retrying in 0.005 s: KeyError: 'data'" in errors[0]
 
     @staticmethod
     @simulated
-    async def test_one_that_fails_does_not_hold_up_others(world: Simulation) -> None:
+    async def test_failing_object_does_not_delay_others(world: Simulation) -> None:
         for name in "abc":
             create(world, name)
 
@@ -249,7 +249,7 @@ class TestFailures:
 
     @staticmethod
     @simulated
-    async def test_a_terminal_error_is_not_retried_before_a_change(world: Simulation) -> None:
+    async def test_terminal_error_is_not_retried_before_a_change(world: Simulation) -> None:
         create(world, "a")
 
         def act(request: Request[KubeObject]) -> None:
@@ -266,7 +266,7 @@ class TestFailures:
 
     @staticmethod
     @simulated
-    async def test_nothing_is_kept_of_a_deleted_object_that_fails_for_good(world: Simulation) -> None:
+    async def test_terminal_failure_of_a_deleted_object_is_forgotten(world: Simulation) -> None:
         create(world, "a")
         limiter = ItemExponentialFailureRateLimiter[str]()
 
@@ -283,7 +283,7 @@ class TestFailures:
 
     @staticmethod
     @simulated
-    async def test_nonsense_returned_is_a_failure_that_says_so(world: Simulation) -> None:
+    async def test_invalid_return_value_is_a_failure(world: Simulation) -> None:
         create(world, "a")
         answers = iter([20, "later", {"requeue": True}])
 
@@ -296,7 +296,7 @@ class TestFailures:
 
     @staticmethod
     @simulated
-    async def test_a_rate_limiter_that_raises_stops_nothing(world: Simulation) -> None:
+    async def test_rate_limiter_that_raises_does_not_stop_the_controller(world: Simulation) -> None:
         class Limiter:
             def when(self, item: str) -> float:
                 raise RuntimeError("broken")
@@ -318,7 +318,7 @@ class TestFailures:
 
     @staticmethod
     @simulated
-    async def test_a_cancellation_of_its_own_is_a_failure(world: Simulation) -> None:
+    async def test_cancelled_error_raised_by_a_reconciler_is_a_failure(world: Simulation) -> None:
         create(world, "a")
 
         def act(request: Request[KubeObject]) -> None:
@@ -336,7 +336,7 @@ class TestFailures:
 
     @staticmethod
     @simulated
-    async def test_a_reconciler_that_cancels_its_task_does_not_take_the_worker_along(
+    async def test_reconciler_that_cancels_its_task_does_not_end_the_worker(
         world: Simulation,
     ) -> None:
         create(world, "a")
@@ -363,7 +363,7 @@ class TestFailures:
 class TestStopping:
     @staticmethod
     @simulated
-    async def test_running_reconciles_may_end_and_no_other_begins(world: Simulation) -> None:
+    async def test_stop_lets_running_reconciles_end_and_starts_no_more(world: Simulation) -> None:
         for name in "abc":
             create(world, name)
         ended: list[str] = []
@@ -381,7 +381,7 @@ class TestStopping:
 
     @staticmethod
     @simulated
-    async def test_after_the_grace_period_they_are_cancelled(world: Simulation) -> None:
+    async def test_stop_cancels_reconciles_after_the_grace_period(world: Simulation) -> None:
         create(world, "a")
         cancelled: list[float] = []
 
@@ -398,7 +398,7 @@ class TestStopping:
 
     @staticmethod
     @simulated
-    async def test_with_nothing_running_it_ends_at_once(world: Simulation) -> None:
+    async def test_stop_without_running_reconciles_returns_at_once(world: Simulation) -> None:
         async with operating(world, Reconciler(), concurrency=5):
             await asyncio.sleep(5)
             began = world.now
@@ -406,7 +406,7 @@ class TestStopping:
 
     @staticmethod
     @simulated
-    async def test_one_that_ignores_being_cancelled_does_not_hold_up_the_end(world: Simulation) -> None:
+    async def test_reconcile_that_ignores_cancellation_does_not_block_stopping(world: Simulation) -> None:
         create(world, "a")
         stubborn = Stubborn()
         async with operating(world, Reconciler(stubborn), grace_period=20.0) as controller:
@@ -462,50 +462,45 @@ class Ticks:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((1, reconcile), {}, "name must be a string"),
         (("", reconcile), {}, "name must not be empty"),
         (("x", None), {}, r"x: reconcile must be a function of \(request\), not None"),
         (("x", generator), {}, "contains a yield"),
         (("x", lambda: None), {}, "is called with"),
-        (("x", NoReconciler), {}, "make one of NoReconciler"),
+        (("x", NoReconciler), {}, "create one: NoReconciler"),
         (("x", reconcile), {"concurrency": 0}, "concurrency must be a whole number, 1 or more"),
         (("x", reconcile), {"concurrency": 1.5}, "concurrency must be a whole number"),
         (("x", reconcile), {"timeout": -1}, "timeout must be a number of seconds"),
-        (("x", reconcile), {"predicate": 1}, "must be a predicate"),
-        (("x", reconcile), {"owns": ["pods"]}, "an informer or a CachedResource is needed"),
-        (("x", reconcile), {"watches": ["pods"]}, "watches takes Watch"),
-        (("x", reconcile), {"owns": informer()}, r"x: owns must be a list, also of one alone: \[<SharedInd"),
-        (("x", reconcile), {"watches": informer()}, "watches must be a list"),
-        (("x", reconcile), {"sources": generator(Request("", "a"))}, "sources must be a list"),
-        (("x", reconcile), {"sources": ["pods"]}, "a source is an async iterable"),
+        (("x", reconcile), {"predicate": 1}, "must be a Predicate"),
+        (("x", reconcile), {"owns": ["pods"]}, "expected an informer or a CachedResource"),
+        (("x", reconcile), {"sources": ["pods"]}, "a source must be an async iterable"),
         (("x", reconcile), {"cleanup": reconcile}, "cleanup needs a finalizer"),
         (("x", reconcile), {"finalizer": "a/b"}, "needs a cleanup"),
-        (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "a finalizer is named as"),
+        (("x", reconcile), {"finalizer": "ab", "cleanup": reconcile}, "a finalizer needs a name like"),
         *(
             (("x", reconcile), {"finalizer": each, "cleanup": reconcile}, "x: finalizer must be a name")
             for each in ("foo bar/x", "/", "example.com/", "/x", "a/b/c")
         ),
-        (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "give a CachedResource"),
+        (("x", reconcile), {"finalizer": "a/b", "cleanup": reconcile}, "pass a CachedResource"),
         (("x", CleansUp()), {}, "x: cleanup needs a finalizer"),
         (("x", Misspelt()), {}, "x: the finalizer a/b needs a cleanup"),
         (("x", NoReconciler()), {"finalizer": "a/b"}, "x: the finalizer a/b needs a cleanup"),
         (("x", reconcile), {"sources": [reconcile]}, r"a source is called with \(\)"),
-        (("x", reconcile), {"sources": [later]}, "a source is taken by `async for`: later has to be"),
-        (("x", reconcile), {"sources": [Ticks()]}, "a source is taken by `async for`"),
+        (("x", reconcile), {"sources": [later]}, "a source is read with `async for`: later must be"),
+        (("x", reconcile), {"sources": [Ticks()]}, "a source is read with `async for`"),
     ],
 )
-def test_what_cannot_work_is_found_out_at_once(arguments: Any, options: Any, message: str) -> None:
+def test_invalid_arguments_are_refused(arguments: Any, options: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Controller(arguments[0], arguments[1], informer(), **options)
 
 
-def test_a_function_that_does_not_say_what_it_takes() -> None:
+def test_callable_without_a_signature_is_accepted() -> None:
     unsaid: Any = getattr
     Controller("x", unsaid, informer())
 
 
 @simulated
-async def test_it_runs_in_one_manager_once(world: Simulation) -> None:
+async def test_controller_runs_in_one_manager_once(world: Simulation) -> None:
     async with operating(world, Reconciler()) as controller:
         await asyncio.sleep(1)
         with pytest.raises(AlreadyStartedError):
@@ -516,13 +511,13 @@ async def test_it_runs_in_one_manager_once(world: Simulation) -> None:
             pass
 
 
-def test_a_primary_that_is_none() -> None:
-    with pytest.raises(ConfigError, match="an informer or a CachedResource is needed, not 'pods'"):
+def test_invalid_primary_is_refused() -> None:
+    with pytest.raises(ConfigError, match="expected an informer or a CachedResource, not 'pods'"):
         Controller("x", reconcile, "pods")  # type: ignore[arg-type]
 
 
-async def test_on_real_loops_too() -> None:
-    """Workers, deadlines and stopping, where time is real."""
+async def test_controller_on_real_event_loops() -> None:
+    """Workers, deadlines and stopping in real time."""
     done = asyncio.Event()
     seen: list[str] = []
 

@@ -1,4 +1,4 @@
-"""operator/finalizing.py: a finalizer before the first reconcile, and clean-up before the object goes."""
+"""operator/finalizing.py: a finalizer before the first reconcile, cleanup before the deletion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ THEIRS = "example.com/theirs"
 
 
 class Caretaker(Reconciler[KubeObject]):
-    """Notes what it is asked, and cleans up as the test says."""
+    """Records its requests, and cleans up as the test says."""
 
     finalizer = OURS
 
@@ -60,7 +60,7 @@ async def caring(
 
 
 def finalizers(world: Simulation, name: str) -> list[str] | None:
-    """An object's finalizers; None if it is gone."""
+    """Return an object's finalizers; None if it is gone."""
     try:
         found: list[str] = world.server.get("v1", "configmaps", name)["metadata"].get("finalizers", [])
     except StatusError:
@@ -69,7 +69,7 @@ def finalizers(world: Simulation, name: str) -> list[str] | None:
 
 
 @simulated
-async def test_metadata_alone_is_all_that_it_takes(world: Simulation) -> None:
+async def test_finalizers_work_with_metadata_only(world: Simulation) -> None:
     create(world, "a")
     caretaker = Caretaker()
     manager = Manager(world.client)
@@ -85,7 +85,9 @@ async def test_metadata_alone_is_all_that_it_takes(world: Simulation) -> None:
 
 
 @simulated
-async def test_from_the_first_reconcile_to_the_clean_up(world: Simulation) -> None:
+async def test_finalizer_is_added_before_the_first_reconcile_and_removed_after_cleanup(
+    world: Simulation,
+) -> None:
     create(world, "there-before", metadata={"finalizers": [THEIRS]})
     caretaker = Caretaker()
     async with caring(world, caretaker) as (controller, _):
@@ -105,7 +107,7 @@ async def test_from_the_first_reconcile_to_the_clean_up(world: Simulation) -> No
 
 
 @simulated
-async def test_functions_will_do(world: Simulation) -> None:
+async def test_functions_can_clean_up(world: Simulation) -> None:
     calls: list[str] = []
 
     async def reconcile(request: Request[KubeObject]) -> None:
@@ -124,7 +126,7 @@ async def test_functions_will_do(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["overdue", "stopped"])
-def test_a_cleanup_that_was_cancelled_has_not_cleaned_up_whatever_it_makes_of_that(is_stopped: bool) -> None:
+def test_cancelled_cleanup_keeps_the_finalizer(is_stopped: bool) -> None:
     @simulated
     async def scenario(world: Simulation) -> None:
         create(world, "a")
@@ -153,7 +155,7 @@ def test_a_cleanup_that_was_cancelled_has_not_cleaned_up_whatever_it_makes_of_th
 
 
 @simulated
-async def test_a_cleanup_may_be_inherited(world: Simulation) -> None:
+async def test_cleanup_may_be_inherited(world: Simulation) -> None:
     class Apprentice(Caretaker):
         pass
 
@@ -167,7 +169,7 @@ async def test_a_cleanup_may_be_inherited(world: Simulation) -> None:
 
 
 @simulated
-async def test_while_dependents_remain_it_is_asked_again(world: Simulation) -> None:
+async def test_cleanup_that_requeues_is_called_again(world: Simulation) -> None:
     dependents = 3
     times: list[float] = []
 
@@ -189,7 +191,7 @@ async def test_while_dependents_remain_it_is_asked_again(world: Simulation) -> N
 
 
 @simulated
-async def test_an_error_while_cleaning_up_keeps_the_object(world: Simulation) -> None:
+async def test_cleanup_that_raises_keeps_the_object(world: Simulation) -> None:
     answers: list[Any] = [ValueError("not yet"), "nonsense", Result(requeue=True)]
 
     def clean() -> Any:
@@ -211,8 +213,8 @@ async def test_an_error_while_cleaning_up_keeps_the_object(world: Simulation) ->
         assert isinstance(controller.state.last_error, InvalidResultError)
 
 
-def test_two_controllers_of_the_same_objects_have_a_finalizer_each() -> None:
-    """Whichever has cleaned up first would let the object go, and the other would never get to its end."""
+def test_two_controllers_of_the_same_objects_need_different_finalizers() -> None:
+    """With a shared finalizer, the first cleanup would release the object before the second."""
     manager = Manager(Client.from_url("http://127.0.0.1:1"))
     maps = manager.resource("v1", "configmaps", namespace="a", label_selector="app=web")
 
@@ -242,7 +244,7 @@ def test_two_controllers_of_the_same_objects_have_a_finalizer_each() -> None:
 
 
 @simulated
-async def test_others_finalizers_are_left_alone_and_waited_for_in_silence(world: Simulation) -> None:
+async def test_finalizers_of_others_are_kept_and_cause_no_call(world: Simulation) -> None:
     create(world, "a", metadata={"finalizers": [THEIRS]})
     caretaker = Caretaker()
     async with caring(world, caretaker) as (controller, _):
@@ -260,7 +262,7 @@ async def test_others_finalizers_are_left_alone_and_waited_for_in_silence(world:
 
 
 @simulated
-async def test_what_was_to_go_before_we_came_is_left_alone(world: Simulation) -> None:
+async def test_object_marked_for_deletion_without_our_finalizer_is_not_reconciled(world: Simulation) -> None:
     create(world, "a", metadata={"finalizers": [THEIRS]})
     world.server.delete("v1", "configmaps", "a")
     caretaker = Caretaker()
@@ -271,7 +273,7 @@ async def test_what_was_to_go_before_we_came_is_left_alone(world: Simulation) ->
 
 
 @simulated
-async def test_what_goes_while_the_finalizer_is_added(world: Simulation) -> None:
+async def test_object_deleted_while_the_finalizer_is_added_is_not_reconciled(world: Simulation) -> None:
     caretaker = Caretaker()
     async with caring(world, caretaker) as (controller, _):
         await quiet(controller)
@@ -285,7 +287,7 @@ async def test_what_goes_while_the_finalizer_is_added(world: Simulation) -> None
 
 
 @simulated
-async def test_no_predicate_holds_back_a_mark_for_deletion(world: Simulation) -> None:
+async def test_mark_for_deletion_passes_every_predicate(world: Simulation) -> None:
     create(world, "a", metadata={"labels": {"app": "web"}})
     caretaker = Caretaker()
 
@@ -301,7 +303,7 @@ async def test_no_predicate_holds_back_a_mark_for_deletion(world: Simulation) ->
 
 
 @simulated
-async def test_no_predicate_holds_back_what_was_marked_for_deletion_while_we_were_away(
+async def test_mark_for_deletion_before_the_start_passes_every_predicate(
     world: Simulation,
 ) -> None:
     create(world, "a", metadata={"finalizers": [OURS]})
@@ -314,8 +316,8 @@ async def test_no_predicate_holds_back_what_was_marked_for_deletion_while_we_wer
 
 
 @simulated
-async def test_a_reconciler_sees_what_it_wrote(world: Simulation) -> None:
-    """However late its events are: the next reconcile begins no sooner than the cache has the last one's write."""
+async def test_reconciler_reads_its_own_writes(world: Simulation) -> None:
+    """Even if events are late: the next reconcile starts after the cache has the last write."""
     written: list[int] = []
     seen: list[int] = []
 

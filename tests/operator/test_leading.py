@@ -1,4 +1,4 @@
-"""operator/manager.py with leader election: who works, and that nobody else does."""
+"""operator/manager.py with leader election: only the leader reconciles."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from aioinformer import KubeObject
 from aioinformer._core.tasks import finish
 from aioinformer.errors import AlreadyStartedError
 from aioinformer.leaderelection import LeaderElector
-from aioinformer.operator import Controller, Manager, Request, Result, triggers
+from aioinformer.operator import Controller, Manager, Request, Result, informer_triggers
 from aioinformer.testing import ResourceType, Simulation
 
 from .worlds import Reconciler, Stubborn, create, elector, ending_with, managed, simulated
 
 
 def holder(world: Simulation) -> str:
-    """Whose the Lease is; nobody's at ""."""
+    """Return the Lease's holder; "" if it has none."""
     found: str = world.server.get("coordination.k8s.io/v1", "leases", "operator")["spec"]["holderIdentity"]
     return found
 
 
 @simulated
-async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simulation) -> None:
+async def test_standby_keeps_its_caches_synced_and_queues_changes(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler()
     manager, controller = managed(world.client, reconciler, leader_election=elector(world.client))
@@ -51,9 +51,9 @@ async def test_standing_by_the_cache_is_warm_and_changes_are_queued(world: Simul
     assert str(manager.state).startswith("ended")
 
 
-def test_deletions_do_not_pile_up_while_standing_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replica may stand by for weeks while jobs come and go; the newest deletions are queued all the same."""
-    monkeypatch.setattr(triggers, "MOST_GONE", 10)
+def test_deletions_do_not_pile_up_on_standby(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica may stand by for weeks while jobs come and go; it still queues the newest deletions."""
+    monkeypatch.setattr(informer_triggers, "MOST_GONE", 10)
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -68,13 +68,13 @@ def test_deletions_do_not_pile_up_while_standing_by(monkeypatch: pytest.MonkeyPa
                 await asyncio.sleep(1)
                 world.server.delete("v1", "configmaps", f"job-{number}")
                 await asyncio.sleep(1)
-            create(world, "job-0")  # once more: it is no deletion by now
+            create(world, "job-0")  # recreated: no longer a deletion
             await asyncio.sleep(1)
             assert controller.queue.state.depth == 12
         await world.eventually(lambda: len(reconciler.keys) == 12, every=0.1)
         newest = {f"default/job-{number}" for number in range(40, 50)}
         assert set(reconciler.keys) == {"default/stays", "default/job-0"} | newest
-        for number in range(40):  # at work each deletion is seen to
+        for number in range(40):  # while leading, each deletion is processed
             world.server.delete("v1", "configmaps", create(world, f"more-{number}")["metadata"]["name"])
         await world.eventually(lambda: len(set(reconciler.keys)) == 52, every=0.1)
         await finish(running)
@@ -83,7 +83,7 @@ def test_deletions_do_not_pile_up_while_standing_by(monkeypatch: pytest.MonkeyPa
 
 
 @simulated
-async def test_caches_that_it_waits_for_are_named(world: Simulation) -> None:
+async def test_state_names_unsynced_caches(world: Simulation) -> None:
     manager, _ = managed(world.client, Reconciler(), leader_election=elector(world.client))
     manager.for_resource("example.com/v1", "backups")
     async with manager:
@@ -94,7 +94,7 @@ async def test_caches_that_it_waits_for_are_named(world: Simulation) -> None:
 
 
 @simulated
-async def test_why_it_cannot_lead_is_told(world: Simulation) -> None:
+async def test_state_says_why_the_lease_cannot_be_acquired(world: Simulation) -> None:
     manager, _ = managed(world.client, Reconciler(), leader_election=elector(world.client))
     forbidden = world.server.forbid("get", "leases")
     async with manager:
@@ -108,7 +108,7 @@ async def test_why_it_cannot_lead_is_told(world: Simulation) -> None:
 
 
 @simulated
-async def test_who_leads_no_more_stops_and_may_lead_again(world: Simulation) -> None:
+async def test_lost_leadership_stops_reconciles_and_can_be_regained(world: Simulation) -> None:
     create(world, "a")
     ended: list[float] = []
 
@@ -137,8 +137,10 @@ async def test_who_leads_no_more_stops_and_may_lead_again(world: Simulation) -> 
 
 
 @simulated
-async def test_a_reconcile_that_shrugs_its_end_off_is_the_last(world: Simulation) -> None:
-    """Who leads no more begins no reconcile, also where the one that ran ended as if nothing were."""
+async def test_no_reconcile_starts_after_lost_leadership_even_if_cancellation_was_swallowed(
+    world: Simulation,
+) -> None:
+    """A reconcile that swallows its cancellation must not let the worker continue."""
     led: list[bool] = []
 
     async def act(request: Request[KubeObject]) -> None:
@@ -162,8 +164,8 @@ async def test_a_reconcile_that_shrugs_its_end_off_is_the_last(world: Simulation
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_who_stood_still_begins_no_reconcile(is_async: bool) -> None:
-    """The clock says that another one may lead, before anybody could cancel what is done."""
+def test_no_reconcile_starts_after_a_blocked_event_loop_lost_the_lease(is_async: bool) -> None:
+    """The clock shows that another candidate may lead, before the cancellation arrives."""
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -190,8 +192,8 @@ def test_who_stood_still_begins_no_reconcile(is_async: bool) -> None:
 
 
 @simulated
-async def test_an_election_that_says_no_for_a_while_is_asked_again(world: Simulation) -> None:
-    """One of somebody's, which cancels nothing."""
+async def test_election_that_is_not_leading_is_checked_again(world: Simulation) -> None:
+    """A user's election that does not cancel the work."""
 
     class Hesitant:
         is_leader = False
@@ -218,7 +220,7 @@ async def test_an_election_that_says_no_for_a_while_is_asked_again(world: Simula
 
 
 @pytest.mark.parametrize("made_of_it", [None, Result(requeue_after=3600), ValueError("cut off")], ids=repr)
-def test_what_was_interrupted_comes_again_whatever_it_made_of_that(made_of_it: Any) -> None:
+def test_interrupted_reconcile_is_queued_again_whatever_it_returned(made_of_it: Any) -> None:
     @simulated
     async def scenario(world: Simulation) -> None:
         create(world, "a")
@@ -243,13 +245,16 @@ def test_what_was_interrupted_comes_again_whatever_it_made_of_that(made_of_it: A
             assert reconciler.keys == ["default/a"] * 2
         logged = [str(entry) for entry in world.history if "default/a was cancelled" in str(entry)]
         assert len(logged) == isinstance(made_of_it, Exception)
-        assert all(" WARNING " in each and each.endswith("raised ValueError: cut off") for each in logged)
+        assert all(
+            " WARNING " in each and each.endswith("raised ValueError: cut off; it is queued again")
+            for each in logged
+        )
 
     scenario()
 
 
 @simulated
-async def test_one_that_goes_on_after_the_leadership_is_replaced_by_nobody(world: Simulation) -> None:
+async def test_reconcile_that_outlives_the_leadership_is_not_replaced(world: Simulation) -> None:
     create(world, "a")
     stubborn = Stubborn()
     reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
@@ -264,7 +269,7 @@ async def test_one_that_goes_on_after_the_leadership_is_replaced_by_nobody(world
         await asyncio.sleep(60)
         assert controller.state.stuck
         assert "tests is stuck at default/a" in str(manager.healthy())
-        assert reconciler.keys == ["default/a"], "nobody leads"
+        assert reconciler.keys == ["default/a"], "no replica leads"
         assert (controller.state.working, controller.state.workers) == (False, 0)
         world.server.faults.clear()
         await asyncio.sleep(30)
@@ -278,9 +283,9 @@ async def test_one_that_goes_on_after_the_leadership_is_replaced_by_nobody(world
 
 
 @simulated
-async def test_one_that_has_missed_its_end_is_told_again(world: Simulation) -> None:
+async def test_swallowed_cancellation_is_repeated(world: Simulation) -> None:
     async def act(request: Request[KubeObject]) -> None:
-        with suppress(asyncio.CancelledError):  # as asyncio.wait_for of Python 3.11 does at times
+        with suppress(asyncio.CancelledError):  # as asyncio.wait_for of Python 3.11 does sometimes
             await asyncio.sleep(3600)
         await asyncio.sleep(3600)
 
@@ -295,7 +300,7 @@ async def test_one_that_has_missed_its_end_is_told_again(world: Simulation) -> N
 
 
 @simulated
-async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> None:
+async def test_manager_keeps_the_lease_until_its_reconciles_have_ended(world: Simulation) -> None:
     create(world, "a")
     led: list[bool] = []
 
@@ -312,8 +317,8 @@ async def test_it_leads_until_its_reconciles_have_ended(world: Simulation) -> No
 
 
 @simulated
-async def test_it_has_ended_before_a_pod_is_killed(world: Simulation) -> None:
-    """30 s after it was told to, by default: cancelled reconciles clean up before that, and the lease is given back."""
+async def test_manager_ends_before_a_pod_is_killed(world: Simulation) -> None:
+    """A pod is killed after 30 s by default; cancelled reconciles clean up and the lease is given back before that."""
     create(world, "a")
 
     async def act(request: Request[KubeObject]) -> None:
@@ -331,8 +336,8 @@ async def test_it_has_ended_before_a_pod_is_killed(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("timeout", [None, 60], ids=["cancelled at the end", "too slow long before"])
-def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | None) -> None:
-    """One that ignores being cancelled: nobody works beside it before the lease has expired."""
+def test_lease_is_not_given_back_while_a_reconcile_runs(timeout: float | None) -> None:
+    """A reconcile that ignores its cancellation: no other replica works before the lease has expired."""
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -349,7 +354,7 @@ def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | 
             assert world.now - left > 12
         (warning,) = [str(entry) for entry in world.history if "the lease is not given back" in str(entry)]
         assert " WARNING " in warning
-        assert warning.endswith("it has to expire, since this goes on: tests at default/a")
+        assert warning.endswith("and has to expire, since this work still runs: tests at default/a")
         stubborn.gives_in = True
         await asyncio.sleep(2)
 
@@ -357,7 +362,7 @@ def test_the_lease_is_not_given_back_while_a_reconcile_goes_on(timeout: float | 
 
 
 class Wrapped:
-    """An election of somebody's own, around another one."""
+    """A user's election that wraps another one."""
 
     def __init__(self, inner: LeaderElector) -> None:
         self._inner = inner
@@ -375,7 +380,7 @@ class Wrapped:
 
 
 @simulated
-async def test_an_election_of_ones_own_is_told_of_what_goes_on(world: Simulation) -> None:
+async def test_custom_election_is_called_with_reconciles_that_still_run(world: Simulation) -> None:
     create(world, "a")
     stubborn, election = Stubborn(), Wrapped(elector(world.client))
     manager, _ = managed(world.client, Reconciler(stubborn), leader_election=election, grace_period=1)
@@ -387,8 +392,8 @@ async def test_an_election_of_ones_own_is_told_of_what_goes_on(world: Simulation
 
 
 @simulated
-async def test_the_lease_is_given_back_once_what_was_left_behind_has_ended(world: Simulation) -> None:
-    """It went on after an earlier leadership, and ends under the next one."""
+async def test_lease_is_given_back_after_abandoned_reconciles_have_ended(world: Simulation) -> None:
+    """A reconcile outlived an earlier leadership, and ends during the next one."""
     create(world, "a")
     stubborn, election = Stubborn(), elector(world.client)
     manager, controller = managed(world.client, Reconciler(stubborn), leader_election=election)
@@ -405,13 +410,13 @@ async def test_the_lease_is_given_back_once_what_was_left_behind_has_ended(world
 
 
 @simulated
-async def test_each_replica_needs_an_elector_of_its_own(world: Simulation) -> None:
+async def test_each_replica_needs_its_own_elector(world: Simulation) -> None:
     election = elector(world.client)
     first, second = (managed(world.client, Reconciler(), leader_election=election)[0] for _ in range(2))
     async with first:
         await world.eventually(lambda: first.state.leading)
         assert second.state.leading is False, "it has not even begun"
-        with pytest.raises(AlreadyStartedError, match=r"another Manager .* needs an elector of its own"):
+        with pytest.raises(AlreadyStartedError, match=r"another Manager .* create an elector for each"):
             await second.run()
         assert (second.state.ended, second.state.leading) == (True, False)
         assert 'leader_election_master_status{name="operator"} 0' in second.metrics()
@@ -420,7 +425,7 @@ async def test_each_replica_needs_an_elector_of_its_own(world: Simulation) -> No
 
 
 @simulated
-async def test_of_two_one_works(world: Simulation) -> None:
+async def test_one_of_two_managers_reconciles(world: Simulation) -> None:
     at_work: list[str] = []
 
     def act(name: str) -> Reconciler:

@@ -1,4 +1,4 @@
-"""operator/metadata.py: what is read of each kind of object."""
+"""operator/metadata.py: metadata of every type of object."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ KINDS: list[Any] = [KubeObject.from_dict, dict, lambda fields: msgspec.convert(f
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_object(kind: Any) -> None:
+def test_owner_is_read_from_every_type(kind: Any) -> None:
     obj = kind(FIELDS)
     assert type_of(obj) == ("example.com/v1", "Cave")
     assert owners_of(obj) == [OwnerReference("n", "Node", "3", "v1", controller=True)]
@@ -80,25 +80,25 @@ def test_every_kind_of_object(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_says_little(kind: Any) -> None:
+def test_owner_without_kind_or_uid_is_refused(kind: Any) -> None:
     obj = kind({"metadata": {"name": "blue"}})
     assert type_of(obj) == ("", "")
     assert owners_of(obj) == []
     assert controller_of(obj) is None
     assert controller_of(kind({"metadata": {"name": "blue", "ownerReferences": [{"uid": "3"}]}})) is None
     assert not is_deleting(obj)
-    with pytest.raises(ConfigError, match="an owner is referred to by apiVersion, kind, uid, which "):
+    with pytest.raises(ConfigError, match="an owner reference needs apiVersion, kind, uid, which "):
         owner_reference(obj)
-    with pytest.raises(ConfigError, match="an owner is referred to by uid, which "):
+    with pytest.raises(ConfigError, match="an owner reference needs uid, which "):
         owner_reference(kind({"apiVersion": "v1", "kind": "Cave", "metadata": {"name": "blue"}}))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_metadata_alone_does_not_say_of_what_kind_it_is(kind: Any) -> None:
+def test_owner_from_metadata_only_needs_a_kind(kind: Any) -> None:
     obj = kind({**FIELDS, "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"})
     assert type_of(obj) == ("", "")
     with pytest.raises(
-        ConfigError, match=r'by apiVersion, kind, which .* lacks: .* metadata_only=True.* "kind"'
+        ConfigError, match=r'needs apiVersion, kind, which .* lacks: .* metadata_only=True.* "kind"'
     ):
         owner_reference(obj)
     if isinstance(obj, (KubeObject, dict)):
@@ -179,9 +179,9 @@ def cleaning(manager: Manager, kind: type[Any]) -> object:
         (filtering, r"lacks generation, which the predicate GenerationChanged\(\) reads"),
         (
             cleaning,
-            "lacks deletionTimestamp, which the finalizer example.com/a of x reads: give it `deletion_ti",
+            "lacks deletionTimestamp, which the finalizer example.com/a of x reads: declare `deletion_ti",
         ),
-        (owning, "lacks ownerReferences, which Owns reads: give it `owner_references: list"),
+        (owning, "lacks ownerReferences, which Owns reads: declare `owner_references: list"),
         (watching, r"lacks labels, which the predicate LabelsChanged\(\) reads"),
         (with_predicate(LabelsMatch("a=b")), "lacks labels"),
         (with_predicate(AnnotationsChanged()), "lacks annotations"),
@@ -191,12 +191,12 @@ def cleaning(manager: Manager, kind: type[Any]) -> object:
         (with_predicate(When(LabelsChanged())), "lacks labels"),
     ],
 )
-def test_what_a_struct_forgets_is_found_out_before_it_is_missed(use: Any, lacks: str, metadata: Any) -> None:
+def test_struct_without_a_needed_field_is_refused(use: Any, lacks: str, metadata: Any) -> None:
     with pytest.raises(ConfigError, match=rf"Thing\.metadata {lacks}"):
         use(Manager(Client.from_url("http://127.0.0.1:1")), Thing[metadata])
 
 
-def test_all_that_a_struct_lacks_is_said_at_once() -> None:
+def test_all_missing_fields_are_named_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         cleaning(Manager(Client.from_url("http://127.0.0.1:1")), Thing[Scant])
     for name in ("deletionTimestamp", "uid", "generation", "labels", "annotations", "ownerReferences"):
@@ -206,7 +206,7 @@ def test_all_that_a_struct_lacks_is_said_at_once() -> None:
 @pytest.mark.parametrize(
     "predicate", [FieldsChanged("spec.nodeName"), anything & ~FieldsChanged("metadata.name", "spec.nodeName")]
 )
-def test_so_is_what_a_path_leads_to(predicate: Any) -> None:
+def test_missing_field_of_a_path_is_named(predicate: Any) -> None:
     with pytest.raises(
         ConfigError, match=r"'spec\.nodeName' is no field of a Thing: Thing has no spec, but metadata"
     ):
@@ -221,13 +221,15 @@ def test_so_is_what_a_path_leads_to(predicate: Any) -> None:
         (owning, OfScantOwners, "owner_references lacks controller, which Owns reads"),
     ],
 )
-def test_so_is_what_is_there_by_another_name_or_in_part(use: Any, metadata: Any, lacks: str) -> None:
+def test_field_of_another_name_or_an_incomplete_reference_is_named(
+    use: Any, metadata: Any, lacks: str
+) -> None:
     with pytest.raises(ConfigError, match=lacks):
         use(Manager(Client.from_url("http://127.0.0.1:1")), Thing[metadata])
 
 
 @pytest.mark.parametrize("metadata", [Meta, Meta | None, dict[str, Any], msgspec.Raw])
-def test_what_it_does_not_forget_and_what_is_not_read_is_not_asked_for(metadata: Any) -> None:
+def test_types_that_keep_all_fields_and_unread_fields_are_accepted(metadata: Any) -> None:
     manager = Manager(Client.from_url("http://127.0.0.1:1"))
     filter_of = with_predicate(~Deleting() & anything)
     assert filter_of(manager, Thing[metadata])

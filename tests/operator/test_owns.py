@@ -1,4 +1,4 @@
-"""operator/triggers.py: what the owner of something hears of."""
+"""operator/informer_triggers.py: changes that reconcile an object's owner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, triggers
+from aioinformer.operator import Controller, LabelsMatch, Manager, Owns, Predicate, When, informer_triggers
 from aioinformer.testing import Simulation, simulate
 
 from .worlds import CONTAINERS, Reconciler, change, create, quiet, simulated, trigger
@@ -42,7 +42,7 @@ def has_seen(controller: Controller[Any], pods: int) -> bool:
 
 @contextmanager
 def lagging(world: Simulation, plural: str) -> Iterator[None]:
-    """Meanwhile nobody hears of changes of a collection."""
+    """While inside, watches of a collection deliver nothing."""
     forbidden = [world.server.forbid(verb, plural) for verb in ("list", "watch")]
     world.network.cut()
     try:
@@ -60,7 +60,7 @@ async def owning(
     metadata_only: bool = False,
     controller_only: bool = True,
 ) -> AsyncIterator[tuple[Reconciler, Controller[Any]]]:
-    """A controller of maps that own pods, at work; what is there has been reconciled."""
+    """Run a controller of maps that own pods; existing objects have been reconciled."""
     reconciler = Reconciler()
     manager = Manager(world.client)
     maps, pods = (
@@ -75,7 +75,7 @@ async def owning(
 
 
 @simulated
-async def test_a_change_of_what_is_owned_reconciles_the_owner(world: Simulation) -> None:
+async def test_change_of_an_owned_object_reconciles_its_owner(world: Simulation) -> None:
     owner = create(world, "owner")
     other = create(world, "other")
     async with owning(world) as (reconciler, controller):
@@ -95,7 +95,7 @@ async def test_a_change_of_what_is_owned_reconciles_the_owner(world: Simulation)
 
 
 @simulated
-async def test_what_comes_before_the_owners_are_cached_is_not_lost(world: Simulation) -> None:
+async def test_changes_before_the_owners_are_cached_are_not_lost(world: Simulation) -> None:
     owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
     create(world, "namesake")
     create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
@@ -118,8 +118,8 @@ async def test_what_comes_before_the_owners_are_cached_is_not_lost(world: Simula
 
 
 @pytest.mark.parametrize("metadata_only", [False, True])
-def test_what_comes_before_its_owner_is_not_lost_either(metadata_only: bool) -> None:
-    """Once the first list has come: the owners' watch may be behind."""
+def test_changes_before_an_owner_is_cached_are_not_lost(metadata_only: bool) -> None:
+    """Even after the first list: the watch of the owners may be behind."""
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -128,7 +128,7 @@ def test_what_comes_before_its_owner_is_not_lost_either(metadata_only: bool) -> 
                 owner, namesake = create(world, "owner"), create(world, "namesake", "secrets")
                 create(world, "namesake")
                 create(world, "mine", "pods", **CONTAINERS, **owned_by(owner))
-                if not metadata_only:  # which says no kind
+                if not metadata_only:  # metadata has no kind
                     create(world, "another-kind", "pods", **CONTAINERS, **owned_by(namesake))
                 await world.eventually(lambda: trigger(controller, 1).seen == 2 - metadata_only)
                 assert reconciler.keys == []
@@ -139,8 +139,8 @@ def test_what_comes_before_its_owner_is_not_lost_either(metadata_only: bool) -> 
     scenario()
 
 
-def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
+def test_number_of_awaited_owners_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer_triggers, "MOST_AWAITED", 4)  # keys; an owner may have two
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -158,8 +158,8 @@ def test_not_all_owners_that_may_never_come_are_remembered(monkeypatch: pytest.M
     scenario()
 
 
-def test_owners_of_a_first_list_that_comes_late_are_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triggers, "MOST_AWAITED", 4)  # keys, of which an owner may have two
+def test_awaited_owners_are_never_dropped_before_the_first_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer_triggers, "MOST_AWAITED", 4)  # keys; an owner may have two
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -195,8 +195,10 @@ def test_owners_of_a_first_list_that_comes_late_are_never_forgotten(monkeypatch:
     ],
     ids=["long names", "long kinds", "many kinds"],
 )
-def test_owners_that_never_come_take_no_memory(is_kind_known: bool, lies: list[list[dict[str, str]]]) -> None:
-    """An object's ownerReferences say whatever those like who may change it, as often as they like."""
+def test_owners_that_never_exist_take_no_memory(
+    is_kind_known: bool, lies: list[list[dict[str, str]]]
+) -> None:
+    """Users can write any owner references, as often as they like."""
 
     async def scenario(world: Simulation) -> None:
         if is_kind_known:
@@ -221,7 +223,7 @@ def test_owners_that_never_come_take_no_memory(is_kind_known: bool, lies: list[l
 
 
 @simulated
-async def test_an_owner_of_which_only_the_metadata_is_read_is_found(world: Simulation) -> None:
+async def test_owner_is_found_by_metadata_only(world: Simulation) -> None:
     owner = create(world, "owner")
     async with owning(world, metadata_only=True) as (reconciler, controller):
         create(world, "mine", "pods", **{**CONTAINERS, **owned_by(owner)})
@@ -230,7 +232,7 @@ async def test_an_owner_of_which_only_the_metadata_is_read_is_found(world: Simul
 
 
 @simulated
-async def test_an_owner_made_anew_hears_of_what_its_forerunner_owned(world: Simulation) -> None:
+async def test_recreated_owner_is_reconciled_for_objects_of_its_predecessor(world: Simulation) -> None:
     owner = create(world, "owner")
     owned = owned_by(owner)
     owned["metadata"]["finalizers"] = ["example.com/stays"]
@@ -247,7 +249,7 @@ async def test_an_owner_made_anew_hears_of_what_its_forerunner_owned(world: Simu
 
 
 @simulated
-async def test_owners_in_no_namespace_and_those_that_are_not_controllers(world: Simulation) -> None:
+async def test_cluster_scoped_owners_and_owners_that_are_not_controllers(world: Simulation) -> None:
     node = world.server.create("v1", "nodes", {"metadata": {"name": "node-1"}})
     reconciler = Reconciler()
     manager = Manager(world.client)

@@ -1,4 +1,4 @@
-"""operator/predicates.py: which changes pass, on every kind of object."""
+"""operator/predicates.py: which changes pass, for every type of object."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def cave(spec: Any = None, **metadata: Any) -> dict[str, Any]:
     [
         (GenerationChanged(), {"generation": 1}, {"generation": 2}, True),
         (GenerationChanged(), {"generation": 2}, {"generation": 2, "labels": {"a": "b"}}, False),
-        (GenerationChanged(), {}, {}, True),  # a kind without
+        (GenerationChanged(), {}, {}, True),  # a kind without a generation
         (LabelsChanged(), {"labels": {"a": "b"}}, {"labels": {"a": "c"}}, True),
         (LabelsChanged(), {"labels": {"a": "b"}}, {"labels": {"a": "b"}, "generation": 2}, False),
         (LabelsChanged(), {}, {"labels": {}}, False),
@@ -85,7 +85,7 @@ def cave(spec: Any = None, **metadata: Any) -> dict[str, Any]:
         (LabelsMatch("app=web"), {"labels": {"app": "db"}}, {}, False),
     ],
 )
-def test_metadata(kind: Any, predicate: Predicate, old: Any, new: Any, passes: bool) -> None:
+def test_metadata_predicates(kind: Any, predicate: Predicate, old: Any, new: Any, passes: bool) -> None:
     assert predicate(Change(kind(cave(**old)), kind(cave(**new)))) is passes
 
 
@@ -111,16 +111,16 @@ def test_metadata(kind: Any, predicate: Predicate, old: Any, new: Any, passes: b
         (["spec.parts.x.image"], {"parts": [{"image": "a"}]}, {"parts": [{"image": "b"}]}, False),
         (["spec.size.deep"], {"size": 1}, {"size": 2}, False),
         (["spec"], {"size": 1}, {"size": 2}, True),
-        (["spec.size"], {"size": 1}, {"size": True}, True),  # which are equal in Python
+        (["spec.size"], {"size": 1}, {"size": True}, True),  # equal in Python
         (["spec.size"], {"size": False}, {"size": 0}, True),
         (["spec.size"], {"size": True}, {"size": True}, False),
     ],
 )
-def test_fields(kind: Any, paths: list[str], old: Any, new: Any, passes: bool) -> None:
+def test_fields_changed(kind: Any, paths: list[str], old: Any, new: Any, passes: bool) -> None:
     assert FieldsChanged(*paths)(Change(kind(cave(old)), kind(cave(new)))) is passes
 
 
-def test_fields_of_a_model_have_the_names_of_the_json() -> None:
+def test_fields_of_a_model_have_their_json_names() -> None:
     decode = codec_for(V1Pod).decode
     red, blue = (
         decode(b'{"metadata":{},"spec":{"containers":[],"nodeName":"%s"}}' % node)
@@ -133,24 +133,24 @@ def test_fields_of_a_model_have_the_names_of_the_json() -> None:
 @pytest.mark.parametrize(
     "predicate", [GenerationChanged(), LabelsChanged(), FieldsChanged("spec.size"), FinalizersChanged()]
 )
-def test_what_is_new_gone_or_synced_passes_what_asks_for_updates(kind: Any, predicate: Predicate) -> None:
+def test_update_predicates_pass_additions_deletions_and_resyncs(kind: Any, predicate: Predicate) -> None:
     obj = kind(cave(generation=1))
     assert predicate(Change(None, obj, True))
     assert predicate(Change(obj, None))
-    assert predicate(Change(obj, obj)), "somebody has asked for a resync"
+    assert predicate(Change(obj, obj)), "a resync always passes"
 
 
 @pytest.mark.parametrize("kind", [KubeObject.from_dict, as_dict])
 @pytest.mark.parametrize(
     "predicate", [GenerationChanged(), LabelsChanged(), FieldsChanged("spec.size"), FinalizersChanged()]
 )
-def test_what_was_made_anew_is_no_update_of_what_it_was(kind: Any, predicate: Predicate) -> None:
+def test_recreated_object_passes_update_predicates(kind: Any, predicate: Predicate) -> None:
     old, same, other = (kind(cave(generation=1, uid=uid)) for uid in ("u", "u", "v"))
     assert not predicate(Change(old, same))
     assert predicate(Change(old, other))
 
 
-def test_a_change_says_what_it_is() -> None:
+def test_properties_of_a_change() -> None:
     old, new = cave(), cave()
     assert Change(None, new).obj is Change(old, new).obj is new
     assert Change(old, None).obj is old
@@ -166,7 +166,7 @@ def test_a_change_says_what_it_is() -> None:
     ]
 
 
-def test_combinations() -> None:
+def test_combined_predicates() -> None:
     same = {"generation": 1}
     relabelled = Change(cave(**same), cave(**same, labels={"a": "b"}))
     changed = Change(cave(generation=1), cave(generation=2))
@@ -188,7 +188,7 @@ async def coroutine(change: object) -> bool:
 
 
 @pytest.mark.parametrize("function", [coroutine, None, "x", GenerationChanged, lambda old, new: False])
-def test_what_is_no_predicate(function: Any) -> None:
+def test_invalid_predicates_are_refused(function: Any) -> None:
     with pytest.raises(ConfigError):
         When(function)
     with pytest.raises(ConfigError):
@@ -197,7 +197,7 @@ def test_what_is_no_predicate(function: Any) -> None:
         GenerationChanged() | function
 
 
-def test_paths_and_selectors_that_are_none() -> None:
+def test_invalid_paths_and_selectors_are_refused() -> None:
     nonsense: list[Any] = [(), ("",), ("spec..size",), (1,), ("spec.parts.1.image",), ("spec.node_name",)]
     for paths in nonsense:
         with pytest.raises(ConfigError, match="path"):
@@ -206,8 +206,8 @@ def test_paths_and_selectors_that_are_none() -> None:
         LabelsMatch("app in")
 
 
-def test_type_checkers_know_what_a_predicate_is_asked_about() -> None:
-    """By the comments: mypy complains of one that is not needed."""
+def test_type_checkers_know_the_object_of_a_change() -> None:
+    """Checked by comments: mypy reports an unneeded ``type: ignore``."""
 
     def reconcile(request: Request[Cave]) -> None: ...
 

@@ -1,4 +1,4 @@
-"""operator/probes.py: the truth for those who probe."""
+"""operator/probes.py: liveness and readiness."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .worlds import Reconciler, Stubborn, create, managed, quiet, run_until_a_wo
 
 
 @simulated
-async def test_before_and_after(world: Simulation) -> None:
+async def test_probes_before_and_after_a_run(world: Simulation) -> None:
     manager, _ = managed(world.client, Reconciler())
     assert str(manager.healthy()) == "the manager has not started"
     async with manager:
@@ -30,7 +30,7 @@ async def test_before_and_after(world: Simulation) -> None:
 
 
 @simulated
-async def test_left_before_it_began_it_has_ended(world: Simulation) -> None:
+async def test_manager_left_before_its_first_step_has_ended(world: Simulation) -> None:
     manager, _ = managed(world.client, Reconciler())
     async with manager:
         pass
@@ -38,7 +38,7 @@ async def test_left_before_it_began_it_has_ended(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_stalled_watch_is_not_live(world: Simulation) -> None:
+async def test_stalled_watch_is_not_live(world: Simulation) -> None:
     manager, _ = managed(world.client, Reconciler(), stalled_after=120.0, max_silence=600)
     async with manager:
         await asyncio.sleep(1)
@@ -65,17 +65,17 @@ async def stays_live(world: Simulation, **options: Any) -> None:
 
 
 @simulated
-async def test_a_quiet_collection_is_live(world: Simulation) -> None:
+async def test_quiet_collection_is_live(world: Simulation) -> None:
     await stays_live(world)
 
 
 @simulated
-async def test_so_is_one_whose_watches_are_long(world: Simulation) -> None:
+async def test_long_watches_of_a_quiet_collection_are_live(world: Simulation) -> None:
     await stays_live(world, min_watch_timeout=600.0)
 
 
 @simulated
-async def test_a_server_that_is_away_is_no_reason_to_restart_but_the_cache_is_old(
+async def test_unreachable_server_keeps_liveness_but_not_readiness(
     world: Simulation,
 ) -> None:
     manager, _ = managed(world.client, Reconciler(), stalled_after=120.0)
@@ -93,7 +93,7 @@ async def test_a_server_that_is_away_is_no_reason_to_restart_but_the_cache_is_ol
 
 
 @simulated
-async def test_a_reconcile_that_ignores_its_end_is_not_live(world: Simulation) -> None:
+async def test_reconcile_that_ignores_cancellation_is_not_live(world: Simulation) -> None:
     create(world, "a")
     stubborn = Stubborn()
     manager = Manager(world.client)
@@ -111,7 +111,7 @@ async def test_a_reconcile_that_ignores_its_end_is_not_live(world: Simulation) -
 
 
 @simulated
-async def test_one_that_is_stuck_has_no_grace(world: Simulation) -> None:
+async def test_stuck_reconcile_gets_no_grace_period(world: Simulation) -> None:
     create(world, "a")
     stubborn = Stubborn()
     manager = Manager(world.client, grace_period=1000)
@@ -125,7 +125,7 @@ async def test_one_that_is_stuck_has_no_grace(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_failing_reconciler_is_live(world: Simulation) -> None:
+async def test_failing_reconciler_is_live(world: Simulation) -> None:
     create(world, "a")
 
     def act(request: Request[KubeObject]) -> None:
@@ -140,7 +140,7 @@ async def test_a_failing_reconciler_is_live(world: Simulation) -> None:
 
 
 @simulated
-async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
+async def test_failed_worker_is_not_live(world: Simulation) -> None:
     async def act(request: Request[KubeObject]) -> None:
         while not died:
             with suppress(asyncio.CancelledError):
@@ -153,7 +153,7 @@ async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
     manager.add(idle)
     running = await run_until_a_worker_dies(manager, idle)
     assert not running.done(), "the other one's reconcile takes its time to end"
-    assert "idle: a worker or source has died: StoppedError" in str(manager.healthy())
+    assert "idle: a worker or source failed: StoppedError" in str(manager.healthy())
     died = True
     with pytest.raises(StoppedError):
         await running
@@ -161,7 +161,7 @@ async def test_a_worker_that_has_died_is_not_live(world: Simulation) -> None:
 
 
 @simulated
-async def test_an_informer_of_ones_own_that_has_stopped_is_not_live(world: Simulation) -> None:
+async def test_stopped_unmanaged_informer_is_not_live(world: Simulation) -> None:
     manager = Manager(world.client)
     pods = SharedIndexInformer(ListWatch.for_resource(world.client, "v1", "pods"), KubeObject)
     manager.add(Controller("tests", Reconciler(), pods))
@@ -174,7 +174,7 @@ async def test_an_informer_of_ones_own_that_has_stopped_is_not_live(world: Simul
 
 
 @simulated
-async def test_what_has_gone_for_good_is_removed_and_not_waited_for(world: Simulation) -> None:
+async def test_removed_informer_is_not_waited_for(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler()
     manager, controller = managed(world.client, reconciler)
@@ -190,17 +190,18 @@ async def test_what_has_gone_for_good_is_removed_and_not_waited_for(world: Simul
         assert not manager.ready()
         await manager.remove(holes)
         assert manager.ready()
-        with pytest.raises(ConfigError, match=r"^tests needs configmaps, which was not removed"):
+        with pytest.raises(ConfigError, match=r"^configmaps was not removed: the controller tests needs it"):
             await manager.remove(controller.informer)
 
 
 @simulated
-async def test_one_that_no_controller_was_given_to_says_so(world: Simulation) -> None:
+async def test_manager_without_controllers_logs_a_warning(world: Simulation) -> None:
     manager = Manager(world.client)
     Controller("tests", Reconciler(), manager.for_resource("v1", "configmaps"))
     async with manager:
         await asyncio.sleep(1)
         (warning,) = warnings_of(world)
         assert (
-            "<Manager of nothing> begins to work without a controller: none was given to its add" in warning
+            "<Manager of nothing> has no controllers and only runs informers: call add() with a Controller"
+            in warning
         )

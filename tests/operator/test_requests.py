@@ -1,4 +1,4 @@
-"""operator/requests.py: what a reconciler is asked, and what it answers."""
+"""operator/requests.py: requests, results and the default cleanup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aioinformer.operator import Reconciler, Request, Result
 from ..samples import pod
 
 
-def test_a_request_names_an_object() -> None:
+def test_request_of_an_object_or_key() -> None:
     request = Request("ns", "a", pod("a"))
     assert (request.namespace, request.name, request.key) == ("ns", "a", "ns/a")
     assert repr(request) == "<Request ns/a>"
@@ -22,14 +22,14 @@ def test_a_request_names_an_object() -> None:
         Request.of("a/b/c")
 
 
-def test_two_that_name_the_same_are_equal() -> None:
+def test_requests_of_the_same_object_are_equal() -> None:
     assert Request("ns", "a") == Request("ns", "a", pod("a"))
     assert len({Request("ns", "a"), Request("ns", "a", pod("a")), Request("ns", "b"), Request("", "a")}) == 3
     assert Request("ns", "a") != "ns/a"
     assert not Request("ns", "a") != Request("ns", "a", pod("a"))  # noqa: SIM202
 
 
-def test_results() -> None:
+def test_final_results() -> None:
     assert Result().is_final
     assert not Result(requeue=True).is_final
     assert not Result(requeue_after=20).is_final
@@ -37,7 +37,7 @@ def test_results() -> None:
     assert Result(requeue_after=20) == Result(requeue_after=20.0)
 
 
-async def test_a_reconciler_without_clean_up_has_nothing_to_do() -> None:
+async def test_default_cleanup_does_nothing() -> None:
     class Nothing(Reconciler[KubeObject]):
         async def reconcile(self, request: Request[KubeObject]) -> Result | None:
             return None

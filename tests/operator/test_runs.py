@@ -1,4 +1,4 @@
-"""operator/runs.py: the deadlines of reconciles, by one timer."""
+"""operator/runs.py: deadlines of reconciles, with one timer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Begin = Callable[..., asyncio.Task[None]]
 
 @asynccontextmanager
 async def running(timeout: float | None) -> AsyncIterator[tuple[Runs, Begin, dict[str, float]]]:
-    """Runs, what begins one that takes very long, and for how many seconds each that was cancelled had taken."""
+    """Runs, a function that starts a very long one, and the seconds after which each was cancelled."""
     runs = Runs(timeout, lambda run: None)
     took: dict[str, float] = {}
     tasks: list[asyncio.Task[None]] = []
@@ -34,7 +34,7 @@ async def running(timeout: float | None) -> AsyncIterator[tuple[Runs, Begin, dic
         except asyncio.CancelledError:
             took[key] = now() - run.started
             if ends_in:
-                with suppress(asyncio.CancelledError):  # of the end of the test
+                with suppress(asyncio.CancelledError):  # the end of the test
                     await asyncio.sleep(ends_in)
         finally:
             runs.end(run)
@@ -51,8 +51,8 @@ async def running(timeout: float | None) -> AsyncIterator[tuple[Runs, Begin, dic
 
 
 @virtual_time
-async def test_each_is_cancelled_when_its_time_is_over() -> None:
-    """Also one that begins when another has just been cancelled, whose grace is far longer."""
+async def test_each_run_is_cancelled_at_its_deadline() -> None:
+    """Including a run that starts just after another was cancelled, whose grace period is far longer."""
     async with running(1.0) as (_, begin, took):
         for number in range(5):
             await asyncio.wait({begin(f"in-turn-{number}")})
@@ -64,7 +64,7 @@ async def test_each_is_cancelled_when_its_time_is_over() -> None:
 
 
 @virtual_time
-async def test_one_that_goes_on_is_stuck_when_its_grace_is_over() -> None:
+async def test_run_that_ignores_cancellation_is_stuck_after_the_grace_period() -> None:
     async with running(1.0) as (runs, begin, took):
         begin("stubborn", ends_in=100.0)
         await asyncio.sleep(CANCEL_GRACE - 0.5)
@@ -75,8 +75,8 @@ async def test_one_that_goes_on_is_stuck_when_its_grace_is_over() -> None:
 
 
 @virtual_time
-async def test_the_grace_begins_with_the_cancellation() -> None:
-    """However late that comes."""
+async def test_grace_period_starts_with_the_cancellation() -> None:
+    """Even if the cancellation is late."""
     async with running(1.0) as (runs, begin, took):
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
@@ -91,15 +91,15 @@ async def test_the_grace_begins_with_the_cancellation() -> None:
 
 
 @virtual_time
-async def test_without_a_timeout_none_is_cancelled() -> None:
+async def test_run_without_a_timeout_is_not_cancelled() -> None:
     async with running(None) as (runs, begin, took):
         begin("long")
         await asyncio.sleep(1000)
         assert (len(runs), took) == (1, {})
 
 
-async def test_deadlines_that_are_as_good_as_now() -> None:
-    """uvloop has no timer for them, and what it gives instead does not know when it is due."""
+async def test_tiny_timeouts_are_accepted() -> None:
+    """uvloop has no timer for them; its handle does not know when it is due."""
     async with running(0.0004) as (runs, begin, took):
         for number in range(20):
             await asyncio.wait({begin(str(number))})

@@ -1,4 +1,4 @@
-"""Operators in all weathers: in the end the world is as the objects say, whatever happened on the way."""
+"""Operators under random faults: in the end, the world matches the objects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NAMES = [f"map-{number}" for number in range(8)]
 
 
 class Cloud(Reconciler[KubeObject]):
-    """Makes something elsewhere for each object, and removes it before the object goes.
+    """Creates a thing elsewhere for each object, and removes it before the object is deleted.
 
     Attributes:
-        things: What is elsewhere: the value that each object asked for, by uid.
+        things: The things elsewhere: the value of each object, by uid.
         at_work: Keys that are being reconciled.
     """
 
@@ -62,21 +62,21 @@ class Cloud(Reconciler[KubeObject]):
 
 
 def current(world: Simulation) -> dict[str, str]:
-    """What there should be elsewhere."""
+    """Return what should exist elsewhere."""
     keys = world.server.snapshot("v1", "configmaps")
     objects = (world.server.get("v1", "configmaps", key.split("/")[1]) for key in keys)
     return {obj["metadata"]["uid"]: obj["data"]["value"] for obj in objects}
 
 
 async def users(world: Simulation) -> None:
-    """Create, change and delete."""
+    """Create, change and delete objects."""
     for number in range(60):
         await asyncio.sleep(world.random.random() * 10)
         name = world.random.choice(NAMES)
         verb = world.random.choice(["create", "create", "change", "delete"])
         if not world.happens("user", f"{verb} {name} {number}"):
             continue
-        with suppress(StatusError):  # it is there, or not there
+        with suppress(StatusError):  # it exists already, or does not exist
             if verb == "delete":
                 world.server.delete("v1", "configmaps", name)
             elif verb == "create":
@@ -88,7 +88,7 @@ async def users(world: Simulation) -> None:
 
 
 async def weather(world: Simulation) -> None:
-    """Users, trouble, and an operator that is ended and begun again."""
+    """Users, faults, and an operator that is stopped and restarted."""
     cloud = Cloud(world)
     living = asyncio.gather(users(world), world.storm(300))
     while True:
@@ -119,5 +119,5 @@ async def weather(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_in_the_end_all_is_well(seed: int) -> None:
+def test_world_matches_the_objects_after_a_storm(seed: int) -> None:
     simulate(weather, seed=seed, shrink=False)

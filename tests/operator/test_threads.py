@@ -1,4 +1,4 @@
-"""operator/threads.py: what runs in a thread ends before it is said to have ended."""
+"""operator/threads.py: a call ends only after its thread."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..steps import running, turns, until
 
 
 class Blocking:
-    """Blocks until it is to end.
+    """Blocks until the test lets it end.
 
     Attributes:
-        at_work: How many threads are in it.
-        most: How many there were at a time.
+        at_work: Threads that block now.
+        most: The most threads that blocked at once.
     """
 
     def __init__(self, end_by: Callable[[], object] = lambda: None) -> None:
@@ -42,7 +42,7 @@ class Blocking:
                 self.at_work -= 1
 
     def end(self) -> None:
-        """Let all end."""
+        """Let all calls end."""
         self._may_end.set()
 
 
@@ -50,7 +50,7 @@ def fail() -> None:
     raise ValueError("no such bucket")
 
 
-async def test_it_ends_as_the_function_does() -> None:
+async def test_in_thread_returns_or_raises_what_the_function_does() -> None:
     caller = ContextVar("caller", default="nobody")
     caller.set("me")
 
@@ -63,16 +63,16 @@ async def test_it_ends_as_the_function_does() -> None:
         await in_thread(fail)
 
 
-async def test_a_stop_iteration_is_a_failure_as_any_other() -> None:
-    """No future of asyncio's takes one."""
+async def test_stop_iteration_becomes_a_runtime_error() -> None:
+    """An asyncio future cannot carry it."""
     async with asyncio.timeout(10):
         with pytest.raises(RuntimeError) as caught:
             await in_thread(next, iter(()))
     assert isinstance(caught.value.__cause__, StopIteration)
 
 
-async def test_each_has_a_thread_at_once() -> None:
-    """One that waited for a thread could begin when it was cancelled long ago."""
+async def test_each_call_has_its_own_thread_at_once() -> None:
+    """A call that waits for a free thread could start long after its cancellation."""
     blocking = Blocking()
     tasks = [asyncio.create_task(in_thread(blocking)) for _ in range(40)]
     await until(lambda: blocking.at_work == 40)
@@ -80,7 +80,7 @@ async def test_each_has_a_thread_at_once() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_cancelled_it_waits_for_the_thread_however_often() -> None:
+async def test_cancelled_call_waits_for_its_thread() -> None:
     blocking = Blocking()
     task = asyncio.create_task(in_thread(blocking))
     await until(lambda: blocking.at_work)
@@ -93,7 +93,7 @@ async def test_cancelled_it_waits_for_the_thread_however_often() -> None:
     assert (task.cancelled(), blocking.at_work) == (True, 0)
 
 
-async def test_what_it_fails_of_after_it_was_cancelled_is_not_lost() -> None:
+async def test_error_after_a_cancellation_is_raised() -> None:
     blocking = Blocking(fail)
     task = asyncio.create_task(in_thread(blocking))
     await until(lambda: blocking.at_work)
@@ -104,7 +104,7 @@ async def test_what_it_fails_of_after_it_was_cancelled_is_not_lost() -> None:
         await task
 
 
-async def test_past_its_timeout_no_object_is_worked_on_twice() -> None:
+async def test_object_is_not_reconciled_beside_a_thread_past_its_timeout() -> None:
     blocking = Blocking()
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
@@ -119,7 +119,7 @@ async def test_past_its_timeout_no_object_is_worked_on_twice() -> None:
     assert blocking.most == 1
 
 
-async def test_workers_that_are_stopped_end_after_their_threads() -> None:
+async def test_stopped_workers_end_after_their_threads() -> None:
     blocking = Blocking()
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")

@@ -1,4 +1,4 @@
-"""operator/runs.py and workers.py: reconciles that take too long."""
+"""operator/runs.py and workers.py: reconciles that exceed their timeout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .worlds import Reconciler, Stubborn, change, create, ending_with, operating
 
 
 @simulated
-async def test_one_that_hangs_is_cancelled_and_tried_again(world: Simulation) -> None:
+async def test_hanging_reconcile_is_cancelled_and_retried(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler(lambda request: asyncio.sleep(3600) if len(reconciler.seen) < 3 else None)
     async with operating(world, reconciler, timeout=60) as controller:
@@ -31,7 +31,7 @@ async def test_one_that_hangs_is_cancelled_and_tried_again(world: Simulation) ->
 
 
 @simulated
-async def test_each_has_its_own_time(world: Simulation) -> None:
+async def test_each_reconcile_has_its_own_deadline(world: Simulation) -> None:
     ended: dict[str, float] = {}
 
     async def act(request: Request[KubeObject]) -> None:
@@ -53,8 +53,8 @@ async def test_each_has_its_own_time(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("made_of_it", [None, Result(requeue_after=3600), 5, ValueError("gave up")], ids=repr)
-def test_whatever_it_makes_of_being_cancelled_it_has_failed(made_of_it: Any) -> None:
-    """In seconds of its own, or at once."""
+def test_timed_out_reconcile_fails_whatever_it_returns(made_of_it: Any) -> None:
+    """At once, or after some seconds."""
 
     @simulated
     async def scenario(world: Simulation) -> None:
@@ -80,13 +80,13 @@ def test_whatever_it_makes_of_being_cancelled_it_has_failed(made_of_it: Any) -> 
             assert str(state.last_error).startswith("tests: default/a took longer than 60 s")
             if isinstance(made_of_it, Exception):
                 assert state.last_error.__cause__ is made_of_it
-                assert str(state.last_error).endswith("; cancelled, it raised ValueError: gave up")
+                assert str(state.last_error).endswith("; when cancelled, it raised ValueError: gave up")
 
     scenario()
 
 
 @simulated
-async def test_one_that_ignores_it_is_replaced_and_told_of(world: Simulation) -> None:
+async def test_reconcile_that_ignores_its_timeout_is_replaced_and_logged(world: Simulation) -> None:
     create(world, "a")
     stubborn = Stubborn()
     reconciler = Reconciler(lambda request: stubborn(request) if request.name == "a" else None)
@@ -109,7 +109,7 @@ async def test_one_that_ignores_it_is_replaced_and_told_of(world: Simulation) ->
 
 
 @simulated
-async def test_without_a_timeout_it_may_take_its_time(world: Simulation) -> None:
+async def test_reconcile_without_a_timeout_may_take_any_time(world: Simulation) -> None:
     create(world, "a")
     reconciler = Reconciler(lambda request: asyncio.sleep(36_000))
     async with operating(world, reconciler, timeout=None) as controller:

@@ -1,5 +1,4 @@
-"""operator/workers.py: reconciles that hold the event loop, servers that ask to wait, groups of errors. All else is in
-test_controller.py."""
+"""operator/workers.py: reconciles that block the event loop, Retry-After, groups of errors."""
 
 from __future__ import annotations
 
@@ -30,10 +29,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_reconcile_that_holds_the_loop_is_named(
+async def test_reconcile_that_blocks_the_event_loop_is_logged(
     caplog: pytest.LogCaptureFixture, clock: list[float], is_async: bool
 ) -> None:
-    """An async one from its second slow call on, as handlers are; also one that fails."""
+    """An async reconcile from its second slow call on, like handlers; also if it fails."""
 
     def plain(key: str) -> None:
         clock[0] += 0.3 if key.startswith("slow") else 0.01
@@ -49,16 +48,16 @@ async def test_a_reconcile_that_holds_the_loop_is_named(
         queue.add(key)
     workers = Workers("tests", queue, later if is_async else plain, 1, None)
     async with running(workers.run()):
-        await until(lambda: workers.counts.total >= 5)  # one is tried again
+        await until(lambda: workers.counts.total >= 5)  # one of them is retried
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == [f"tests: a reconcile held the event loop for 300 ms on {key}, with {waiting} waiting"]
 
 
-async def test_what_fails_again_and_again_has_its_traceback_in_the_log_once(
+async def test_repeated_error_is_logged_with_its_traceback_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Another error in a row has its own, and so has the first of another row."""
+    """A new type of error is logged with its traceback again, as is the first error after a success."""
     raised = iter([KeyError("b"), KeyError("c"), ValueError(), None, KeyError("d")])
     queue: WorkQueue[str] = WorkQueue(ItemExponentialFailureRateLimiter())
 
@@ -73,15 +72,17 @@ async def test_what_fails_again_and_again_has_its_traceback_in_the_log_once(
         await until(lambda: workers.counts.success > 1)
     failed = [(each.message, each.exc_info is not None) for each in caplog.records]
     assert failed == [
-        ("tests: a failed; again in 0.005 s: KeyError: 'b'", True),
-        ("tests: a failed, 2 times in a row; again in 0.01 s: KeyError: 'c'", False),
-        ("tests: a failed, 3 times in a row; again in 0.02 s: ValueError()", True),
-        ("tests: a failed; again in 0.005 s: KeyError: 'd'", True),
+        ("tests: a failed; retrying in 0.005 s: KeyError: 'b'", True),
+        ("tests: a failed, 2 times in a row; retrying in 0.01 s: KeyError: 'c'", False),
+        ("tests: a failed, 3 times in a row; retrying in 0.02 s: ValueError()", True),
+        ("tests: a failed; retrying in 0.005 s: KeyError: 'd'", True),
     ]
 
 
-async def test_those_that_wait_hold_nobody_up(caplog: pytest.LogCaptureFixture, clock: list[float]) -> None:
-    """Also where several wait at once, each of which is timed by itself."""
+async def test_waiting_reconciles_are_not_logged_as_slow(
+    caplog: pytest.LogCaptureFixture, clock: list[float]
+) -> None:
+    """Including several concurrent reconciles, each of which is timed on its own."""
 
     async def reconcile(key: str) -> None:
         for _ in range(10):
@@ -98,7 +99,7 @@ async def test_those_that_wait_hold_nobody_up(caplog: pytest.LogCaptureFixture, 
 
 
 @simulated
-async def test_whoever_works_ends_when_a_reconcile_is_left_behind(world: Simulation) -> None:
+async def test_other_workers_end_when_a_reconcile_is_abandoned(world: Simulation) -> None:
     reconcile = Stubborn()
     maps = Manager(world.client).for_resource("v1", "configmaps")
     controller = Controller("tests", reconcile, maps)
@@ -115,7 +116,7 @@ async def test_whoever_works_ends_when_a_reconcile_is_left_behind(world: Simulat
 
 
 @simulated
-async def test_a_server_that_asks_to_wait_is_waited_for(world: Simulation) -> None:
+async def test_retry_after_of_a_server_is_respected(world: Simulation) -> None:
     create(world, "a")
     times: list[float] = []
 
@@ -130,14 +131,14 @@ async def test_a_server_that_asks_to_wait_is_waited_for(world: Simulation) -> No
     async with manager:
         await asyncio.sleep(60)
     assert [later - earlier for earlier, later in pairwise(times)] == pytest.approx([5.0] * 3, abs=0.1)
-    logged = [str(entry) for entry in world.history if "; again in 5 s: " in str(entry)]
+    logged = [str(entry) for entry in world.history if "; retrying in 5 s: " in str(entry)]
     assert len(logged) == 3
     assert all(" WARNING " in entry for entry in logged)
     assert [", 2 times in a row;" in entry for entry in logged] == [False, True, False]
 
 
 @simulated
-async def test_a_server_that_asks_for_less_than_the_back_off_changes_nothing(world: Simulation) -> None:
+async def test_retry_after_below_the_backoff_has_no_effect(world: Simulation) -> None:
     create(world, "a")
     times: list[float] = []
 
@@ -153,7 +154,7 @@ async def test_a_server_that_asks_for_less_than_the_back_off_changes_nothing(wor
 
 
 @simulated
-async def test_a_group_of_errors_is_what_all_in_it_are(world: Simulation) -> None:
+async def test_error_group_counts_as_the_errors_in_it(world: Simulation) -> None:
     create(world, "a")
     behind = VersionTimeout("configmaps", "9", "7", "default/a", 10.0, "watching")
     busy = TooManyRequestsError(429, "TooManyRequests", "", {"retryAfterSeconds": 7})
@@ -177,8 +178,8 @@ async def test_a_group_of_errors_is_what_all_in_it_are(world: Simulation) -> Non
 
 
 @simulated
-async def test_what_has_failed_is_forgotten_once_it_is_gone(world: Simulation) -> None:
-    """Also where a predicate hides that from the reconciler: names without end would fill the memory."""
+async def test_failures_of_deleted_objects_are_forgotten(world: Simulation) -> None:
+    """Even if a predicate hides the deletion from the reconciler: otherwise endless names would fill the memory."""
 
     async def act(request: Request[KubeObject]) -> None:
         raise TerminalError("no use") if failed else ValueError("no")
@@ -203,8 +204,8 @@ async def test_what_has_failed_is_forgotten_once_it_is_gone(world: Simulation) -
 
 
 @simulated
-async def test_one_that_cannot_be_helped_keeps_its_back_off(world: Simulation) -> None:
-    """What changes then and fails again has failed in a row."""
+async def test_terminal_error_keeps_the_backoff(world: Simulation) -> None:
+    """A later failure of the same key counts as one in a row."""
     create(world, "a")
     raised = [ValueError("other")] * 3 + [TerminalError("no use")] + [ValueError("other")] * 2
     requeues: list[int] = []
@@ -224,7 +225,7 @@ async def test_one_that_cannot_be_helped_keeps_its_back_off(world: Simulation) -
 
 
 @pytest.mark.parametrize("asks", [Result(requeue=True), Result(requeue_after=1), ValueError("no")], ids=repr)
-def test_what_comes_again_has_the_priority_with_which_it_came(asks: Result | Exception) -> None:
+def test_requeued_key_keeps_its_priority(asks: Result | Exception) -> None:
     @simulated
     async def scenario(world: Simulation) -> None:
         create(world, "a")

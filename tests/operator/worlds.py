@@ -18,13 +18,13 @@ T = TypeVar("T")
 SEEDS = 3
 
 CONTAINERS = {"spec": {"containers": [{"name": "web", "image": "example.com/web"}]}}
-"""What a Pod has at least."""
+"""The minimum of a Pod."""
 
 Reconcile = Callable[[Request[KubeObject]], Coroutine[Any, Any, Result | None]]
 
 
 def simulated(scenario: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Turns a scenario into a test, which plays it in several orders."""
+    """Turn a scenario into a test that runs it in several orders."""
 
     @wraps(scenario)
     def test() -> None:
@@ -36,7 +36,7 @@ def simulated(scenario: Callable[[Simulation], Coroutine[Any, Any, None]]) -> Ca
 
 
 class Stubborn:
-    """A reconcile, or a map function, that goes on when it is cancelled, until it is to give in."""
+    """A reconcile or map function that ignores its cancellation until the test lets it end."""
 
     def __init__(self) -> None:
         self.gives_in = False
@@ -48,17 +48,17 @@ class Stubborn:
 
 
 def ending_with(outcome: T | Exception) -> T:
-    """Return what is no exception, and raise what is."""
+    """Return a value, or raise it if it is an exception."""
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
 
 class Reconciler:
-    """Notes what it is asked, and does what the test says.
+    """Records its requests, and does what the test says.
 
     Attributes:
-        seen: The key and version of each request; None for what is gone.
+        seen: The key and version of each request; None for an object that is gone.
         at_work: Keys that are being reconciled.
     """
 
@@ -80,12 +80,12 @@ class Reconciler:
 
     @property
     def keys(self) -> list[str]:
-        """What it was asked about."""
+        """Return the keys of its requests."""
         return [key for key, _ in self.seen]
 
 
 async def run_until_a_worker_dies(manager: Manager, controller: Controller[Any]) -> asyncio.Task[None]:
-    """A manager that runs, and ends as a worker of this idle controller was cancelled by somebody else."""
+    """Run a manager that ends when a worker of this idle controller is cancelled from outside."""
     running = asyncio.create_task(manager.run())
     await asyncio.sleep(5)
     (worker,) = controller._workers._idle
@@ -105,7 +105,7 @@ def create(world: Simulation, name: str, plural: str = "configmaps", **fields: A
 
 
 def change(world: Simulation, name: str, plural: str = "configmaps", **fields: Any) -> dict[str, Any]:
-    """Merge something into an object."""
+    """Merge fields into an object."""
     return world.server.patch("v1", plural, name, fields)
 
 
@@ -128,7 +128,7 @@ async def operating(
     grace_period: float = 20.0,
     **options: Any,
 ) -> AsyncIterator[Controller[KubeObject]]:
-    """A controller of one collection, at work."""
+    """Run a controller of one collection."""
     manager = Manager(world.client, grace_period=grace_period)
     controller = manager.add(Controller("tests", reconcile, manager.for_resource("v1", plural), **options))
     async with manager:
@@ -137,7 +137,7 @@ async def operating(
 
 @asynccontextmanager
 async def feeding(controller: Controller[Any]) -> AsyncIterator[None]:
-    """While inside, changes and sources fill a controller's queue, without a manager."""
+    """Let changes and sources fill a controller's queue, without a manager."""
     controller.require_not_fed()
     controller.feed()
     try:
@@ -147,6 +147,6 @@ async def feeding(controller: Controller[Any]) -> AsyncIterator[None]:
 
 
 async def quiet(controller: Controller[Any], seconds: float = 1.0) -> None:
-    """Let everything that can happen in some seconds happen."""
+    """Let the simulation run for some seconds."""
     await asyncio.sleep(seconds)
     assert not len(controller.queue), controller.state

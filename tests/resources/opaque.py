@@ -20,7 +20,7 @@ _TEXT = re.compile(rb'("resourceVersion":\s*")v([0-9]+)"')
 
 
 class Opaque(Forwarding):
-    """Has ``"v321"`` for ``"123"``."""
+    """Turns ``"123"`` into ``"v321"``."""
 
     async def get(self, path: str, query: Query = (), *, timeout: float = READ_TIMEOUT) -> bytes:
         return _outward(await self._transport.get(path, _query(query), timeout=timeout))
@@ -48,7 +48,7 @@ class _Stream:
         return self
 
     async def __anext__(self) -> bytes:
-        """Whole lines of a watch, all of a list."""
+        """Yield whole lines of a watch, and a list as a whole."""
         while True:
             try:
                 self._left += await anext(self._stream)

@@ -1,4 +1,4 @@
-"""Where objects are asked for; nothing that a caller says leads elsewhere."""
+"""Paths of objects; no target can change the path's collection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_paths() -> None:
     assert PODS.within("") == "/api/v1/pods"
 
 
-def test_keys_and_objects() -> None:
+def test_keys_of_keys_and_objects() -> None:
     obj = {"metadata": {"name": "a", "namespace": "default"}}
     assert (
         PODS.key_of(obj) == PODS.key_of(KubeObject.from_dict(obj)) == PODS.key_of("default/a") == "default/a"
@@ -53,26 +53,24 @@ def test_keys_and_objects() -> None:
         None,
     ],
 )
-def test_what_names_no_pod(target: Any) -> None:
+def test_invalid_pod_names_are_refused(target: Any) -> None:
     with pytest.raises(ConfigError, match=r"pods"):
         PODS.key_of(target)
 
 
-def test_custom_resources_that_live_in_no_namespace_have_to_say_so() -> None:
+def test_cluster_scoped_custom_resources_need_namespaced_false() -> None:
     for ask in (CAVES.key_of, CAVES.for_new):
-        with pytest.raises(
-            ConfigError, match=r"caves\S* are taken to live in namespaces, and 'a' .*: namespaced=False$"
-        ):
+        with pytest.raises(ConfigError, match=r"caves\S* are namespaced, and 'a' .* with namespaced=False$"):
             ask({"metadata": {"name": "a"}})
     elsewhere = Addresses(CAVES.collection, False)
-    with pytest.raises(ConfigError, match=r"caves\S* live in no namespace \(namespaced=False\), but 'a' is"):
+    with pytest.raises(ConfigError, match=r"caves\S* are cluster-scoped \(namespaced=False\), but 'a' has"):
         elsewhere.key_of("default/a")
-    with pytest.raises(ConfigError, match=r"nodes live in no namespace, but 'a' is said to be in 'default'"):
+    with pytest.raises(ConfigError, match=r"nodes are cluster-scoped, but 'a' has the namespace 'default'"):
         NODES.key_of("default/a")
 
 
 @pytest.mark.parametrize("target", ["default/a", "..", "", "a/b/c"])
-def test_what_names_no_node(target: str) -> None:
+def test_invalid_node_names_are_refused(target: str) -> None:
     with pytest.raises(ConfigError, match=r"nodes"):
         NODES.key_of(target)
 
@@ -85,6 +83,6 @@ def test_what_names_no_node(target: str) -> None:
         {"metadata": {"name": "a", "namespace": ".."}},
     ],
 )
-def test_nothing_is_created_elsewhere(obj: Any) -> None:
+def test_objects_are_created_in_their_own_collection(obj: Any) -> None:
     with pytest.raises(ConfigError):
         PODS.for_new(obj)

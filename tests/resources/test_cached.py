@@ -1,4 +1,4 @@
-"""CachedResource: a read never shows less than was written here; the watch is frozen to see who waits."""
+"""CachedResource: a read includes all own writes. The watch is frozen to see which reads wait."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def configmap(name: str = "a", *finalizers: str, namespace: str = "default", **d
 
 @asynccontextmanager
 async def world(**options: Any) -> AsyncIterator[tuple[APIServer, Maps]]:
-    """A server with an informer on it, and reads with patience."""
+    """A server, a synced informer and a CachedResource with a long timeout."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         options.setdefault("timeout", PATIENCE)
         timeout, transform = options.pop("timeout"), options.pop("transform", None)
@@ -59,13 +59,13 @@ async def world(**options: Any) -> AsyncIterator[tuple[APIServer, Maps]]:
 
 
 async def blocked(task: asyncio.Task[Any]) -> None:
-    """See that something waits."""
+    """Check that an awaitable does not finish."""
     done, _ = await asyncio.wait({task}, timeout=0.1)
     assert not done
 
 
 async def no_more_after(frozen: Fault, maps: Maps) -> None:
-    """See that a read waits until the watch goes on, and finds nothing then."""
+    """Check that a read waits until the watch continues, and then finds nothing."""
     read = asyncio.create_task(maps.get(KEY))
     await blocked(read)
     frozen.remove()
@@ -73,7 +73,7 @@ async def no_more_after(frozen: Fault, maps: Maps) -> None:
         await read
 
 
-async def test_reads_wait_for_what_was_written_and_for_nothing_else() -> None:
+async def test_reads_wait_for_own_writes_and_for_nothing_else() -> None:
     async with world() as (server, maps):
         other = await maps.create(configmap("b"))
         assert await maps.get(other.key) == other
@@ -96,7 +96,7 @@ async def test_reads_wait_for_what_was_written_and_for_nothing_else() -> None:
         assert repr(maps) == "<CachedResource configmaps>"
 
 
-async def test_deletions_are_waited_for() -> None:
+async def test_reads_wait_for_deletions() -> None:
     async with world() as (server, maps):
         held = await maps.create(configmap("a", "example.com/x"))
         assert await maps.get(KEY) == held
@@ -106,16 +106,16 @@ async def test_deletions_are_waited_for() -> None:
         await no_more_after(frozen, maps)
 
 
-async def test_what_was_created_and_deleted_at_once_does_not_appear_later() -> None:
+async def test_object_created_and_deleted_at_once_does_not_appear_later() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         await maps.delete(await maps.create(configmap()))
-        await no_more_after(frozen, maps)  # the cache has no such object: not yet
+        await no_more_after(frozen, maps)  # the cache does not have the object yet
         assert await maps.list(selector=lambda obj: obj.key == KEY) == []
 
 
 async def gone(maps: Maps, how: str) -> None:
-    """What others made and the cache has not seen, taken away through the resource."""
+    """Delete an object of others through the resource before the cache has seen it."""
     made = await maps.resource.get(KEY)
     if how == "object":
         assert await maps.delete(made) is None
@@ -127,7 +127,7 @@ async def gone(maps: Maps, how: str) -> None:
 
 
 async def made_before_a_restore_and_deleted(maps: Maps) -> None:
-    """Deleted at a version that the server has not reached again; the uid is the same on both sides of it."""
+    """Restore the server to before a deletion, whose version it has not reached again; uids stay the same."""
     made = (await maps.create(configmap())).to_dict()
     await maps.get(KEY)
     made["metadata"]["resourceVersion"] = "5000"
@@ -140,8 +140,8 @@ def made_by_others(server: APIServer, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["object", "version", "finalizer"])
 @pytest.mark.parametrize("older", [False, True])
-async def test_what_others_made_and_is_gone_before_the_cache_saw_it(how: str, older: bool) -> None:
-    """Nor does the cache still have an older one of that name."""
+async def test_deleted_object_of_others_that_the_cache_never_saw_is_not_found(how: str, older: bool) -> None:
+    """The cache also drops an older object of that name."""
     async with world() as (server, maps):
         if older:
             await maps.get((await maps.create(configmap())).key)
@@ -156,7 +156,7 @@ async def test_what_others_made_and_is_gone_before_the_cache_saw_it(how: str, ol
 
 
 @pytest.mark.parametrize("how", ["object", "version", "finalizer"])
-async def test_what_the_informer_does_not_pick_is_not_waited_for_long(
+async def test_read_waits_briefly_for_objects_outside_the_selectors(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.1)
@@ -167,7 +167,7 @@ async def test_what_the_informer_does_not_pick_is_not_waited_for_long(
         assert not maps._written
 
 
-async def test_a_version_from_before_a_restore_is_not_waited_for_long(
+async def test_read_waits_briefly_for_a_version_from_before_a_restore(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.1)
@@ -178,10 +178,10 @@ async def test_a_version_from_before_a_restore_is_not_waited_for_long(
 
 
 @pytest.mark.parametrize("patience", [0.0, 0.05])
-async def test_what_is_made_here_after_a_restore_is_waited_for(
+async def test_read_waits_for_writes_after_a_restore(
     patience: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where a version is known that was higher, whether that was given up before or is afterwards."""
+    """Including a higher version that was known before or afterwards."""
     monkeypatch.setattr(version_waits, "DELETION_PATIENCE", patience)
     async with world() as (server, maps):
         await made_before_a_restore_and_deleted(maps)
@@ -194,7 +194,7 @@ async def test_what_is_made_here_after_a_restore_is_waited_for(
         assert not maps._written
 
 
-async def test_what_was_written_here_is_waited_for_longer_than_what_others_made_of_it(
+async def test_read_waits_longer_for_own_objects_than_for_those_of_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.0)
@@ -206,7 +206,7 @@ async def test_what_was_written_here_is_waited_for_longer_than_what_others_made_
         await no_more_after(frozen, maps)
 
 
-async def test_deletions_are_waited_for_when_their_versions_are_no_more(
+async def test_read_waits_for_deletions_whose_versions_are_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(version_waits, "DELETION_PATIENCE", 0.0)
@@ -221,7 +221,7 @@ async def test_deletions_are_waited_for_when_their_versions_are_no_more(
 
 
 @pytest.mark.parametrize("how", ["key", "object", "finalizer"])
-async def test_a_deletion_is_waited_for_also_when_others_of_its_name_are_deleted(how: str) -> None:
+async def test_read_waits_for_a_deletion_when_others_of_its_name_are_deleted(how: str) -> None:
     async with world() as (server, maps):
         first = await maps.create(configmap())
         await maps.get(KEY)
@@ -237,7 +237,7 @@ async def test_a_deletion_is_waited_for_also_when_others_of_its_name_are_deleted
         assert not maps._written
 
 
-async def test_a_namesake_that_others_made_since() -> None:
+async def test_object_recreated_by_others_is_returned() -> None:
     async with world() as (server, maps):
         old = await maps.create(configmap())
         await maps.get(KEY)
@@ -254,8 +254,8 @@ def without_uid(obj: KubeObject) -> KubeObject:
     return KubeObject.from_dict(fields)
 
 
-async def test_a_namesake_that_others_made_since_is_found_where_the_cache_has_no_uids() -> None:
-    """By what the server has, before the read would fail."""
+async def test_object_recreated_by_others_is_returned_without_uids_in_the_cache() -> None:
+    """The server's answer decides, before the read would fail."""
     async with world(timeout=1.0, transform=without_uid) as (server, maps):
         made = await maps.create(configmap())
         await maps.informer.wait_for(made, PATIENCE)
@@ -267,8 +267,8 @@ async def test_a_namesake_that_others_made_since_is_found_where_the_cache_has_no
 
 
 @pytest.mark.parametrize("undone", ["deletion", "update"])
-async def test_what_a_restore_has_undone_though_no_list_went_back(undone: str) -> None:
-    """As after ``etcdutl snapshot restore --bump-revision``, or where nothing was listed in time."""
+async def test_change_undone_by_a_restore_is_noticed(undone: str) -> None:
+    """As after ``etcdutl snapshot restore --bump-revision``, or when no list arrived in time."""
     async with world(timeout=1.0) as (_, maps):
         made = await maps.create(configmap())
         await maps.informer.wait_for(made, PATIENCE)
@@ -281,7 +281,7 @@ async def test_what_a_restore_has_undone_though_no_list_went_back(undone: str) -
         assert not maps._written
 
 
-async def test_a_server_that_does_not_say_whether_it_is_back() -> None:
+async def test_server_that_does_not_answer_raises_version_timeout() -> None:
     async with world(timeout=0.3) as (server, maps):
         made = await maps.create(configmap())
         await maps.informer.wait_for(made, PATIENCE)
@@ -293,7 +293,7 @@ async def test_a_server_that_does_not_say_whether_it_is_back() -> None:
                 await maps.get(KEY)
 
 
-async def test_made_again_after_a_deletion_whose_answer_said_no_uid() -> None:
+async def test_object_recreated_after_a_deletion_without_uid_is_returned() -> None:
     async with world() as (server, maps):
         maps._record_removed(KEY, "", "")
         frozen = server.faults.freeze(verb="watch")
@@ -303,7 +303,7 @@ async def test_made_again_after_a_deletion_whose_answer_said_no_uid() -> None:
             assert await maps.get(KEY) == again
 
 
-async def test_made_again_by_ourselves() -> None:
+async def test_object_recreated_here_is_returned() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         await maps.delete(await maps.create(configmap(k="1")))
@@ -312,8 +312,8 @@ async def test_made_again_by_ourselves() -> None:
         assert await maps.get(KEY) == again
 
 
-async def test_answers_in_another_order() -> None:
-    """What is written last is not always answered last."""
+async def test_answers_may_arrive_out_of_order() -> None:
+    """Answers need not arrive in the order of the writes."""
     async with world() as (server, maps):
         first = await maps.resource.create(configmap(k="1"))
         second = await maps.resource.patch(first, {"data": {"k": "2"}})
@@ -330,7 +330,7 @@ async def test_answers_in_another_order() -> None:
             await maps.get(KEY)
 
 
-async def test_an_answer_about_an_older_namesake_that_comes_after_a_deletion() -> None:
+async def test_late_answer_about_a_predecessor_is_ignored_after_a_deletion() -> None:
     async with world() as (server, maps):
         late = await maps.create(configmap())
         await maps.get(KEY)
@@ -343,7 +343,7 @@ async def test_an_answer_about_an_older_namesake_that_comes_after_a_deletion() -
 
 
 @pytest.mark.parametrize("gone", [False, True])
-async def test_a_cache_that_does_not_come_is_named(gone: bool) -> None:
+async def test_cache_that_stays_behind_is_named_in_the_error(gone: bool) -> None:
     async with world(timeout=0.2) as (server, maps):
         obj = await maps.create(configmap())
         await maps.get(KEY)
@@ -372,7 +372,7 @@ async def test_a_cache_that_does_not_come_is_named(gone: bool) -> None:
         assert not maps._written
 
 
-async def test_all_that_is_waited_for_has_one_deadline() -> None:
+async def test_all_waits_of_a_read_share_one_deadline() -> None:
     async with world(timeout=0.5) as (server, maps):
         server.faults.freeze(verb="watch")
         for number in range(5):
@@ -383,7 +383,7 @@ async def test_all_that_is_waited_for_has_one_deadline() -> None:
         assert asyncio.get_running_loop().time() - started < 2
 
 
-async def test_namespaces_that_are_not_read_are_not_waited_for() -> None:
+async def test_writes_outside_the_informers_namespaces_are_not_waited_for() -> None:
     async with world(namespaces=["default", "kube-public"]) as (_, maps):
         await maps.create(configmap("a", namespace="kube-system"))
         await maps.delete("kube-system/a")
@@ -394,21 +394,21 @@ async def test_namespaces_that_are_not_read_are_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("options", [{"namespaces": ["default", "kube-public"]}, {"namespace": "default"}])
-async def test_reading_a_namespace_that_the_informer_does_not_read_is_refused(
+async def test_reading_a_namespace_outside_the_informer_is_refused(
     options: dict[str, Any],
 ) -> None:
-    """Nothing found would be taken for nothing there."""
+    """An empty result would look like a namespace without objects."""
     async with world(**options) as (_, maps):
         made = await maps.create(configmap("a", namespace="kube-system"))
-        with pytest.raises(ConfigError, match=r"has nothing of namespace 'kube-system'"):
+        with pytest.raises(ConfigError, match=r"does not read the namespace 'kube-system'"):
             await maps.get(made.key)
-        with pytest.raises(ConfigError, match=r"has nothing of namespace 'kube-system'"):
+        with pytest.raises(ConfigError, match=r"does not read the namespace 'kube-system'"):
             await maps.list("kube-system")
         assert await maps.list() == await maps.list("default") == []
         assert await maps.resource.get(made.key) == made
 
 
-async def test_an_informer_that_has_not_listed_or_has_stopped() -> None:
+async def test_unsynced_or_stopped_informer_raises() -> None:
     async with APIServer() as server, Client.from_url(server.url) as client:
         frozen = server.faults.freeze()
         async with SharedInformerFactory(client) as factory:
@@ -430,15 +430,15 @@ async def test_an_informer_that_has_not_listed_or_has_stopped() -> None:
             await maps.get("a")
 
 
-async def test_an_informer_with_keys_of_its_own_is_refused() -> None:
+async def test_informer_with_its_own_key_func_is_refused() -> None:
     async with Client.from_url("http://localhost:1") as client:
         list_watch = ListWatch.for_resource(client, "v1", "configmaps")
         informer = SharedIndexInformer(list_watch, KubeObject, key_func=lambda obj: obj.uid)
-        with pytest.raises(ConfigError, match="configmaps has a key_func of its own"):
+        with pytest.raises(ConfigError, match="configmaps has its own key_func"):
             CachedResource(Resource(client, "v1", "configmaps"), informer)
 
 
-async def test_it_is_of_a_resource_and_an_informer_of_it() -> None:
+async def test_resource_and_informer_must_match() -> None:
     async with Client.from_url("http://127.0.0.1:1") as client:
         maps = Resource(client, "v1", "configmaps")
         factory = SharedInformerFactory(client)
@@ -453,9 +453,7 @@ async def test_it_is_of_a_resource_and_an_informer_of_it() -> None:
             ConfigError, match="the informer reads pods in a, and the resource is of configmaps"
         ):
             CachedResource(maps, pods)
-        with pytest.raises(
-            ConfigError, match="a CachedResource is of a Resource and an informer, not of <Shared"
-        ):
+        with pytest.raises(ConfigError, match="CachedResource needs a Resource and an informer, not <Shared"):
             CachedResource(pods, maps)  # type: ignore[arg-type]
 
 
@@ -463,7 +461,7 @@ async def nothing(options: ListOptions) -> Any:
     raise AssertionError("nobody asks")
 
 
-async def test_what_nobody_reads_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_writes_that_no_read_waits_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached, "_SWEEP_AT", 10)
     async with world() as (_, maps):
         maps._sweep_at = 10
@@ -475,7 +473,7 @@ async def test_what_nobody_reads_is_forgotten(monkeypatch: pytest.MonkeyPatch) -
         assert len(maps._written) <= 22
 
 
-async def test_a_read_that_is_cancelled_leaves_the_next_to_wait() -> None:
+async def test_cancelled_read_leaves_the_write_to_the_next_read() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         made = await maps.create(configmap())
@@ -489,7 +487,7 @@ async def test_a_read_that_is_cancelled_leaves_the_next_to_wait() -> None:
         assert await maps.get(KEY) == made
 
 
-async def test_many_writers_each_read_what_they_wrote() -> None:
+async def test_concurrent_writers_read_their_own_writes() -> None:
     async with world() as (server, maps):
 
         async def come_and_go(number: int) -> None:

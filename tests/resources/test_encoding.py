@@ -1,4 +1,4 @@
-"""Objects of every kind become what is sent."""
+"""Objects of every type are encoded as request bodies."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AlmostWhole(msgspec.Struct, forbid_unknown_fields=True):
     specs: list[dict[str, Spec | None]] = []
 
 
-def test_what_is_none_in_a_struct_is_not_said() -> None:
+def test_none_fields_of_a_struct_are_omitted() -> None:
     cave = Cave(Meta("a", resource_version="7"), Spec(parts=[{"x": 1, "y": None}]))
     assert fields_of(cave) == {
         "metadata": {"name": "a", "namespace": "", "resourceVersion": "7"},
@@ -75,7 +75,7 @@ def test_what_is_none_in_a_struct_is_not_said() -> None:
     ],
     ids=["kubernetes_asyncio", "kubernetes.aio"],
 )
-def test_models(model: Any) -> None:
+def test_models_are_encoded(model: Any) -> None:
     fields = fields_of(model)
     assert fields["metadata"] == {"name": "a", "resourceVersion": "7"}
     assert fields["data"] == {"k": "v"}
@@ -83,14 +83,14 @@ def test_models(model: Any) -> None:
     require_whole(model)
 
 
-def test_kube_objects_say_what_their_list_said() -> None:
+def test_kube_objects_of_a_list_have_their_type() -> None:
     raw = b'{"metadata":{"name":"a"},"x":null}'
     obj = KubeObject.from_bytes(raw, TypeMeta("v1", "ConfigMap"))
     assert fields_of(obj) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "x": None}
     require_whole(obj)
 
 
-def test_dicts_are_the_callers_own() -> None:
+def test_dicts_are_copied() -> None:
     given = {"metadata": {"name": "a"}}
     fields = fields_of(given)
     fields["kind"] = "x"
@@ -100,12 +100,12 @@ def test_dicts_are_the_callers_own() -> None:
 @pytest.mark.parametrize(
     "wrong", [None, 7, "default/a", [1], object(), DeletedFinalStateUnknown("ns/a", pod())]
 )
-def test_what_is_no_object(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match=r"is no object: use KubeObject"):
+def test_other_types_are_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"is not an object: use KubeObject"):
         fields_of(wrong)
 
 
-def test_what_is_no_json() -> None:
+def test_values_outside_json_are_refused() -> None:
     with pytest.raises(DecodeError, match=r"not JSON"):
         encode({"a": object()})
 
@@ -126,21 +126,21 @@ NOT_JSON: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("wrong", NOT_JSON.values(), ids=NOT_JSON)
-def test_what_cannot_be_said_in_json_is_not_sent(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match=r"^create pods a: it was not sent: "):
+def test_request_with_values_outside_json_is_not_sent(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^create pods a: the request was not sent: "):
         body_of({"a": wrong}, "create pods a")
 
 
 @pytest.mark.parametrize(
     "value", [None, datetime(2026, 1, 1, tzinfo=UTC), msgspec.Raw(b"[null]"), Meta("a"), "NaN", {1: None}]
 )
-def test_what_can_be_said_is_sent(value: Any) -> None:
+def test_values_within_json_are_sent(value: Any) -> None:
     body = body_of({"a": value}, "create pods a")
     assert body == msgspec.json.encode({"a": value})
 
 
-def test_a_struct_that_names_some_fields_is_no_whole_object() -> None:
+def test_partial_struct_is_refused_for_updates() -> None:
     require_whole(WholeCave(WholeMeta("a")))
     for part in (Cave(Meta("a")), AlmostWhole(WholeMeta("a"))):
-        with pytest.raises(ConfigError, match=rf"{type(part).__name__} names some of an object's fields"):
+        with pytest.raises(ConfigError, match=rf"{type(part).__name__} has only some of an object's fields"):
             require_whole(part)

@@ -1,4 +1,4 @@
-"""ensure_finalizer and drop_finalizer while somebody always is faster, with a server whose answers are the test's."""
+"""ensure_finalizer and drop_finalizer with concurrent writers, on a server with scripted answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..client.transports import Server
 from ..virtual_time import virtual_time
 
 OURS, THEIRS = "example.com/ours", "example.com/theirs"
-CONFLICT = ApiError(409, "Conflict", "somebody was faster")
+CONFLICT = ApiError(409, "Conflict", "another client was faster")
 TEST_FAILED = ApiError(422, "Invalid", "the server rejected our request due to an error in our request")
 
 
 class Scripted(Server):
-    """Gives each PATCH or PUT the next of these answers, and each GET the object as it is by then."""
+    """Answers each PATCH or PUT with the next scripted answer, and each GET with the current object."""
 
     def __init__(self, *answers: bytes | Exception) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ GIVEN = KubeObject.from_bytes(obj())
 
 
 @virtual_time
-async def test_it_reads_again_and_again_until_nobody_is_faster() -> None:
+async def test_conflicts_are_retried_until_one_write_succeeds() -> None:
     server = Scripted(CONFLICT, TEST_FAILED, CONFLICT, obj(THEIRS, OURS))
     server.now = obj(THEIRS)
     found = await configmaps(server).ensure_finalizer(GIVEN, OURS)
@@ -85,7 +85,7 @@ async def test_it_reads_again_and_again_until_nobody_is_faster() -> None:
 
 
 @virtual_time
-async def test_it_does_not_go_on_for_ever() -> None:
+async def test_retries_end_at_the_timeout() -> None:
     for error, kind in ((CONFLICT, ConflictError), (TEST_FAILED, InvalidError)):
         server = Scripted(error)
         began = asyncio.get_running_loop().time()
@@ -95,7 +95,7 @@ async def test_it_does_not_go_on_for_ever() -> None:
 
 
 @virtual_time
-async def test_what_is_really_refused_is_raised_after_one_more_look() -> None:
+async def test_invalid_is_raised_after_reading_again() -> None:
     causes = {"causes": [{"field": "metadata.finalizers", "message": "bad name"}]}
     server = Scripted(ApiError(422, "Invalid", "metadata.finalizers: bad name", causes))
     with pytest.raises(InvalidError, match=r"bad name"):
@@ -104,7 +104,7 @@ async def test_what_is_really_refused_is_raised_after_one_more_look() -> None:
 
 
 @virtual_time
-async def test_deleted_recreated_or_gone_meanwhile() -> None:
+async def test_object_deleted_recreated_or_gone_meanwhile() -> None:
     missing = ApiError(404, "NotFound", 'configmaps "a" not found', {"name": "a", "kind": "configmaps"})
     for now in (obj(deleted=True), obj(uid="other"), missing):
         server = Scripted(CONFLICT)
@@ -118,7 +118,7 @@ async def test_deleted_recreated_or_gone_meanwhile() -> None:
 
 
 @virtual_time
-async def test_by_its_key_the_first_that_is_found_is_meant() -> None:
+async def test_key_targets_the_object_that_is_found_first() -> None:
     server = Scripted(CONFLICT)
     server.now = obj(OURS)
     resource = configmaps(server)
@@ -132,7 +132,7 @@ async def test_by_its_key_the_first_that_is_found_is_meant() -> None:
 
 
 @virtual_time
-async def test_a_missing_answer_is_the_callers_to_judge() -> None:
+async def test_missing_answer_is_raised() -> None:
     server = Scripted(TransportError("cut"))
     with pytest.raises(
         TransportError, match=r"remove finalizer example.com/ours from configmaps default/a: cut"
@@ -142,7 +142,7 @@ async def test_a_missing_answer_is_the_callers_to_judge() -> None:
 
 
 @virtual_time
-async def test_who_may_not_is_told_at_once() -> None:
+async def test_forbidden_is_raised_at_once() -> None:
     server = Scripted(ApiError(403, "Forbidden", "no"))
     with pytest.raises(ApiError, match=r"403 Forbidden"):
         await configmaps(server).ensure_finalizer(GIVEN, OURS)

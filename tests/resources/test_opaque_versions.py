@@ -1,4 +1,4 @@
-"""Servers whose resourceVersions are no numbers: reads wait for one's own writes all the same, or raise."""
+"""Servers whose resourceVersions are not numbers: reads still wait for own writes, or raise."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Maps = CachedResource[KubeObject]
 async def world(
     timeout: float = PATIENCE, between: type[Opaque] = Opaque
 ) -> AsyncIterator[tuple[APIServer, Maps]]:
-    """A server with an informer on it, and its versions as texts."""
+    """A server with textual versions, a synced informer and a CachedResource."""
     async with (
         APIServer() as server,
         Client.from_url(server.url) as plain,
@@ -49,7 +49,7 @@ async def world(
         yield server, CachedResource(Resource(client, "v1", "configmaps"), informer, timeout=timeout)
 
 
-async def test_reads_wait_for_what_was_written() -> None:
+async def test_reads_wait_for_own_writes() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         await maps.create(configmap(k="1"))
@@ -70,7 +70,7 @@ async def test_reads_wait_for_what_was_written() -> None:
         assert len(maps.informer.version_waits) == 0
 
 
-async def test_deletions_are_waited_for() -> None:
+async def test_reads_wait_for_deletions() -> None:
     async with world() as (server, maps):
         made = await maps.create(configmap())
         assert await maps.get(KEY) == made
@@ -80,8 +80,8 @@ async def test_deletions_are_waited_for() -> None:
 
 
 @pytest.mark.parametrize("between", [0.0, 1.5])
-async def test_what_others_wrote_over_it_is_as_good(between: float) -> None:
-    """Its own version never appears alone, so nothing but the server tells that the cache is past it."""
+async def test_write_of_others_on_top_ends_the_wait(between: float) -> None:
+    """The own version never appears in the cache, so only the server shows that the cache is past it."""
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         await maps.create(configmap(k="1"))
@@ -93,7 +93,7 @@ async def test_what_others_wrote_over_it_is_as_good(between: float) -> None:
         assert (await asyncio.wait_for(read, 5.0))["data"] == {"k": "2"}
 
 
-async def test_what_others_deleted_is_not_waited_for_long() -> None:
+async def test_deletion_by_others_ends_the_wait_soon() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         await maps.create(configmap())
@@ -103,7 +103,7 @@ async def test_what_others_deleted_is_not_waited_for_long() -> None:
             await asyncio.wait_for(maps.get(KEY), 5.0)
 
 
-async def test_what_was_created_and_deleted_at_once_is_gone() -> None:
+async def test_object_created_and_deleted_at_once_is_gone() -> None:
     async with world() as (_, maps):
         for _ in range(5):
             await maps.delete(await maps.create(configmap()))
@@ -111,7 +111,7 @@ async def test_what_was_created_and_deleted_at_once_is_gone() -> None:
                 await asyncio.wait_for(maps.get(KEY), 5.0)
 
 
-async def test_a_cache_that_does_not_come_is_named() -> None:
+async def test_cache_that_stays_behind_is_named_in_the_error() -> None:
     async with world(timeout=0.3) as (server, maps):
         server.faults.freeze(verb="watch")
         made = await maps.create(configmap())
@@ -123,7 +123,7 @@ async def test_a_cache_that_does_not_come_is_named() -> None:
 
 
 class AnswersLate(Opaque):
-    """The answer to a write of k=1 comes after that to the next one."""
+    """Delay the answer to a write of k=1 until after the next one's."""
 
     async def send(self, change: Any, *args: Any, **options: Any) -> bytes:
         answer = await super().send(change, *args, **options)
@@ -131,7 +131,7 @@ class AnswersLate(Opaque):
         return answer
 
 
-async def test_of_writes_at_once_the_server_says_which_is_the_newest() -> None:
+async def test_server_decides_which_of_concurrent_writes_is_newest() -> None:
     async with world(between=AnswersLate) as (server, maps):
         await maps.get((await maps.create(configmap())).key)
         frozen = server.faults.freeze(verb="watch")
@@ -147,8 +147,8 @@ async def test_of_writes_at_once_the_server_says_which_is_the_newest() -> None:
         assert (await asyncio.wait_for(read, 5.0))["data"] == {"k": "2"}
 
 
-async def test_a_read_asks_the_server_no_more_than_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "OPAQUE_PATIENCE", 0.1)
+async def test_read_asks_the_server_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached, "OPAQUE_WAIT", 0.1)
     async with world(timeout=0.55) as (server, maps):
         server.faults.freeze(verb="watch")
         await maps.create(configmap())
@@ -158,7 +158,7 @@ async def test_a_read_asks_the_server_no_more_than_once_a_second(monkeypatch: py
         assert 3 <= len(asked) <= 7
 
 
-async def test_wait_for_waits_for_exactly_what_was_written() -> None:
+async def test_wait_for_waits_for_the_exact_version() -> None:
     async with world() as (server, maps):
         frozen = server.faults.freeze(verb="watch")
         made = await maps.create(configmap())
@@ -168,7 +168,7 @@ async def test_wait_for_waits_for_exactly_what_was_written() -> None:
         assert await waiting == made
 
 
-async def test_wait_for_says_what_it_cannot_wait_for() -> None:
+async def test_wait_for_names_versions_it_cannot_wait_for() -> None:
     async with world() as (_, maps):
         made = await maps.create(configmap())
         with pytest.raises(ConfigError, match=r"default/a at 'v\d+' needs a timeout"):
@@ -177,7 +177,7 @@ async def test_wait_for_says_what_it_cannot_wait_for() -> None:
             await maps.informer.wait_for(made.resource_version, 1.0)
 
 
-async def test_watches_go_on_from_the_last_version() -> None:
+async def test_watches_continue_from_the_last_version() -> None:
     async with world() as (server, maps):
         client = maps.resource._endpoint.client
         list_watch = ListWatch.for_resource(client, "v1", "configmaps")
@@ -201,12 +201,12 @@ class Versionless(Opaque):
         return answer.replace(b'"resourceVersion"', b'"was"')
 
 
-async def test_answers_without_a_version_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_answers_without_a_version_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "aioinformer.resources"):
         async with world(between=Versionless) as (_, maps):
             for name in "ab":
                 await maps.create(configmap(name))
     assert [record.getMessage() for record in caplog.records] == [
         "<CachedResource configmaps>: the server's answer to a write has no resourceVersion, so reads do not wait for "
-        "such writes; read these objects at the server (.resource)"
+        "such writes; to see them, read these objects at the server (.resource)"
     ]

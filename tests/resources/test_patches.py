@@ -1,4 +1,4 @@
-"""The patches of finalizers: they fail where anything is not as it was."""
+"""JSON patches of finalizers: they fail if the object has changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aioinformer.resources.endpoint import seen_of
 from aioinformer.resources.patches import adding, removing
 
 
-def test_adding() -> None:
+def test_adding_a_finalizer() -> None:
     assert adding("u", [], "x") == [
         {"op": "test", "path": "/metadata/uid", "value": "u"},
         {"op": "test", "path": "/metadata/finalizers", "value": None},
@@ -22,7 +22,7 @@ def test_adding() -> None:
     ]
 
 
-def test_removing() -> None:
+def test_removing_a_finalizer() -> None:
     assert removing("u", ["x", "a", "x"], "x") == [
         {"op": "test", "path": "/metadata/uid", "value": "u"},
         {"op": "test", "path": "/metadata/finalizers/2", "value": "x"},
@@ -65,12 +65,12 @@ def test_removing() -> None:
         (b'{"kind":"Status","metadata":{},"details":{"uid":"u"}}', True, False, True),
     ],
 )
-def test_what_an_answer_says_of_a_life(body: bytes, is_deleted: bool, is_kept: bool, is_gone: bool) -> None:
+def test_lifecycle_fields_of_an_answer(body: bytes, is_deleted: bool, is_kept: bool, is_gone: bool) -> None:
     seen = seen_of(body)
     assert (seen.uid, seen.is_deleted, seen.is_kept, seen.is_gone) == ("u", is_deleted, is_kept, is_gone)
 
 
-def test_refusals_say_all_there_is_to_say() -> None:
+def test_refusal_has_all_details() -> None:
     causes = [
         {"reason": "FieldValueRequired", "field": "spec.size", "message": "Required value"},
         {"reason": "Other", "message": "it is Tuesday"},

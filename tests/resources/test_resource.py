@@ -1,4 +1,4 @@
-"""resources/resource.py: answers and arguments that are not what they should be, and what is said of them."""
+"""resources/resource.py: unexpected answers, invalid arguments, and their messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def maps(server: Server, **options: Any) -> Maps:
     return Resource(Client(server), "v1", "configmaps", **options)
 
 
-async def test_a_list_without_a_connection_says_once_what_was_asked() -> None:
+async def test_list_without_a_connection_names_the_request_once() -> None:
     async with Client.from_url("http://127.0.0.1:1") as client:
         with pytest.raises(TransportError) as caught:
             await Resource(client, "v1", "configmaps").list("default")
@@ -39,7 +39,7 @@ class Named(msgspec.Struct):
 
 
 class Long(FakeTransport):
-    """A list that comes in several pieces, of objects that have no data; it does not end."""
+    """A list in several pieces, of objects without data; it does not end."""
 
     async def stream(self, *args: Any, **options: Any) -> Body:
         item = b'{"metadata":{"name":"%s"}},' % (b"a" * 2000)
@@ -47,7 +47,7 @@ class Long(FakeTransport):
 
 
 @virtual_time
-async def test_a_list_whose_objects_are_of_another_type_leaves_no_connection_open() -> None:
+async def test_list_of_another_type_leaves_no_connection_open() -> None:
     transport = Long()
     typed = Resource(Client(transport), "v1", "configmaps", Named)
     with pytest.raises(DecodeError, match=r"^list configmaps in default: "):
@@ -56,7 +56,7 @@ async def test_a_list_whose_objects_are_of_another_type_leaves_no_connection_ope
 
 
 @virtual_time
-async def test_a_list_without_an_end_is_an_error() -> None:
+async def test_list_without_an_end_is_an_error() -> None:
     page = b'{"kind":"ConfigMapList","metadata":{"resourceVersion":"7","continue":"same"},"items":[]}'
     server = Server(then=page)
     with pytest.raises(DecodeError, match=r"^list configmaps: the list has no end"):
@@ -66,43 +66,43 @@ async def test_a_list_without_an_end_is_an_error() -> None:
 
 @pytest.mark.parametrize(("namespace", "path"), [(None, "/api/v1/pods"), ("", "/api/v1/pods")])
 @virtual_time
-async def test_all_namespaces(namespace: str | None, path: str) -> None:
+async def test_list_of_all_namespaces(namespace: str | None, path: str) -> None:
     transport = FakeTransport()
     await Resource(Client(transport), "v1", "pods").list(namespace)
     assert transport.paths() == [path]
 
 
 @virtual_time
-async def test_what_lives_in_no_namespace_is_not_listed_in_one() -> None:
+async def test_cluster_scoped_list_refuses_a_namespace() -> None:
     transport = FakeTransport()
     nodes = Resource(Client(transport), "v1", "nodes", namespaced=False)
-    with pytest.raises(ConfigError, match="nodes live in no namespace, and 'red' is asked for"):
+    with pytest.raises(ConfigError, match="nodes are cluster-scoped: list them without the namespace 'red'"):
         await nodes.list("red")
     assert not transport.asked
 
 
-def test_the_order_of_its_arguments() -> None:
+def test_argument_order() -> None:
     with pytest.raises(ConfigError, match="not 'configmaps'; the api_version 'v1' comes first"):
         Resource(Client(Server()), "configmaps", "v1")
 
 
 @virtual_time
-async def test_what_is_applied_of_a_custom_resource_needs_a_kind() -> None:
+async def test_apply_of_a_custom_resource_needs_a_kind() -> None:
     server = Server()
     with pytest.raises(ConfigError) as caught:
         await Resource(Client(server), "example.com/v1", "caves").apply(CONFIGMAP)
     assert str(caught.value) == (
-        "apply caves.example.com default/a: nothing says of which kind the object is: give it one, such as "
-        '"kind": "Cave", or give it to the resource: kind="Cave"'
+        "apply caves.example.com default/a: the object's kind is missing: add it, such as "
+        '"kind": "Cave", or create the resource with kind="Cave"'
     )
     assert not server.asked
 
 
 @virtual_time
-async def test_what_is_no_json_is_not_asked_for() -> None:
+async def test_body_outside_json_is_not_sent() -> None:
     server = Server()
     with pytest.raises(
-        ConfigError, match=r"^patch configmaps default/a: it was not sent: Out of range float"
+        ConfigError, match=r"^patch configmaps default/a: the request was not sent: Out of range float"
     ):
         await maps(server).patch("default/a", {"data": {"deleted": float("nan")}})
     assert not server.asked
@@ -130,8 +130,8 @@ CHECK = (
 
 @pytest.mark.parametrize("verb", VERBS)
 @virtual_time
-async def test_a_resource_that_is_not_there_says_what_to_look_at(verb: str) -> None:
-    """And it is an ObjectNotFoundError, too: with its definition all objects of a resource are gone."""
+async def test_missing_resource_gives_advice(verb: str) -> None:
+    """It is an ObjectNotFoundError, too: without its definition, all objects of a resource are gone."""
     with pytest.raises(ObjectNotFoundError) as caught:
         await VERBS[verb](maps(Server(then=copy(NO_RESOURCE)), kind="ConfigMap"))
     assert CHECK in str(caught.value)
@@ -140,7 +140,7 @@ async def test_a_resource_that_is_not_there_says_what_to_look_at(verb: str) -> N
 
 
 @virtual_time
-async def test_so_does_a_subresource_but_not_an_object_that_is_not_there() -> None:
+async def test_missing_subresource_gives_advice_but_missing_object_does_not() -> None:
     status = {"status": {"used": 1}}
     with pytest.raises(ObjectNotFoundError, match=r"CustomResourceDefinition with the subresource 'status'$"):
         await maps(Server(then=copy(NO_RESOURCE))).patch_status("default/a", status)
@@ -150,8 +150,8 @@ async def test_so_does_a_subresource_but_not_an_object_that_is_not_there() -> No
 
 
 @virtual_time
-async def test_a_patch_of_the_status_is_one_of_the_object() -> None:
-    """The server takes what is not in the status, and writes nothing."""
+async def test_status_patch_must_contain_status() -> None:
+    """The server accepts other fields, but ignores them."""
     server = Server()
     for strategic in (False, True):
         with pytest.raises(ConfigError, match=r'default/a: .*: \{"status": \{\.\.\.\}\}$'):
@@ -174,15 +174,15 @@ ODD_ANSWERS = [
 @pytest.mark.parametrize("answer", ODD_ANSWERS)
 @pytest.mark.parametrize("verb", VERBS)
 @virtual_time
-async def test_what_is_no_object_is_a_decode_error(verb: str, answer: bytes) -> None:
-    """A proxy may answer anything."""
+async def test_answer_that_is_not_an_object_is_a_decode_error(verb: str, answer: bytes) -> None:
+    """A proxy may answer with anything."""
     with pytest.raises(DecodeError, match=r"configmaps default/a: "):
         await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
 
 
 @virtual_time
-async def test_no_object_is_told_of() -> None:
-    with pytest.raises(DecodeError, match="delete configmaps default/a: the answer is no object"):
+async def test_delete_answer_that_is_not_an_object_is_a_decode_error() -> None:
+    with pytest.raises(DecodeError, match="delete configmaps default/a: the answer is not an object"):
         await maps(Server(then=b"<html>")).delete("default/a")
 
 
@@ -197,22 +197,22 @@ ABOUT_OTHERS = {
 @pytest.mark.parametrize("answer", ABOUT_OTHERS.values(), ids=ABOUT_OTHERS)
 @pytest.mark.parametrize("verb", VERBS)
 @virtual_time
-async def test_an_answer_about_something_else_is_not_taken_for_the_object(verb: str, answer: bytes) -> None:
-    """As when a write was redirected, or a connection is out of step: nobody knows what was done."""
+async def test_answer_about_another_object_is_an_error(verb: str, answer: bytes) -> None:
+    """For example, after a redirected write or on a connection out of step: the result of the write is unknown."""
     with pytest.raises(DecodeError, match=r"configmaps default/a: the answer is (about|a failure)"):
         await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
 
 
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "apply"])
 @virtual_time
-async def test_nor_is_a_success_that_brings_no_object(verb: str) -> None:
+async def test_success_without_an_object_is_an_error(verb: str) -> None:
     answer = b'{"kind":"Status","metadata":{},"status":"Success"}'
     with pytest.raises(DecodeError, match="configmaps default/a: the answer is about no object"):
         await VERBS[verb](maps(Server(then=answer), kind="ConfigMap"))
 
 
 @virtual_time
-async def test_the_server_may_choose_the_name() -> None:
+async def test_server_may_generate_the_name() -> None:
     wanted = {"metadata": {"generateName": "a-", "namespace": "default"}}
     made = await maps(Server(then=b'{"metadata":{"name":"a-x7","namespace":"default"}}')).create(wanted)
     assert made.key == "default/a-x7"
@@ -221,7 +221,7 @@ async def test_the_server_may_choose_the_name() -> None:
 
 
 class Dripping(FakeTransport):
-    """Answers a byte at a time, and never to the end: a timeout for silence never passes."""
+    """Answers a byte at a time without an end: a timeout for silence never passes."""
 
     async def get(self, *args: Any, **options: Any) -> bytes:
         await asyncio.get_running_loop().create_future()
@@ -230,7 +230,7 @@ class Dripping(FakeTransport):
 
 @pytest.mark.parametrize("verb", ["get", "ensure_finalizer"])
 @virtual_time
-async def test_a_read_ends_in_its_time_whatever_comes(verb: str) -> None:
+async def test_read_ends_at_its_timeout(verb: str) -> None:
     started = asyncio.get_running_loop().time()
     with pytest.raises(TransportError, match=r"get configmaps default/a: no answer within 3 s"):
         await VERBS[verb](Resource(Client(Dripping()), "v1", "configmaps", timeout=3.0))

@@ -1,4 +1,4 @@
-"""Collections whose lists have no resourceVersion, and that cannot be watched: metrics, component statuses."""
+"""Collections whose lists have no resourceVersion and that cannot be watched: metrics, component statuses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ METRICS = "metrics.k8s.io/v1beta1"
 
 
 class MetricsServer:
-    """Answers as kube-apiserver does with metrics-server behind it."""
+    """Answers like kube-apiserver with metrics-server behind it."""
 
     def __init__(self) -> None:
         self.used: dict[str, str] = {"web": "1m", "db": "2m"}
@@ -54,7 +54,7 @@ async def metrics_server() -> AsyncIterator[MetricsServer]:
         yield made
 
 
-async def test_a_resource_lists_them() -> None:
+async def test_resource_lists_a_collection_without_versions() -> None:
     async with metrics_server() as server, Client.from_url(server.url) as client:
         listed = await Resource(client, METRICS, "pods").list("default")
         assert [(each.key, each.kind, each.resource_version) for each in listed] == [
@@ -66,7 +66,7 @@ async def test_a_resource_lists_them() -> None:
 
 
 async def test_an_informer_syncs_and_lists_again() -> None:
-    """A handler is told of what is new, and of what has gone; without versions each list is an update."""
+    """Handlers see additions and deletions; without versions, each list is an update."""
     told: list[tuple[str, str]] = []
 
     def cpu(obj: KubeObject) -> str:

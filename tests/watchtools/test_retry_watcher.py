@@ -1,4 +1,4 @@
-"""RetryWatcher: one watch out of many."""
+"""RetryWatcher: one watch that survives disconnects."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def told(event: WatchEvent) -> str:
 
 
 async def all_of(subject: RetryWatcher[Any]) -> list[str]:
-    """Everything until it ends by itself."""
+    """Collect all events until the end."""
     return [told(event) async for event in subject]
 
 
@@ -64,7 +64,7 @@ async def first(count: int, subject: RetryWatcher[Any]) -> list[str]:
 
 class TestGoingOn:
     @virtual_time
-    async def test_it_watches_on_from_the_last_version(self) -> None:
+    async def test_new_watch_continues_from_the_last_version(self) -> None:
         server = watching([added("a", 11), [modified("a", 12), deleted("a", 13)]], [added("b", 14), FOREVER])
         async with watcher(server) as subject:
             assert await first(4, subject) == ["ADDED a 11", "MODIFIED a 12", "DELETED a 13", "ADDED b 14"]
@@ -77,14 +77,14 @@ class TestGoingOn:
         server.assert_closed()
 
     @virtual_time
-    async def test_bookmarks_are_swallowed_and_their_version_is_used(self) -> None:
+    async def test_bookmarks_move_the_version_and_are_not_returned(self) -> None:
         server = watching([bookmark(15)], [added("a", 16), FOREVER])
         async with watcher(server) as subject:
             assert await first(1, subject) == ["ADDED a 16"]
         assert server.versions() == [("watch", "10"), ("watch", "15")]
 
     @virtual_time
-    async def test_objects_are_of_the_type_asked_for(self) -> None:
+    async def test_objects_have_the_requested_type(self) -> None:
         server = watching([added("a", 11), bookmark(12), FOREVER])
         async with RetryWatcher(server, "10", dict[str, Any]) as subject:
             event = await anext(subject)
@@ -111,7 +111,7 @@ class TestGoingOn:
         ],
     )
     @virtual_time
-    async def test_trouble_that_may_pass(self, trouble: Any) -> None:
+    async def test_transient_errors_are_retried(self, trouble: Any) -> None:
         server = watching(trouble, trouble, [added("a", 11), FOREVER])
         async with watcher(server) as subject:
             assert await first(1, subject) == ["ADDED a 11"]
@@ -119,22 +119,22 @@ class TestGoingOn:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_second_from_one_watch_to_the_next_at_least(self) -> None:
-        """Counted from its beginning: one that has lived for longer is followed at once."""
+    async def test_watches_start_at_most_once_a_second(self) -> None:
+        """Counted from the start of a watch: a long watch is followed by the next one at once."""
         server = watching([added("a", 11)], [0.7], [30.0], TransportError("refused"), [added("b", 12)])
         async with watcher(server) as subject:
             await first(2, subject)
         assert server.delays() == pytest.approx([1, 1, 30, 1])
 
     @virtual_time
-    async def test_another_least_time(self) -> None:
+    async def test_minimum_restart_delay_is_configurable(self) -> None:
         server = watching([added("a", 11)], [added("b", 12), FOREVER])
         async with watcher(server, min_restart_delay=5.0) as subject:
             await first(2, subject)
         assert server.delays() == pytest.approx([5])
 
     @virtual_time
-    async def test_retry_after_is_honoured_on_opening_and_in_the_stream(self) -> None:
+    async def test_retry_after_is_respected_on_opening_and_in_the_stream(self) -> None:
         server = watching(
             too_many_requests(retry_after=7),
             [3.0, error_event(429, "TooManyRequests", retryAfterSeconds=9)],
@@ -146,7 +146,9 @@ class TestGoingOn:
 
     @pytest.mark.parametrize(("status", "reason"), [(401, "Unauthorized"), (403, "Forbidden")])
     @virtual_time
-    async def test_retry_after_is_honoured_of_a_refusal_in_the_stream(self, status: int, reason: str) -> None:
+    async def test_retry_after_of_a_refusal_in_the_stream_is_respected(
+        self, status: int, reason: str
+    ) -> None:
         server = watching([3.0, error_event(status, reason, retryAfterSeconds=9)], [added("b", 12), FOREVER])
         async with watcher(server) as subject:
             await first(1, subject)
@@ -161,7 +163,7 @@ class TestGoingOn:
         ],
     )
     @virtual_time
-    async def test_the_delays_hold_for_who_looks_with_a_short_timeout_too(
+    async def test_restart_delay_holds_for_reads_with_short_timeouts(
         self, watches: list[Any], delays: list[float]
     ) -> None:
         server = watching(*watches)
@@ -175,8 +177,8 @@ class TestGoingOn:
 
     @pytest.mark.parametrize("patience", [0.5, 0.25, 0.1])
     @virtual_time
-    async def test_an_opening_that_was_cut_short_costs_no_delay(self, patience: float) -> None:
-        """Or the look that had to wait would be over before its watch is there, time after time."""
+    async def test_cancelled_opening_causes_no_delay(self, patience: float) -> None:
+        """Otherwise a read with a short timeout would be cancelled before its watch opens, each time."""
 
         class Slow(Scripted):
             async def watch(self, options: ListOptions) -> Stream:
@@ -197,7 +199,7 @@ class TestGoingOn:
         server.assert_closed()
 
     @virtual_time
-    async def test_silence_for_longer_than_asked_for_is_taken_for_half_open(self) -> None:
+    async def test_silence_beyond_the_requested_timeout_reopens_the_watch(self) -> None:
         server = watching([FOREVER], [added("a", 11), FOREVER])
         async with watcher(server, min_watch_timeout=60.0) as subject:
             assert await first(1, subject) == ["ADDED a 11"]
@@ -208,7 +210,7 @@ class TestGoingOn:
     async def test_silence_by_default_opens_another_watch_from_the_last_version(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """A warning only where bookmarks came: a server may have none."""
+        """Logged as a warning only if bookmarks arrived before: a server may not send any."""
         bookmarks = [60.0, bookmark(11), 60.0, bookmark(12), FOREVER]
         server = watching([FOREVER], bookmarks, [added("a", 13), FOREVER])
         async with watcher(server) as subject:
@@ -216,19 +218,19 @@ class TestGoingOn:
         assert server.versions() == [("watch", "10"), ("watch", "10"), ("watch", "12")]
         assert server.delays() == pytest.approx([75, 195])
         assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
-            "scripted pods at 12: the watch is open but nothing has arrived for 75 s; trying again"
+            "scripted pods at 12: the watch is open but nothing has arrived for 75 s; retrying"
         ]
         server.assert_closed()
 
     @virtual_time
-    async def test_a_watch_that_is_never_answered_is_given_up(self) -> None:
+    async def test_watch_without_an_answer_times_out(self) -> None:
         server = watching(FOREVER, [added("a", 11), FOREVER])
         async with watcher(server) as subject:
             assert await first(1, subject) == ["ADDED a 11"]
         assert server.delays() == pytest.approx([60])
 
     @virtual_time
-    async def test_an_outage_is_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_outage_is_logged_once(self, caplog: pytest.LogCaptureFixture) -> None:
         server = watching(*[TransportError("refused")] * 5, [added("a", 11)], TransportError("again"), [])
         async with watcher(server) as subject:
             await first(1, subject)
@@ -236,18 +238,18 @@ class TestGoingOn:
                 async with asyncio.timeout(1.5):
                     await anext(subject)
         assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
-            "scripted pods at 10: refused; trying again",
-            "scripted pods at 11: again; trying again",
+            "scripted pods at 10: refused; retrying",
+            "scripted pods at 11: again; retrying",
         ]
 
 
 class TestTheEnd:
     @pytest.mark.parametrize("version", ["", "0", "007", "a\nb"])
-    def test_versions_that_are_none_are_refused(self, version: str) -> None:
+    def test_invalid_versions_are_refused(self, version: str) -> None:
         with pytest.raises(ConfigError, match=r"resource_version must be .* with an object or a list"):
             watcher(Scripted(), version)
 
-    async def test_what_cannot_watch_is_refused(self) -> None:
+    async def test_object_without_watch_is_refused(self) -> None:
         client = Client.from_url("http://127.0.0.1:1")
         with pytest.raises(
             ConfigError, match=r"list_watch must be one such as ListWatch\..*, which has no watch"
@@ -255,26 +257,26 @@ class TestTheEnd:
             RetryWatcher(Resource(client, "v1", "pods"), "10")  # type: ignore[call-overload]
 
     @pytest.mark.parametrize("option", ["min_restart_delay", "min_watch_timeout"])
-    def test_durations_that_are_none_are_refused(self, option: str) -> None:
+    def test_invalid_durations_are_refused(self, option: str) -> None:
         with pytest.raises(ConfigError, match=option):
             RetryWatcher(Scripted(), "10", **{option: float("nan")})  # type: ignore[call-overload]
 
     @virtual_time
-    async def test_expiry_in_the_stream_is_given_and_is_the_end(self) -> None:
+    async def test_expiry_in_the_stream_is_returned_and_ends_the_events(self) -> None:
         server = watching([added("a", 11), error_event(410, "Expired"), added("b", 12)])
         assert await all_of(watcher(server)) == ["ADDED a 11", "ERROR 410 Expired"]
         server.assert_closed()
 
     @virtual_time
-    async def test_what_cannot_be_read_is_given_and_is_the_end(self) -> None:
-        """A line that never ends would come again and again."""
+    async def test_unreadable_event_is_returned_as_error_and_ends_the_events(self) -> None:
+        """A retry would receive the same endless line again."""
         server = watching([added("a", 11), DecodeError("more than 9 bytes have come")])
         assert await all_of(watcher(server)) == ["ADDED a 11", "ERROR 500 InternalError"]
         server.assert_closed()
 
     @virtual_time
-    async def test_expiry_on_opening_is_the_end_too_w22(self) -> None:
-        """Upstream tries the same version again each second, for ever."""
+    async def test_expiry_on_opening_ends_the_events_w22(self) -> None:
+        """Upstream retries the same version each second, for ever."""
         server = watching([added("a", 11)], expired())
         subject = watcher(server)
         assert await all_of(subject) == ["ADDED a 11", "ERROR 410 Expired"]
@@ -287,8 +289,10 @@ class TestTheEnd:
     )
     @pytest.mark.parametrize("of_a_generator", [False, True])
     @virtual_time
-    async def test_who_may_not_watch_is_told_so(self, refusal: ApiError, of_a_generator: bool) -> None:
-        """A generator asks when its first event is asked for."""
+    async def test_forbidden_watch_is_returned_and_ends_the_events(
+        self, refusal: ApiError, of_a_generator: bool
+    ) -> None:
+        """A generator sends its request when its first event is read."""
         events = [event async for event in watcher(watching([refusal] if of_a_generator else refusal))]
         assert [event.type for event in events] == ["ERROR"]
         assert events[0].object == {
@@ -313,7 +317,7 @@ class TestTheEnd:
         ],
     )
     @virtual_time
-    async def test_what_it_cannot_go_on_from_is_the_end(self, event: WatchEvent, said: str) -> None:
+    async def test_object_without_a_version_ends_the_events(self, event: WatchEvent, said: str) -> None:
         """Events might get lost."""
         server = watching([added("b", 11), event, added("c", 12), FOREVER])
         events = [event async for event in watcher(server)]
@@ -323,14 +327,14 @@ class TestTheEnd:
         server.assert_closed()
 
     @virtual_time
-    async def test_an_object_of_another_type_is_the_end(self) -> None:
+    async def test_object_of_another_type_ends_the_events(self) -> None:
         server = watching([added("a", 11), FOREVER])
         events = [event async for event in RetryWatcher(server, "10", Narrow)]
         assert [event.type for event in events] == ["ERROR"]
         assert "not a Narrow" in ApiError.from_status(events[0].object).message
 
     @virtual_time
-    async def test_errors_that_are_nobodys_are_raised_and_are_the_end(self) -> None:
+    async def test_unexpected_errors_are_raised_and_end_the_events(self) -> None:
         for error in (ValueError("mine"), ClientClosedError("the client is closed")):
             for watch in (error, [error]):
                 server = watching(watch)
@@ -344,7 +348,7 @@ class TestTheEnd:
 
 class TestClosing:
     @virtual_time
-    async def test_leaving_closes_the_watch_and_ends_it(self) -> None:
+    async def test_leaving_closes_the_watch_and_ends_the_events(self) -> None:
         server = watching([added("a", 11), added("b", 12), FOREVER])
         async with watcher(server) as subject:
             async for _ in subject:
@@ -356,16 +360,14 @@ class TestClosing:
             await anext(subject)
 
     @virtual_time
-    async def test_closed_before_it_has_begun_it_asks_for_nothing(self) -> None:
+    async def test_watcher_closed_before_its_first_event_sends_no_request(self) -> None:
         async with watcher(server := Scripted()):
             pass
         assert not server.watches
 
     @pytest.mark.parametrize("steps", range(8))
     @virtual_time
-    async def test_left_while_other_tasks_wait_for_the_next_event_they_have_come_to_the_end(
-        self, steps: int
-    ) -> None:
+    async def test_leaving_ends_the_events_of_waiting_tasks(self, steps: int) -> None:
         server = watching([added("a", 11), FOREVER])
         async with watcher(server) as subject:
             readers = [asyncio.create_task(all_of(subject)) for _ in range(2)]
@@ -375,7 +377,7 @@ class TestClosing:
         assert seen == ["ADDED a 11"][: len(seen)], "not twice"
 
     @virtual_time
-    async def test_who_is_cancelled_while_it_is_closed_is_cancelled(self) -> None:
+    async def test_task_cancelled_during_close_is_cancelled(self) -> None:
         server = watching([added("a", 11), FOREVER])
         subject = watcher(server)
         reader = asyncio.create_task(all_of(subject))
@@ -388,14 +390,14 @@ class TestClosing:
         with pytest.raises(asyncio.CancelledError):
             await reader
 
-    async def test_left_by_break_and_forgotten_it_is_closed(self) -> None:
+    async def test_abandoned_iterator_is_closed(self) -> None:
         server = watching([added("a", 11), added("b", 12), FOREVER])
         async for _ in watcher(server):
             break
         await settled()
         server.assert_closed()
 
-    def test_cancelled_at_any_moment_it_has_closed_the_watch_and_goes_on_where_it_was(self) -> None:
+    def test_cancellation_at_any_step_closes_the_watch_and_loses_no_event(self) -> None:
         for steps in range(12):
 
             async def main(steps: int = steps) -> None:
@@ -418,7 +420,7 @@ class TestClosing:
             run(main())
 
     @virtual_time
-    async def test_nothing_is_lost_by_looking_with_a_timeout_again_and_again(self) -> None:
+    async def test_repeated_reads_with_timeouts_lose_no_event(self) -> None:
         server = watching(
             [0.5, added("a", 11), FOREVER],
             [1.5, added("b", 12), FOREVER],

@@ -1,4 +1,4 @@
-"""until: waiting for what events show."""
+"""until: wait for conditions on events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ..virtual_time import cancel_after, run, settled, virtual_time
 
 
 def is_at(version: int) -> Any:
-    """A condition: the event's object is at this version or a newer one."""
+    """A condition: the event's object has this version or a newer one."""
 
     def is_there(event: WatchEvent) -> bool:
         return int(event.object.resource_version) >= version
@@ -58,7 +58,7 @@ async def stream(*events: WatchEvent) -> AsyncIterator[WatchEvent]:
 
 class TestWithoutRetry:
     @virtual_time
-    async def test_conditions_are_met_one_after_the_other(self) -> None:
+    async def test_conditions_are_met_one_after_another(self) -> None:
         asked: list[tuple[int, str]] = []
 
         def condition(version: int) -> Any:
@@ -83,7 +83,7 @@ class TestWithoutRetry:
         assert event.type == "DELETED"
 
     @virtual_time
-    async def test_events_that_end_before(self) -> None:
+    async def test_events_that_end_before_the_condition_raise(self) -> None:
         with pytest.raises(WatchClosedError) as caught:
             await until_without_retry(stream(added("a", 11), modified("a", 12)), is_at(11), is_at(20))
         assert caught.value.event.object.resource_version == "12"
@@ -94,7 +94,7 @@ class TestWithoutRetry:
             await until_without_retry(stream(), is_at(11))
 
     @virtual_time
-    async def test_a_timeout_says_which_condition(self) -> None:
+    async def test_timeout_names_the_condition(self) -> None:
         with pytest.raises(UntilTimeout) as caught:
             await until_without_retry(
                 stream(added("a", 11), modified("a", 12)), is_at(11), is_at(20), timeout=1.5
@@ -105,13 +105,13 @@ class TestWithoutRetry:
         assert "is_there" in str(caught.value)
 
     @virtual_time
-    async def test_an_error_event_is_raised(self) -> None:
+    async def test_error_event_is_raised(self) -> None:
         with pytest.raises(ApiError) as caught:
             await until_without_retry(stream(added("a", 11), error_event(410, "Expired")), is_at(20))
         assert caught.value.is_expired
 
     @virtual_time
-    async def test_what_a_condition_raises_ends_the_wait(self) -> None:
+    async def test_error_of_a_condition_ends_the_wait(self) -> None:
         def fail(event: WatchEvent) -> bool:
             raise ZeroDivisionError
 
@@ -119,13 +119,13 @@ class TestWithoutRetry:
             await until_without_retry(stream(added("a", 11)), fail)
 
     @virtual_time
-    async def test_without_conditions_there_is_nothing_to_wait_for(self) -> None:
-        with pytest.raises(ConfigError, match="a condition at least"):
+    async def test_until_needs_a_condition(self) -> None:
+        with pytest.raises(ConfigError, match="at least one condition"):
             await until_without_retry(stream())
 
     @pytest.mark.parametrize("timeout", [True, float("nan"), float("inf"), "5"])
     @virtual_time
-    async def test_timeouts_that_are_none(self, timeout: Any) -> None:
+    async def test_invalid_timeouts_are_refused(self, timeout: Any) -> None:
         informer = SharedIndexInformer(Scripted(), KubeObject)
         server = Scripted()
         for wait in (
@@ -143,7 +143,7 @@ class TestWithoutRetry:
 
 class TestUntil:
     @virtual_time
-    async def test_broken_watches_are_gone_on_with(self) -> None:
+    async def test_broken_watches_are_resumed(self) -> None:
         server = Scripted([], [[added("a", 11)], [modified("a", 12), FOREVER]])
         event = await until(server, "10", is_at(12))
         assert (event.type, event.object.resource_version) == ("MODIFIED", "12")
@@ -151,21 +151,21 @@ class TestUntil:
         server.assert_closed()
 
     @virtual_time
-    async def test_objects_are_of_the_type_asked_for(self) -> None:
+    async def test_objects_have_the_requested_type(self) -> None:
         server = Scripted([], [[added("a", 11), FOREVER]])
         event = await until(server, "10", lambda event: event.object["kind"] == "Pod", object_type=dict)
         assert type(event.object) is dict
 
     @pytest.mark.parametrize("watch", [expired(), [error_event(410, "Expired")]])
     @virtual_time
-    async def test_a_version_that_has_expired(self, watch: Any) -> None:
+    async def test_expired_version_is_raised(self, watch: Any) -> None:
         server = Scripted([], [watch])
         with pytest.raises(ApiError, match="410 Expired"):
             await until(server, "10", is_at(12))
         server.assert_closed()
 
     @virtual_time
-    async def test_a_timeout_closes_the_watch(self) -> None:
+    async def test_timeout_closes_the_watch(self) -> None:
         server = Scripted([], [[added("a", 11), FOREVER]])
         with pytest.raises(
             UntilTimeout, match=r"RetryWatcher scripted pods .*last event was ADDED of default/a at 11"
@@ -174,12 +174,12 @@ class TestUntil:
         server.assert_closed()
 
     @virtual_time
-    async def test_a_timeout_says_why_nothing_came(self) -> None:
+    async def test_timeout_says_why_no_event_came(self) -> None:
         server = Scripted([], [[added("a", 11)], *[OSError("refused")] * 9])
         with pytest.raises(UntilTimeout, match=r"at 11, failed last: refused>: after 5 s not"):
             await until(server, "10", is_at(12), timeout=5)
 
-    def test_cancelled_at_any_moment_nothing_stays_open(self) -> None:
+    def test_cancellation_at_any_step_leaves_nothing_open(self) -> None:
         for steps in range(15):
 
             async def main(steps: int = steps) -> None:
@@ -190,7 +190,7 @@ class TestUntil:
             run(main())
 
     @virtual_time
-    async def test_a_watcher_of_ones_own_stays_ones_own(self) -> None:
+    async def test_callers_watcher_stays_open(self) -> None:
         server = Scripted([], [[added("a", 11), added("b", 12), FOREVER]])
         async with RetryWatcher(server, "10") as events:
             await until_without_retry(events, is_at(11))
@@ -207,7 +207,7 @@ def informer(*steps: Step, items: int = 1) -> SharedIndexInformer[KubeObject]:
 
 class TestWithSync:
     @virtual_time
-    async def test_what_is_cached_comes_first(self) -> None:
+    async def test_cached_objects_come_first(self) -> None:
         async with informer(3.0, modified("a", 11)) as subject:
             await subject.wait_synced()
             event = await until_with_sync(subject, is_at(1))
@@ -219,7 +219,7 @@ class TestWithSync:
             assert not subject.state.handlers
 
     @virtual_time
-    async def test_a_deletion_that_was_missed_has_the_last_known_state(self) -> None:
+    async def test_missed_deletion_has_the_last_known_state(self) -> None:
         server = Scripted(
             [page(pod("a", 1), version=10), page(version=20)], [[6.0, error_event(410, "Gone")]]
         )
@@ -230,7 +230,7 @@ class TestWithSync:
 
     @pytest.mark.parametrize("is_async", [False, True])
     @virtual_time
-    async def test_a_precondition_that_holds_spares_the_wait(self, is_async: bool) -> None:
+    async def test_precondition_that_holds_ends_the_wait(self, is_async: bool) -> None:
         asked: list[int] = []
 
         def has_two(indexer: Indexer[KubeObject]) -> bool:
@@ -247,13 +247,13 @@ class TestWithSync:
         assert asked == [2], "once, and not before it had synced"
 
     @virtual_time
-    async def test_a_precondition_that_does_not_hold(self) -> None:
+    async def test_precondition_that_does_not_hold_continues_the_wait(self) -> None:
         async with informer(3.0, modified("a", 11)) as subject:
             event = await until_with_sync(subject, is_at(11), precondition=lambda indexer: False)
             assert event is not None
 
     @virtual_time
-    async def test_an_informer_that_starts_later(self) -> None:
+    async def test_informer_may_start_later(self) -> None:
         subject = informer()
         waiting = asyncio.create_task(until_with_sync(subject, is_at(1), precondition=lambda indexer: False))
         await settled()
@@ -261,7 +261,7 @@ class TestWithSync:
             assert await waiting is not None
 
     @virtual_time
-    async def test_an_informer_that_ends(self) -> None:
+    async def test_informer_that_ends_raises(self) -> None:
         async with informer() as subject:
             waiting = asyncio.create_task(until_with_sync(subject, is_at(99)))
             await settled()
@@ -271,14 +271,14 @@ class TestWithSync:
             await until_with_sync(subject, is_at(1))
 
     @virtual_time
-    async def test_a_timeout_while_it_has_not_synced(self) -> None:
+    async def test_timeout_before_the_informer_has_synced(self) -> None:
         server = Scripted([OSError("refused")] * 9)
         async with SharedIndexInformer(server, KubeObject, random=NoJitter()) as subject:
             with pytest.raises(UntilTimeout, match=r"there was no event; not synced, .* refused"):
                 await until_with_sync(subject, is_at(1), precondition=lambda indexer: True, timeout=5)
             assert not subject.state.handlers
 
-    def test_cancelled_at_any_moment_the_handler_is_removed(self) -> None:
+    def test_cancellation_at_any_step_removes_the_handler(self) -> None:
         async def main(steps: int) -> None:
             async with informer(modified("a", 11)) as subject:
                 await cancel_after(steps, asyncio.create_task(until_with_sync(subject, is_at(99))))
@@ -297,8 +297,8 @@ class Pod(msgspec.Struct):
 
 
 @virtual_time
-async def test_type_checkers_know_what_an_events_object_is() -> None:
-    """Of a WatchEvent that says nothing, it is anything."""
+async def test_type_checkers_know_the_object_of_an_event() -> None:
+    """The object of a bare WatchEvent is Any."""
 
     def is_named(event: WatchEvent[Pod]) -> bool:
         return event.object.metadata.name == "a"
@@ -321,7 +321,7 @@ async def test_type_checkers_know_what_an_events_object_is() -> None:
 
 class TestInformerEvents:
     @virtual_time
-    async def test_all_of_it_in_order(self) -> None:
+    async def test_all_events_arrive_in_order(self) -> None:
         seen = []
         async with (
             informer([modified("a", 11), added("b", 12)], 3.0, deleted("a", 13)) as subject,
@@ -334,7 +334,7 @@ class TestInformerEvents:
         assert seen == ["ADDED a 1", "MODIFIED a 11", "ADDED b 12", "DELETED a 13"]
 
     @virtual_time
-    async def test_what_came_before_the_informers_end_is_given(self) -> None:
+    async def test_events_before_the_informers_end_are_returned(self) -> None:
         async with informer(items=3) as subject:
             events = await InformerEvents(subject).__aenter__()
             await subject.wait_synced()
@@ -343,7 +343,7 @@ class TestInformerEvents:
         await events.__aexit__(None, None, None)
 
     @virtual_time
-    async def test_what_waits_is_counted(self) -> None:
+    async def test_length_counts_unread_events(self) -> None:
         async with informer(items=2) as subject, InformerEvents(subject) as events:
             assert events
             assert len(events) == 0
@@ -353,7 +353,7 @@ class TestInformerEvents:
             assert len(events) == 1
 
     @virtual_time
-    async def test_left_while_another_task_waits_it_has_come_to_the_end(self) -> None:
+    async def test_leaving_ends_the_events_of_a_waiting_task(self) -> None:
         async with informer() as subject:
             async with InformerEvents(subject) as events:
                 reader = asyncio.create_task(names(events))
@@ -364,17 +364,13 @@ class TestInformerEvents:
                 assert (await anext(events)).object.name == "a"
 
     @virtual_time
-    async def test_nothing_is_waited_for_that_was_not_entered(self) -> None:
+    async def test_iterating_before_entering_is_an_error(self) -> None:
         async with informer() as subject:
-            with pytest.raises(InformerError, match="by async with"):
+            with pytest.raises(InformerError, match="with async with"):
                 await anext(InformerEvents(subject))
 
-    def test_what_is_no_informer(self) -> None:
-        with pytest.raises(ConfigError, match=r"an informer is needed, such as factory\.for_resource"):
-            InformerEvents(Scripted())  # type: ignore[arg-type]
-
     @virtual_time
-    async def test_an_informer_that_nobody_starts_is_named(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_informer_that_is_never_started_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         async with informer() as started, InformerEvents(started), InformerEvents(subject := informer()):
             await asyncio.sleep(9)
             assert caplog.messages == []

@@ -1,4 +1,4 @@
-"""workqueue/metrics.py: client-go's numbers, by its names."""
+"""workqueue/metrics.py: client-go's metrics, with its names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Clock:
         return self.now
 
 
-async def test_numbers_of_a_queue() -> None:
+async def test_metrics_of_a_queue() -> None:
     """TestMetrics."""
     clock = Clock()
     metrics = QueueMetrics[str](clock)
@@ -41,7 +41,7 @@ async def test_numbers_of_a_queue() -> None:
     clock.now = 2.05
     assert metrics.unfinished_work_seconds == pytest.approx(3.0)
     assert metrics.longest_running_processor_seconds == pytest.approx(2.0)
-    queue.add("a")  # counted once, and waits from now on
+    queue.add("a")  # counted once; waits from here on
     queue.add("a", 5)
     assert (metrics.adds, metrics.depth, len(queue)) == (3, 1, 0)
     clock.now = 3.05
@@ -62,7 +62,7 @@ async def test_numbers_of_a_queue() -> None:
     queue.shut_down()
 
 
-async def test_they_have_upstreams_names() -> None:
+async def test_names_are_upstreams() -> None:
     clock = Clock()
     metrics = QueueMetrics[str](clock)
     queue: WorkQueue[str] = WorkQueue(metrics=metrics)
@@ -92,7 +92,7 @@ async def test_they_have_upstreams_names() -> None:
     assert {sample.labels["name"] for sample in metrics.samples("tests")} == {"tests"}
 
 
-async def test_others_are_told_by_overriding() -> None:
+async def test_overridden_methods_are_called() -> None:
     told: list[str] = []
 
     class Told(QueueMetrics[str]):
@@ -119,7 +119,7 @@ class Failing(QueueMetrics[str]):
         raise OSError("statsd")
 
 
-async def test_what_they_raise_loses_no_item() -> None:
+async def test_metrics_that_raise_lose_no_item() -> None:
     queue: WorkQueue[str] = WorkQueue(metrics=Failing())
     with pytest.raises(OSError, match="statsd"):
         queue.add("a")
@@ -135,12 +135,12 @@ async def test_what_they_raise_loses_no_item() -> None:
     assert queue.state.delayed == 1
 
 
-async def test_what_got_raises_hands_nothing_out() -> None:
+async def test_got_that_raises_hands_out_no_item() -> None:
     class Getting(QueueMetrics[str]):
         def got(self, item: str) -> None:
             super().got(item)
             if self.adds < 3:
-                queue.add(item, 1)  # as if it were being worked on
+                queue.add(item, 1)  # as if it were in process
                 raise OSError("statsd")
 
     queue: WorkQueue[str] = WorkQueue(metrics=Getting())
@@ -155,7 +155,7 @@ async def test_what_got_raises_hands_nothing_out() -> None:
         await queue.get()
 
 
-async def test_what_was_not_noted_is_missed_by_nobody() -> None:
+async def test_item_without_a_recorded_addition_is_tolerated() -> None:
     class Forgetful(QueueMetrics[str]):
         def added(self, item: str) -> None:
             raise OSError("statsd")
@@ -175,7 +175,7 @@ async def test_what_was_not_noted_is_missed_by_nobody() -> None:
 
 
 @virtual_time
-async def test_what_they_raise_holds_up_none_that_is_delayed() -> None:
+async def test_metrics_that_raise_do_not_stop_delayed_items() -> None:
     loop = asyncio.get_running_loop()
     failures: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: failures.append(context))

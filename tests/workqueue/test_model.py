@@ -1,4 +1,4 @@
-"""workqueue/: every sequence of verbs, with priorities and delays, against a plain model of the rules."""
+"""workqueue/: random sequences of calls, with priorities and delays, compared with a simple model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRIORITIES = st.sampled_from([0, 0, 0, -100, 5])
 
 @dataclass
 class Model:
-    """The rules once more, as plainly as can be: one list of what waits, in the order of its coming."""
+    """A simple model of the rules: one list of waiting items, in their order of arrival."""
 
     ageing: int
     queued: list[tuple[str, int]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Model:
     def add_after(self, item: str, when: float, priority: int) -> None:
         earliest, highest = self.delayed.get(item, (math.inf, priority))
         if when < earliest:
-            self.delayed.pop(item, None)  # it comes after others of that time
+            self.delayed.pop(item, None)  # it comes after other items of the same time
         self.delayed[item] = (min(when, earliest), max(priority, highest))
 
     def pass_time(self, now: float) -> None:
@@ -142,7 +142,7 @@ class AnySequence(RuleBasedStateMachine):
             self.loop.close()
 
     async def drain(self) -> None:
-        """At the end each item comes once more for whatever is owed to it, and the drain ends."""
+        """Each item that is still due comes once more, and the drain ends."""
         draining = asyncio.create_task(self.queue.shut_down_with_drain())
         await asyncio.sleep(0)
         owed = len(self.model.queued) + len(self.model.again)

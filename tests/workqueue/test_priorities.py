@@ -1,4 +1,4 @@
-"""workqueue/buckets.py: the highest priority first, and none for ever last."""
+"""workqueue/buckets.py: the highest priority first, without starving the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def taken(queue: WorkQueue[str], most: int = 10**9) -> list[str]:
     return items
 
 
-async def test_the_highest_priority_goes_first_and_each_in_its_order() -> None:
+async def test_highest_priority_goes_first_and_each_in_order() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for item, priority in {"a": 0, "b": LOW, "c": 5, "d": 0, "e": 5}.items():
         queue.add(item, priority)
@@ -26,7 +26,7 @@ async def test_the_highest_priority_goes_first_and_each_in_its_order() -> None:
     assert await taken(queue) == ["c", "e", "a", "d", "b"]
 
 
-async def test_added_again_with_a_higher_priority_it_goes_to_the_end_of_that() -> None:
+async def test_higher_priority_moves_an_item_to_the_end_of_that_line() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for item in "abc":
         queue.add(item, LOW)
@@ -36,7 +36,7 @@ async def test_added_again_with_a_higher_priority_it_goes_to_the_end_of_that() -
     assert await taken(queue) == ["x", "b", "a", "c"]
 
 
-async def test_a_lower_priority_changes_nothing() -> None:
+async def test_lower_priority_changes_nothing() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a", 5)
     queue.add("a", LOW)
@@ -44,7 +44,7 @@ async def test_a_lower_priority_changes_nothing() -> None:
     assert await taken(queue) == ["a", "b"]
 
 
-async def test_what_left_a_line_and_joins_it_again_has_no_place_in_it() -> None:
+async def test_item_that_returns_to_a_line_goes_to_its_end() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a", LOW)
     queue.add("b", LOW)
@@ -54,7 +54,7 @@ async def test_what_left_a_line_and_joins_it_again_has_no_place_in_it() -> None:
     assert await taken(queue) == ["b", "a"]
 
 
-async def test_added_again_while_worked_on_the_highest_priority_counts() -> None:
+async def test_highest_priority_counts_for_additions_during_processing() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a", LOW)
     assert await queue.get() == "a"
@@ -65,7 +65,7 @@ async def test_added_again_while_worked_on_the_highest_priority_counts() -> None
     assert queue.state.depths == {5: 1}
 
 
-async def test_a_delayed_item_keeps_the_highest_priority() -> None:
+async def test_delayed_item_keeps_the_highest_priority() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add_after("a", 60, LOW)
     queue.add_after("a", 70, 5)
@@ -75,7 +75,7 @@ async def test_a_delayed_item_keeps_the_highest_priority() -> None:
 
 
 async def test_fresh_changes_do_not_starve_the_initial_list() -> None:
-    """controller-runtime's #3496: items at -100 wait for as long as others come."""
+    """controller-runtime's #3496: items at -100 wait as long as others keep coming."""
     queue: WorkQueue[str] = WorkQueue(ageing=10)
     for number in range(100):
         queue.add(f"initial-{number}", LOW)
@@ -98,7 +98,7 @@ async def test_the_initial_list_does_not_delay_a_fresh_change() -> None:
         assert f"fresh-{number}" in await taken(queue, 2), "one of a lower priority may go before it"
 
 
-async def test_each_of_many_priorities_has_its_turn() -> None:
+async def test_each_of_many_priorities_gets_its_turn() -> None:
     queue: WorkQueue[str] = WorkQueue(ageing=5)
     for priority in range(4):
         for number in range(100):
@@ -117,7 +117,7 @@ async def test_more_priorities_than_ageing_do_not_starve_the_highest() -> None:
     assert [item[0] for item in await taken(queue, 10)] == [*"43210", *"43210"]
 
 
-async def test_priorities_come_and_go_without_a_trace() -> None:
+async def test_unused_priorities_are_dropped() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for priority in range(1000):
         queue.add("a", priority)
@@ -125,7 +125,7 @@ async def test_priorities_come_and_go_without_a_trace() -> None:
     assert len(queue._buckets._order) < 20
 
 
-async def test_places_that_were_left_do_not_pile_up() -> None:
+async def test_outdated_entries_do_not_pile_up() -> None:
     queue: WorkQueue[str] = WorkQueue(ageing=10**9)
     queue.add("first", LOW)
     for _ in range(10_000):
@@ -138,12 +138,12 @@ async def test_places_that_were_left_do_not_pile_up() -> None:
 
 
 @pytest.mark.parametrize("ageing", [0, -1, 1.5, True, "2"])
-def test_ageing_is_a_number_of_items(ageing: int) -> None:
+def test_ageing_must_be_at_least_one(ageing: int) -> None:
     with pytest.raises(ConfigError, match="ageing"):
         WorkQueue[str](ageing=ageing)
 
 
-async def test_with_the_least_ageing_priorities_take_turns() -> None:
+async def test_priorities_alternate_with_ageing_one() -> None:
     queue: WorkQueue[str] = WorkQueue(ageing=1)
     for number in range(3):
         queue.add(f"low-{number}", LOW)

@@ -1,4 +1,4 @@
-"""workqueue/queue.py: each item once, by one worker at a time; shutting down; waiting workers."""
+"""workqueue/queue.py: each item is processed once, by one worker at a time; shutdown; waiting workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def queue_of(*items: str) -> Queue:
 
 
 async def taken(queue: Queue) -> list[str]:
-    """All that is queued, worked on at once."""
+    """Get and finish all queued items at once."""
     items = []
     while len(queue):
         items.append(item := await queue.get())
@@ -34,13 +34,13 @@ async def taken(queue: Queue) -> list[str]:
     return items
 
 
-async def test_added_often_it_comes_once_in_its_place() -> None:
+async def test_item_added_repeatedly_is_handed_out_once() -> None:
     queue = queue_of("a", "b", "a", "c", "b")
     assert len(queue) == 3
     assert await taken(queue) == ["a", "b", "c"]
 
 
-async def test_added_while_it_is_worked_on_it_comes_again_after_that_c84() -> None:
+async def test_item_added_during_processing_is_queued_after_done_c84() -> None:
     """TestReinsert, TestCollapseWhileProcessing."""
     queue = queue_of("a")
     assert await queue.get() == "a"
@@ -58,7 +58,7 @@ async def test_added_while_it_is_worked_on_it_comes_again_after_that_c84() -> No
     assert queue.state.processing == 0
 
 
-async def test_what_is_added_while_it_is_worked_on_goes_behind_what_is_there_then() -> None:
+async def test_item_added_during_processing_goes_behind_waiting_items() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     await queue.get()
@@ -69,7 +69,7 @@ async def test_what_is_added_while_it_is_worked_on_goes_behind_what_is_there_the
     assert [await queue.get() for _ in range(3)] == ["b", "a", "c"]
 
 
-async def test_no_two_workers_have_the_same_item() -> None:
+async def test_item_is_processed_by_one_worker_at_a_time() -> None:
     queue = queue_of()
     at_work: list[str] = []
     worked = 0
@@ -95,10 +95,10 @@ async def test_no_two_workers_have_the_same_item() -> None:
     assert worked >= 3 * 10
 
 
-async def test_what_was_not_handed_out_cannot_be_done() -> None:
+async def test_done_without_get_is_an_error() -> None:
     queue = queue_of("a")
     for ask in (queue.done, queue.priority_of):
-        with pytest.raises(WorkQueueError, match="'a' is not being worked on"):
+        with pytest.raises(WorkQueueError, match="'a' is not in process"):
             ask("a")
     await queue.get()
     queue.done("a")
@@ -106,20 +106,20 @@ async def test_what_was_not_handed_out_cannot_be_done() -> None:
         queue.done("a")
 
 
-async def test_the_length_is_of_what_waits() -> None:
-    """TestLen; W25: what is delayed is not in it, and visible beside it."""
+async def test_length_counts_waiting_items() -> None:
+    """TestLen; W25: delayed items are not counted, but the state shows them."""
     queue = queue_of("a", "b")
     queue.add_after("c", 60)
     await queue.get()
     state = queue.state
     assert (len(queue), state.depth, state.processing, state.delayed) == (1, 1, 1, 1)
-    assert str(state) == "1 queued, 1 being worked on, 1 delayed"
+    assert str(state) == "1 queued, 1 in process, 1 delayed"
     assert bool(queue_of()) is True
     queue.done("a")
     queue.shut_down()
 
 
-async def test_an_item_wakes_one_worker() -> None:
+async def test_item_wakes_one_worker() -> None:
     queue = queue_of()
     workers = [asyncio.create_task(queue.get()) for _ in range(3)]
     await turns(1)
@@ -131,7 +131,7 @@ async def test_an_item_wakes_one_worker() -> None:
     assert queue.state.waiting_workers == 0
 
 
-async def test_a_worker_that_was_woken_and_is_cancelled_wakes_the_next() -> None:
+async def test_woken_worker_that_is_cancelled_wakes_the_next() -> None:
     queue = queue_of()
     first, second = (asyncio.create_task(queue.get()) for _ in range(2))
     await turns(1)
@@ -142,7 +142,7 @@ async def test_a_worker_that_was_woken_and_is_cancelled_wakes_the_next() -> None
     assert first.cancelled()
 
 
-async def test_a_worker_that_is_cancelled_while_it_waits_is_forgotten() -> None:
+async def test_cancelled_waiting_worker_is_forgotten() -> None:
     queue = queue_of()
     worker = asyncio.create_task(queue.get())
     await turns(1)
@@ -152,7 +152,7 @@ async def test_a_worker_that_is_cancelled_while_it_waits_is_forgotten() -> None:
     assert await queue.get() == "a"
 
 
-async def test_processing_says_done_also_after_a_failure() -> None:
+async def test_processing_calls_done_after_a_failure() -> None:
     queue = queue_of("a")
     with pytest.raises(ValueError):
         async with queue.processing() as item:
@@ -174,7 +174,7 @@ async def test_async_for_ends_with_the_queue() -> None:
         await queue.get()
 
 
-async def test_shut_down_takes_nothing_more_and_hands_out_what_is_there() -> None:
+async def test_shut_down_queue_hands_out_waiting_items_and_accepts_no_more() -> None:
     """TestBasic."""
     queue = queue_of("a")
     queue.add_after("late", 60)
@@ -187,7 +187,7 @@ async def test_shut_down_takes_nothing_more_and_hands_out_what_is_there() -> Non
     assert queue.state.delayed == 0
 
 
-async def test_shut_down_wakes_all_who_wait() -> None:
+async def test_shut_down_wakes_all_waiting_workers() -> None:
     queue = queue_of()
     workers = [asyncio.create_task(queue.get()) for _ in range(3)]
     await turns(1)
@@ -197,8 +197,8 @@ async def test_shut_down_wakes_all_who_wait() -> None:
     assert {type(result) for result in results} == {QueueShutDownError}
 
 
-async def test_a_drain_waits_for_what_is_queued_too_c85_w25() -> None:
-    """Upstream's returns at once with two items queued and none being worked on."""
+async def test_drain_waits_for_queued_items_c85_w25() -> None:
+    """Upstream returns at once with two items queued and none in process."""
     queue = queue_of("a", "b")
     draining = asyncio.create_task(queue.shut_down_with_drain())
     await turns(3)
@@ -211,7 +211,7 @@ async def test_a_drain_waits_for_what_is_queued_too_c85_w25() -> None:
     await draining
 
 
-async def test_a_drain_waits_for_what_was_added_again_c85() -> None:
+async def test_drain_waits_for_items_added_again_c85() -> None:
     """TestQueueDrainageUsingShutDownWithDrainWithDirtyItem."""
     queue = queue_of("a")
     await queue.get()
@@ -237,12 +237,12 @@ async def test_shut_down_ends_a_drain_c85() -> None:
     queue.done("a")
 
 
-async def test_an_empty_queue_is_drained_at_once() -> None:
+async def test_empty_queue_is_drained_at_once() -> None:
     await queue_of().shut_down_with_drain()
 
 
 @virtual_time
-async def test_of_two_delays_the_earlier_counts_c86() -> None:
+async def test_earlier_of_two_delays_counts_c86() -> None:
     """TestDeduping, TestAddTwoFireEarly."""
     queue = queue_of()
     loop = asyncio.get_running_loop()
@@ -259,7 +259,7 @@ async def test_of_two_delays_the_earlier_counts_c86() -> None:
 
 
 @virtual_time
-async def test_adding_it_meanwhile_leaves_the_delay_alone_c86() -> None:
+async def test_plain_add_leaves_a_delay_unchanged_c86() -> None:
     queue = queue_of()
     queue.add_after("a", 20)
     queue.add("a")
@@ -270,7 +270,7 @@ async def test_adding_it_meanwhile_leaves_the_delay_alone_c86() -> None:
 
 
 @virtual_time
-async def test_a_delay_can_be_taken_back_w25() -> None:
+async def test_delay_can_be_cancelled_w25() -> None:
     queue = queue_of()
     queue.add_after("a", 20)
     queue.add_after("b", 30)
@@ -290,7 +290,7 @@ async def test_delayed_items_come_in_the_order_of_their_times() -> None:
 
 
 @virtual_time
-async def test_a_delay_of_nothing_adds_at_once() -> None:
+async def test_delay_of_zero_adds_at_once() -> None:
     queue = queue_of()
     queue.add_after("a", 0)
     queue.add_after("b", -1)
@@ -300,7 +300,7 @@ async def test_a_delay_of_nothing_adds_at_once() -> None:
 @pytest.mark.parametrize(
     "delay", [float("nan"), float("inf"), pytest.param(10**400, id="10**400"), "1", None, True]
 )
-async def test_a_delay_is_a_number(delay: float) -> None:
+async def test_delay_must_be_a_finite_number(delay: float) -> None:
     with pytest.raises(ConfigError, match="delay must be a number of seconds"):
         queue_of().add_after("a", delay)
 
@@ -328,7 +328,7 @@ async def test_discarded_item_is_not_handed_out_and_ends_a_drain() -> None:
 
 
 @virtual_time
-async def test_delays_that_were_overtaken_do_not_pile_up() -> None:
+async def test_replaced_delays_do_not_pile_up() -> None:
     queue = queue_of()
     for _ in range(10_000):
         queue.add_after("a", 3600)
@@ -341,7 +341,7 @@ async def test_delays_that_were_overtaken_do_not_pile_up() -> None:
 
 
 @virtual_time
-async def test_delays_that_were_taken_back_do_not_pile_up() -> None:
+async def test_cancelled_delays_do_not_pile_up() -> None:
     queue = queue_of()
     for number in range(10_000):
         queue.add_after(str(number), 3600)
@@ -351,12 +351,12 @@ async def test_delays_that_were_taken_back_do_not_pile_up() -> None:
 
 
 def entries_of(queue: WorkQueue[str]) -> int:
-    return len(queue._delays._entries) + len(queue._delays._untidy)
+    return len(queue._delays._entries) + len(queue._delays._old_entries)
 
 
 @virtual_time
-async def test_no_change_of_a_delay_goes_through_all_others() -> None:
-    """As what is requeued after a while changes at each reconcile."""
+async def test_changing_a_delay_does_not_scan_all_others() -> None:
+    """As when a delayed requeue changes at each reconcile."""
     hashed = 0
 
     class Item:
@@ -378,7 +378,7 @@ async def test_no_change_of_a_delay_goes_through_all_others() -> None:
 
 
 @virtual_time
-async def test_whatever_was_changed_delayed_items_come_in_the_order_of_their_times() -> None:
+async def test_changed_delays_come_in_the_order_of_their_times() -> None:
     queue, random = queue_of(), Random(1)
     times: dict[str, float] = {}
     for _ in range(20_000):
@@ -394,7 +394,7 @@ async def test_whatever_was_changed_delayed_items_come_in_the_order_of_their_tim
     assert await taken(queue) == sorted(times, key=times.__getitem__)
 
 
-async def test_many_that_are_due_at_once_do_not_hold_the_loop() -> None:
+async def test_many_due_items_do_not_block_the_event_loop() -> None:
     queue: WorkQueue[int] = WorkQueue()
     for number in range(50_000):
         queue.add_after(number, 0.001)

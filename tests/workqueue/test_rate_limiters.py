@@ -21,7 +21,7 @@ from aioinformer.workqueue import (
 from ..virtual_time import virtual_time
 
 
-def test_exponential() -> None:
+def test_exponential_delays() -> None:
     """TestItemExponentialFailureRateLimiter."""
     limiter: RateLimiter[str] = ItemExponentialFailureRateLimiter(0.001, 1.0)
     assert [limiter.when("one") for _ in range(5)] == pytest.approx([0.001, 0.002, 0.004, 0.008, 0.016])
@@ -33,7 +33,7 @@ def test_exponential() -> None:
     assert limiter.when("one") == pytest.approx(0.001)
 
 
-def test_exponential_has_an_end() -> None:
+def test_exponential_delays_have_a_maximum() -> None:
     """TestItemExponentialFailureRateLimiterOverFlow."""
     limiter = ItemExponentialFailureRateLimiter[str](0.001, 1000.0)
     delays = [limiter.when("one") for _ in range(3000)]
@@ -42,7 +42,7 @@ def test_exponential_has_an_end() -> None:
     assert ItemExponentialFailureRateLimiter[str](0.0, 10.0).when("one") == 0.0
 
 
-def test_fast_then_slow() -> None:
+def test_fast_then_slow_delays() -> None:
     """TestItemFastSlowRateLimiter."""
     limiter: RateLimiter[str] = ItemFastSlowRateLimiter(0.005, 10.0, 3)
     assert [limiter.when("one") for _ in range(5)] == [0.005, 0.005, 0.005, 10.0, 10.0]
@@ -51,7 +51,7 @@ def test_fast_then_slow() -> None:
     assert limiter.when("one") == 0.005
 
 
-def test_the_longest_counts() -> None:
+def test_longest_delay_counts() -> None:
     """TestMaxOfRateLimiter."""
     limiter: RateLimiter[str] = MaxOfRateLimiter(
         ItemFastSlowRateLimiter(0.005, 3.0, 3), ItemExponentialFailureRateLimiter(0.001, 1.0)
@@ -63,7 +63,7 @@ def test_the_longest_counts() -> None:
     assert MaxOfRateLimiter[str]().when("one") == 0.0
 
 
-def test_with_an_upper_bound() -> None:
+def test_maximum_wait_limits_another_limiter() -> None:
     """TestWithMaxWaitRateLimiter."""
     limiter: RateLimiter[str] = WithMaxWaitRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1000.0), 0.1)
     assert max(limiter.when("one") for _ in range(20)) == 0.1
@@ -72,7 +72,7 @@ def test_with_an_upper_bound() -> None:
     assert limiter.when("one") == 0.005
 
 
-def test_a_bucket_lets_a_burst_pass_and_then_a_rate() -> None:
+def test_bucket_allows_a_burst_then_a_rate() -> None:
     now = 0.0
     limiter: RateLimiter[str] = BucketRateLimiter(10.0, 3, clock=lambda: now)
     assert [limiter.when("one") for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
@@ -84,7 +84,7 @@ def test_a_bucket_lets_a_burst_pass_and_then_a_rate() -> None:
     assert limiter.num_requeues("one") == 0
 
 
-def test_a_clock_that_is_set_back_takes_no_tokens() -> None:
+def test_clock_set_back_takes_no_tokens() -> None:
     now = 3600.0
     limiter: RateLimiter[str] = BucketRateLimiter(10.0, 3, clock=lambda: now)
     assert limiter.when("one") == 0
@@ -95,7 +95,7 @@ def test_a_clock_that_is_set_back_takes_no_tokens() -> None:
 
 
 @virtual_time
-async def test_a_bucket_fills_by_the_loops_time() -> None:
+async def test_bucket_uses_the_loops_time() -> None:
     limiter = BucketRateLimiter(1.0, 1)
     assert [limiter.when("one") for _ in range(2)] == pytest.approx([0, 1])
     await asyncio.sleep(2)
@@ -103,7 +103,7 @@ async def test_a_bucket_fills_by_the_loops_time() -> None:
 
 
 @virtual_time
-async def test_the_defaults_are_upstreams() -> None:
+async def test_defaults_are_upstreams() -> None:
     limiter = default_controller_rate_limiter()
     delays = [limiter.when(number) for number in range(110)]
     assert delays[:100] == pytest.approx([0.005] * 100)
@@ -112,7 +112,7 @@ async def test_the_defaults_are_upstreams() -> None:
     assert [by_item.when("one") for _ in range(2)] == pytest.approx([0.001, 0.002])
 
 
-def test_values_that_cannot_work() -> None:
+def test_invalid_values_are_refused() -> None:
     for make in (
         lambda: ItemExponentialFailureRateLimiter[str](-1),
         lambda: ItemExponentialFailureRateLimiter[str](1, float("inf")),

@@ -1,4 +1,4 @@
-"""operator/triggers.py: what leads to a reconcile, and what goes wrong on the way there. Owners are in test_owns.py."""
+"""operator/informer_triggers.py: changes that trigger reconciles, and errors on the way. Owners are in test_owns.py."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .worlds import CONTAINERS, Reconciler, Stubborn, change, create, operating,
 class TestPrimary:
     @staticmethod
     @simulated
-    async def test_a_predicate_holds_changes_back(world: Simulation) -> None:
+    async def test_predicate_filters_changes(world: Simulation) -> None:
         create(world, "a", metadata={"labels": {"app": "web"}})
         create(world, "b")
         reconciler = Reconciler()
@@ -48,7 +48,7 @@ class TestPrimary:
 
     @staticmethod
     @simulated
-    async def test_a_predicate_that_raises_lets_pass_and_is_told_of(world: Simulation) -> None:
+    async def test_change_passes_if_the_predicate_raises(world: Simulation) -> None:
         create(world, "a")
 
         def predicate(change: Change[KubeObject]) -> bool:
@@ -64,7 +64,7 @@ class TestPrimary:
 
     @staticmethod
     @simulated
-    async def test_the_initial_list_waits_for_fresh_changes(world: Simulation) -> None:
+    async def test_fresh_changes_go_before_the_initial_list(world: Simulation) -> None:
         for number in range(30):
             create(world, f"initial-{number}")
         reconciler = Reconciler(lambda request: asyncio.sleep(1))
@@ -80,7 +80,7 @@ class TestPrimary:
 
     @staticmethod
     @simulated
-    async def test_deletions_that_were_missed(world: Simulation) -> None:
+    async def test_missed_deletion_triggers_a_reconcile(world: Simulation) -> None:
         create(world, "a")
         reconciler = Reconciler()
         async with operating(world, reconciler) as controller:
@@ -94,7 +94,7 @@ class TestPrimary:
 
     @staticmethod
     @simulated
-    async def test_what_was_made_anew_unseen_is_reconciled(world: Simulation) -> None:
+    async def test_object_recreated_during_a_gap_is_reconciled(world: Simulation) -> None:
         create(world, "a", data={"k": "1"})
         reconciler = Reconciler()
         async with operating(world, reconciler, predicate=FieldsChanged("data.k")) as controller:
@@ -108,7 +108,7 @@ class TestPrimary:
 
     @staticmethod
     @simulated
-    async def test_deletions_of_what_nobody_knows(world: Simulation) -> None:
+    async def test_deletion_of_an_object_with_unknown_state_triggers_a_reconcile(world: Simulation) -> None:
         reconciler = Reconciler()
         manager = Manager(world.client)
         maps, pods = (manager.for_resource("v1", plural) for plural in ("configmaps", "pods"))
@@ -149,7 +149,7 @@ class Endless:
 class TestWatch:
     @staticmethod
     @simulated
-    async def test_an_update_concerns_what_it_was_mapped_to_as_well(world: Simulation) -> None:
+    async def test_update_maps_the_old_and_the_new_object(world: Simulation) -> None:
         for map_func in (by_label, by_label_later):
             reconciler = Reconciler()
             manager = Manager(world.client)
@@ -171,7 +171,9 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_one_request_none_and_nonsense(world: Simulation) -> None:
+    async def test_map_function_may_return_a_request_or_none_and_errors_are_counted(
+        world: Simulation,
+    ) -> None:
         answers: dict[str, Any] = {
             "one": Request("default", "x"),
             "none": None,
@@ -197,7 +199,7 @@ class TestWatch:
                 if name == "key":
                     error = trigger(controller, 1).last_error
                     assert str(error).startswith(
-                        "'default/y' is no Request; of an object or its key Request.of("
+                        "'default/y' is not a Request; create one from an object or key by Request.of("
                     )
             assert reconciler.keys == ["default/x"]
             state = trigger(controller, 1)
@@ -206,7 +208,7 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_an_async_map_function_that_raises_stops_nothing(world: Simulation) -> None:
+    async def test_async_map_function_that_raises_does_not_stop_the_controller(world: Simulation) -> None:
         async def map_func(obj: KubeObject) -> list[Request[Any]]:
             await asyncio.sleep(0.1)
             if obj.name == "cancels":
@@ -228,7 +230,7 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_an_async_map_function_ends_with_the_manager(world: Simulation) -> None:
+    async def test_async_map_function_ends_with_the_manager(world: Simulation) -> None:
         mapped = Endless()
         manager = Manager(world.client)
         maps, secrets = (manager.for_resource("v1", plural) for plural in ("configmaps", "secrets"))
@@ -241,7 +243,9 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_so_does_one_on_an_informer_of_ones_own(world: Simulation) -> None:
+    async def test_async_map_function_of_an_unmanaged_informer_ends_with_the_manager(
+        world: Simulation,
+    ) -> None:
         mapped = Endless()
         create(world, "a", "secrets")
         manager = Manager(world.client)
@@ -257,8 +261,10 @@ class TestWatch:
     @staticmethod
     @pytest.mark.parametrize("is_shared", [True, False])
     @pytest.mark.parametrize("awaits", ["it", "a task", "a group"])
-    def test_one_that_ignores_its_cancellation_is_left_behind(awaits: str, is_shared: bool) -> None:
-        """Nobody tells one that awaits a task which does that it was cancelled."""
+    def test_map_function_that_ignores_cancellation_is_abandoned_after_ten_seconds(
+        awaits: str, is_shared: bool
+    ) -> None:
+        """It may also await a task or a group that ignores its cancellation."""
 
         @simulated
         async def scenario(world: Simulation) -> None:
@@ -298,7 +304,7 @@ class TestWatch:
 
     @staticmethod
     @pytest.mark.parametrize("whose", ["the manager's", "a factory's", "run by hand"])
-    def test_one_that_cleans_up_is_cancelled_once(whose: str) -> None:
+    def test_map_function_that_cleans_up_is_cancelled_once(whose: str) -> None:
         @simulated
         async def scenario(world: Simulation) -> None:
             cleaned: list[str] = []
@@ -327,7 +333,7 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_one_whose_own_timeout_it_ignores_for_long_goes_on(world: Simulation) -> None:
+    async def test_map_function_with_a_timeout_that_is_ignored_continues(world: Simulation) -> None:
         async def map_func(obj: KubeObject) -> Request[Any]:
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
@@ -350,7 +356,7 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_all_that_does_not_end_has_the_same_ten_seconds(world: Simulation) -> None:
+    async def test_all_stubborn_functions_share_the_same_ten_seconds(world: Simulation) -> None:
         stubborn = Stubborn()
 
         async def source() -> AsyncIterator[Request[Any]]:
@@ -379,14 +385,14 @@ class TestWatch:
             stubborn.gives_in = True
             await asyncio.sleep(1)
         assert took == pytest.approx(10, abs=0.1)
-        logged = [str(entry) for entry in world.history if "left behind" in str(entry)]
+        logged = [str(entry) for entry in world.history if "not waiting for them any longer" in str(entry)]
         for number in range(3):
             (each,) = [entry for entry in logged if f"<Controller tests{number}>" in entry]
             assert "source, secrets, by " in each
 
     @staticmethod
     @simulated
-    async def test_one_that_is_left_behind_hides_no_failure_of_another_informer(world: Simulation) -> None:
+    async def test_abandoned_map_function_hides_no_failure_of_another_informer(world: Simulation) -> None:
         stubborn = Stubborn()
 
         async def change_it(obj: dict[str, Any]) -> None:
@@ -399,7 +405,7 @@ class TestWatch:
         watches = [Watch(maps, change_it), Watch(secrets, stubborn)]
         manager.add(Controller("tests", Reconciler(), manager.for_resource("v1", "pods"), watches=watches))
         running = asyncio.create_task(manager.run())
-        await asyncio.wait([running], timeout=15)  # they have ten together
+        await asyncio.wait([running], timeout=15)  # both share ten seconds
         with pytest.raises(CacheMutatedError):
             running.result()
         stubborn.gives_in = True
@@ -407,7 +413,7 @@ class TestWatch:
 
     @staticmethod
     @simulated
-    async def test_an_informer_that_fails_as_its_first_list_is_mapped_ends_the_manager_by_that_alone(
+    async def test_informer_that_fails_during_its_first_list_ends_the_manager_with_its_error(
         world: Simulation,
     ) -> None:
         async def map_func(obj: dict[str, Any]) -> None:
@@ -423,7 +429,7 @@ class TestWatch:
 
     @staticmethod
     @pytest.mark.parametrize("swallows", [False, True])
-    def test_cancelled_at_the_old_state_the_new_one_is_not_mapped(swallows: bool) -> None:
+    def test_map_function_cancelled_at_the_old_object_skips_the_new_one(swallows: bool) -> None:
         @simulated
         async def scenario(world: Simulation) -> None:
             asked: list[str | None] = []
@@ -446,13 +452,13 @@ class TestWatch:
                 change(world, "a", "secrets", data={"k": "MQ=="})
                 await asyncio.sleep(5)
             assert asked == [None]
-            gc.collect()  # a coroutine that was never awaited is a warning, and that an error
+            gc.collect()  # a coroutine that was never awaited causes a warning, which fails the test
 
         scenario()
 
 
 @simulated
-async def test_a_trigger_belongs_to_one_controller(world: Simulation) -> None:
+async def test_trigger_belongs_to_one_controller(world: Simulation) -> None:
     manager = Manager(world.client)
     maps = manager.for_resource("v1", "configmaps")
     owns = Owns(maps)
@@ -462,8 +468,8 @@ async def test_a_trigger_belongs_to_one_controller(world: Simulation) -> None:
 
 
 @simulated
-async def test_generations(world: Simulation) -> None:
-    """What a controller writes into the status does not reconcile again."""
+async def test_generation_changed_ignores_status_updates(world: Simulation) -> None:
+    """A controller's writes to the status trigger no reconcile."""
     world.server.create("apps/v1", "deployments", {
         "metadata": {"name": "web"},
         "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {
@@ -487,18 +493,18 @@ async def test_generations(world: Simulation) -> None:
 
 
 @pytest.mark.parametrize("map_func", [None, "x", lambda: [], lambda obj, more: []])
-def test_a_map_function_that_is_none(map_func: Any) -> None:
+def test_invalid_map_function_is_refused(map_func: Any) -> None:
     from .test_controller import informer
 
     with pytest.raises(ConfigError, match=r"map_func (must be a function|is called with)"):
         Watch(informer(), map_func)
 
 
-def test_a_map_function_that_yields_later() -> None:
+def test_async_generator_as_map_function_is_refused() -> None:
     from .test_controller import informer
 
     async def map_func(obj: Any) -> Any:
         yield obj
 
-    with pytest.raises(ConfigError, match="yields them later"):
+    with pytest.raises(ConfigError, match="is an async generator"):
         Watch(informer(), map_func)

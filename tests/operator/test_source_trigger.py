@@ -1,4 +1,4 @@
-"""operator/sources.py: requests from anywhere, and what goes wrong with what gives them."""
+"""operator/source_trigger.py: requests from sources, and sources that fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aioinformer.operator import Controller, Manager, Request, TriggerState
-from aioinformer.operator.sources import SourceTrigger
+from aioinformer.operator.source_trigger import SourceTrigger
 from aioinformer.testing import Simulation
 from aioinformer.workqueue import WorkQueue
 
@@ -47,7 +47,7 @@ async def swallows_it() -> AsyncIterator[Request[Any]]:
 
 
 @simulated
-async def test_requests_from_anywhere(world: Simulation) -> None:
+async def test_requests_of_sources_are_reconciled(world: Simulation) -> None:
     async def ticks() -> AsyncIterator[Request[Any]]:
         for number in range(3):
             await asyncio.sleep(10)
@@ -65,7 +65,7 @@ async def test_requests_from_anywhere(world: Simulation) -> None:
 
 
 @simulated
-async def test_one_that_fails_is_begun_anew_if_it_can_be(world: Simulation) -> None:
+async def test_failed_source_is_restarted_if_it_is_a_function(world: Simulation) -> None:
     begun: list[float] = []
 
     async def source() -> AsyncIterator[Request[Any]]:
@@ -84,7 +84,7 @@ async def test_one_that_fails_is_begun_anew_if_it_can_be(world: Simulation) -> N
 
 
 @simulated
-async def test_one_that_had_lived_is_begun_anew_at_once(world: Simulation) -> None:
+async def test_restart_delay_is_reset_after_a_long_run(world: Simulation) -> None:
     begun: list[float] = []
 
     async def source() -> AsyncIterator[Request[Any]]:
@@ -103,7 +103,7 @@ async def test_one_that_had_lived_is_begun_anew_at_once(world: Simulation) -> No
 
 
 @simulated
-async def test_what_is_no_request_is_told_of(world: Simulation) -> None:
+async def test_invalid_request_is_counted_as_a_failure(world: Simulation) -> None:
     async def source() -> AsyncIterator[Any]:
         yield "default/a"
         yield Request("default", "b")
@@ -114,10 +114,10 @@ async def test_what_is_no_request_is_told_of(world: Simulation) -> None:
         assert reconciler.keys == ["default/b"]
         state = lister_watcher_of(controller)
         assert (state.seen, state.passed, state.failed) == (2, 1, 1)
-        assert "no Request" in str(state.last_error)
+        assert "not a Request" in str(state.last_error)
 
 
-async def test_one_that_never_waits_leaves_others_their_turn() -> None:
+async def test_source_that_never_waits_does_not_block_the_event_loop() -> None:
     many, told = 200_000, asyncio.Event()
 
     async def source() -> AsyncIterator[Request[Any]]:
@@ -133,7 +133,7 @@ async def test_one_that_never_waits_leaves_others_their_turn() -> None:
 
 
 @simulated
-async def test_they_are_closed_at_the_end(world: Simulation) -> None:
+async def test_sources_are_closed_at_the_end(world: Simulation) -> None:
     closed: list[str] = []
 
     async def source() -> AsyncIterator[Request[Any]]:
@@ -150,7 +150,7 @@ async def test_they_are_closed_at_the_end(world: Simulation) -> None:
 
 @pytest.mark.parametrize("source", [fails_at_its_end, makes_a_failure_of_it, swallows_it])
 @virtual_time
-async def test_cancelled_none_is_begun_anew(source: Callable[[], AsyncIterator[Request[Any]]]) -> None:
+async def test_cancelled_source_is_not_restarted(source: Callable[[], AsyncIterator[Request[Any]]]) -> None:
     trigger = SourceTrigger(source)
     running = asyncio.create_task(trigger.run(WorkQueue()))
     await asyncio.sleep(1)
@@ -162,7 +162,7 @@ async def test_cancelled_none_is_begun_anew(source: Callable[[], AsyncIterator[R
 
 
 @simulated
-async def test_of_one_that_has_not_begun_nothing_comes(world: Simulation) -> None:
+async def test_source_cancelled_before_its_first_step_yields_nothing(world: Simulation) -> None:
     async def source() -> AsyncIterator[Request[Any]]:
         yield Request("default", "a")
 
@@ -171,10 +171,10 @@ async def test_of_one_that_has_not_begun_nothing_comes(world: Simulation) -> Non
     assert not lister_watcher_of(controller).running
     async with feeding(controller):
         assert not lister_watcher_of(controller).running
-    assert not lister_watcher_of(controller).running  # it was cancelled before its first step
+    assert not lister_watcher_of(controller).running  # cancelled before its first step
 
 
-async def test_one_that_ends_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+async def test_exhausted_source_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def source() -> AsyncIterator[Request[Any]]:
         yield Request("default", "a")
 
@@ -182,7 +182,7 @@ async def test_one_that_ends_is_told_of(caplog: pytest.LogCaptureFixture) -> Non
     await SourceTrigger(source).run(WorkQueue())
     (record,) = caplog.records
     assert record.levelname == "INFO"
-    assert record.message.endswith("source has ended: no more requests come of it")
+    assert record.message.endswith("source is exhausted: it triggers no more reconciles")
 
 
 class Out(BaseException):
@@ -190,7 +190,7 @@ class Out(BaseException):
 
 
 @pytest.mark.parametrize("meanwhile", ["works", "stands by", "waits for caches"])
-def test_what_no_exception_is_ends_the_manager(meanwhile: str) -> None:
+def test_base_exception_of_a_source_ends_the_manager(meanwhile: str) -> None:
     """As from a reconciler, a predicate or a map function."""
 
     @simulated
@@ -225,7 +225,7 @@ def test_what_no_exception_is_ends_the_manager(meanwhile: str) -> None:
 
 
 @simulated
-async def test_one_that_does_not_end_is_left_behind(world: Simulation) -> None:
+async def test_source_that_ignores_cancellation_is_abandoned(world: Simulation) -> None:
     ended: list[float] = []
 
     async def source() -> AsyncIterator[Request[Any]]:
@@ -233,16 +233,16 @@ async def test_one_that_does_not_end_is_left_behind(world: Simulation) -> None:
             await asyncio.sleep(3600)
             yield Request("default", "a")
         finally:
-            await asyncio.sleep(60)  # its peer is silent
+            await asyncio.sleep(60)  # the peer is silent
             ended.append(world.now)
 
     async with operating(world, Reconciler(), sources=[source]):
         await asyncio.sleep(5)
         began = world.now
     assert world.now - began == pytest.approx(10, abs=0.1)
-    logged = [str(entry) for entry in world.history if "left behind" in str(entry)]
+    logged = [str(entry) for entry in world.history if "not waiting for them any longer" in str(entry)]
     assert len(logged) == 1
     assert " ERROR " in logged[0]
-    assert "since they do not end: source " in logged[0]
+    assert "not waiting for them any longer: source " in logged[0]
     await asyncio.sleep(60)
     assert len(ended) == 1

@@ -1,4 +1,4 @@
-"""Requests from anywhere: timers, message queues, webhooks (controller-runtime ``source.Channel``, ``source.Func``)."""
+"""Triggers from elsewhere: timers, message queues, webhooks (controller-runtime ``source.Channel`` and ``Func``)."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
 from ..workqueue import WorkQueue
 from .requests import Request
-from .triggers import Trigger, checked
+from .triggers import Trigger, require_request
 
 logger = logging.getLogger(__name__)
 
 RESTART_DELAY = 1.0
-"""Seconds before a source that failed is begun anew; doubled each time, up to LONGEST_RESTART_DELAY."""
+"""Seconds before a failed source is restarted; doubled each time, up to LONGEST_RESTART_DELAY."""
 
 LONGEST_RESTART_DELAY = 60.0
 
 Source = AsyncIterable[Request[Any]] | Callable[[], AsyncIterable[Request[Any]]]
-"""Requests; or a function that begins them, so that they can be begun anew after a failure."""
+"""Requests; or a function that returns them, which allows a restart after a failure."""
 
 
 class SourceTrigger(Trigger):
-    """Requests from anywhere.
+    """Queues the requests of an async iterable.
 
     Args:
-        source: An async iterable of requests; or a function that gives one, so that it is begun anew after a failure.
+        source: An async iterable of requests; or a function that returns one, which is called again after a failure.
     """
 
     def __init__(self, source: Source) -> None:
         is_iterable = isinstance(source, AsyncIterable)
         if not is_iterable and not callable(source):
-            raise ConfigError(f"a source is an async iterable, or a function that gives one, not {source!r}")
+            raise ConfigError(
+                f"a source must be an async iterable or a function that returns one, not {source!r}"
+            )
         if not is_iterable:
             require_arguments("a source", source, ())
             if is_of_kind(source, inspect.iscoroutinefunction, inspect.isgeneratorfunction):
                 raise ConfigError(
-                    f"a source is taken by `async for`: {callable_name(source)} has to be an async function with a "
-                    "yield, or a plain one that gives an async iterable"
+                    f"a source is read with `async for`: {callable_name(source)} must be an async function with a "
+                    "yield, or a plain function that returns an async iterable"
                 )
         super().__init__(f"source {callable_name(source)}")
         self._source = source
@@ -54,7 +56,7 @@ class SourceTrigger(Trigger):
         return self._is_running
 
     async def run(self, queue: WorkQueue[str]) -> None:
-        """Take requests until there are no more."""
+        """Queue requests until the source is exhausted."""
         self.queue = queue
         self._is_running = True
         now = asyncio.get_running_loop().time
@@ -71,14 +73,14 @@ class SourceTrigger(Trigger):
             self._is_running = False
 
     async def _take_all(self) -> bool:
-        """Take requests until there are no more; whether they came to an end by themselves."""
+        """Queue requests until there are no more. Returns whether the source ended without an error."""
         try:
             iterable = self._source if isinstance(self._source, AsyncIterable) else self._source()
             iterator, budget = aiter(iterable), Budget()
             try:
                 async for request in iterator:
                     self._take(request)
-                    heed_cancellation()  # the source has gone on
+                    heed_cancellation()  # the source may have swallowed it
                     if budget.is_spent():
                         await budget.pause()
             finally:
@@ -87,7 +89,7 @@ class SourceTrigger(Trigger):
                     await close()
         except Exception as error:
             self.record_failure("iterating", error)
-            if is_cancelled():  # the source has made a failure of it
+            if is_cancelled():  # the source turned the cancellation into an error
                 raise asyncio.CancelledError from error
             return False
         except asyncio.CancelledError as error:
@@ -98,13 +100,13 @@ class SourceTrigger(Trigger):
         except BaseException as error:
             self.record_failure("iterating", error)
             raise
-        logger.info("%s has ended: no more requests come of it", self.name)
+        logger.info("%s is exhausted: it triggers no more reconciles", self.name)
         return True
 
     def _take(self, request: object) -> None:
         self.seen += 1
         try:
-            self.queue.add(checked(request).key)
+            self.queue.add(require_request(request).key)
             self.passed += 1
         except TypeError as error:
             self.record_failure("a request", error)

@@ -1,4 +1,4 @@
-"""How many events one object may cause (client-go ``EventSourceObjectSpamFilter``)."""
+"""Token buckets that limit the events of each object (client-go ``EventSourceObjectSpamFilter``)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 MOST_KEYS = 4096
-"""Objects that are remembered; whoever was not heard of for the longest begins with a full bucket again."""
+"""Buckets that are kept; the one that was not used for the longest time is dropped, and starts full again."""
 
 
-class Budget:
-    """A token bucket for each key.
+class TokenBuckets:
+    """A token bucket per key.
 
     Args:
-        burst: Tokens in a full bucket.
-        refill: Seconds until another token is there, more than 0.
+        burst: Capacity of a bucket.
+        refill: Seconds until a token is added, more than 0.
     """
 
     def __init__(self, burst: int, refill: float) -> None:
@@ -23,11 +23,11 @@ class Budget:
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, key: Hashable, now: float) -> bool:
-        """Take a token, if there is one.
+        """Take a token. Returns whether there was one.
 
         Args:
-            key: Whose.
-            now: The time in seconds, which does not go backwards.
+            key: The bucket's key.
+            now: The time in seconds; it must not go backwards.
         """
         tokens, since = self._buckets.pop(key, (float(self._burst), now))
         tokens = min(float(self._burst), tokens + (now - since) / self._refill)
