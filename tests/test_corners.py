@@ -6,7 +6,15 @@ import re
 
 import pytest
 
-from .docs_tables import CORNERS_PAGE, DOCS, EXPECTED, NOT_ABOUT_US, WEAK_POINTS, corners_page, find_tests_of_corners
+from .docs_tables import (
+    CORNERS_PAGE,
+    DOCS,
+    EXPECTED,
+    NOT_ABOUT_US,
+    WEAK_POINTS,
+    corners_page,
+    find_tests_of_corners,
+)
 
 VERDICTS = ("as upstream", "differs")
 
