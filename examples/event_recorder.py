@@ -13,7 +13,7 @@ from aioinformer.testing import APIServer
 
 
 def mounted(events: EventRecorder, cave: KubeObject, error: str) -> None:
-    """Record how mounting went; details go into the note, so that repeated events are one series."""
+    """Record how mounting went; equal events are one series."""
     type: EventType = "Warning" if error else "Normal"
     events.event(cave, type, "MountFailed" if error else "Mounted", error or "at /cave", action="Mount")
 
@@ -31,8 +31,8 @@ async def main() -> None:
         )
         async with EventRecorder(client, "example.com/cave-controller", burst=5) as events:
             events.event(cave, "Normal", "Provisioned", "10 Gi on disk-7", action="Provision")
-            for number in range(20):
-                mounted(events, cave, f"try {number}: timed out")
+            for _ in range(20):
+                mounted(events, cave, "timed out")
             for number in range(20):
                 events.event(cave, "Normal", f"Noise{number}", "nobody needs so many")
         # Leaving has sent the waiting events.

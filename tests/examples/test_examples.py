@@ -317,7 +317,7 @@ async def test_event_recorder(capsys: Printed) -> None:
     await event_recorder.main()
     assert lines(capsys) == [
         "Normal Provisioned 10 Gi on disk-7 1",
-        "Warning MountFailed try 0: timed out 20",
+        "Warning MountFailed timed out 20",
         "dropped 16 of 41, 16 of them over the budget",
     ]
 
