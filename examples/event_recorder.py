@@ -34,7 +34,7 @@ async def main() -> None:
             for _ in range(20):
                 mounted(events, cave, "timed out")
             for number in range(20):
-                events.event(cave, "Normal", f"Noise{number}", "nobody needs so many")
+                events.event(cave, "Normal", f"Noise{number}", "one of many")
         # Leaving has sent the waiting events.
         for event in server.list("events.k8s.io/v1", "events"):
             if not event["reason"].startswith("Noise"):

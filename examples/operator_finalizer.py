@@ -1,6 +1,6 @@
 """Finalizers by hand, for cases without a declaration: here, only some objects have one.
 
-The patches name what they expect, so nobody else's finalizer is lost, whoever writes at the same time. That an object
+The patches name what they expect, so concurrent writes lose no finalizer. That an object
 is gone already, or another has its name by now, is no error.
 
     python examples/operator_finalizer.py

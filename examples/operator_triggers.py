@@ -59,7 +59,7 @@ async def main() -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
         async with manager:
             print("of the first list:", await seen.get())
-            server.create("v1", "secrets", {"metadata": {"name": "nobodys"}})
+            server.create("v1", "secrets", {"metadata": {"name": "unrelated"}})
             server.create("v1", "secrets", {"metadata": {"name": "key", "labels": {"for": "settings"}}})
             print("by its secret:", await seen.get())
             timer.set()
