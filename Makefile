@@ -1,4 +1,4 @@
-# Everything runs in a virtual environment of its own, which the targets make and keep up to date.
+# The targets create their virtual environment and keep it up to date.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -10,9 +10,9 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema clean
+.PHONY: help run test test-all test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema docs-tables clean
 
-help:            ## Say what there is.
+help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(DEMO_STAMP): pyproject.toml constraints.txt
@@ -29,23 +29,23 @@ $(STAMP): $(DEMO_STAMP)
 run: $(DEMO_STAMP) ## Run an informer on the embedded API server until Ctrl-C (SECONDS=n ends it).
 	$(BIN)/aioinformer demo $(SECONDS_OF_DEMO)
 
-test: $(STAMP) lint   ## Lint, and run all tests, with the real kube-apiserver where there is a Go toolchain.
+test: $(STAMP) lint   ## Lint, then run all tests; those on the real kube-apiserver need Go.
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 test-all:        ## Run the tests on every Python version found.
 	@for version in 3.11 3.12 3.13 3.14; do \
 	  if command -v python$$version >/dev/null; then \
 	    $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
-	  else echo "no python$$version here: skipped"; fi; \
+	  else echo "python$$version not found: skipped"; fi; \
 	done
 
 test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read protobuf.
 	$(BIN)/python -m pytest tests/e2e -n 2 --dist loadgroup --protobuf $(PYTEST_ARGS)
 
-test-eager: $(STAMP)  ## Run the tests with asyncio's eager tasks; Python 3.12 or newer.
+test-eager: $(STAMP)  ## Run the tests with asyncio's eager tasks (Python 3.12 or newer).
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --eager-tasks
 
-lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
+lint: $(STAMP)   ## Check style, types, and the direction of imports between rooms.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -58,40 +58,43 @@ $(BENCH_STAMP): $(STAMP)
 	$(BIN)/python -m pip --python $(BENCH_BIN)/python install --quiet --constraint constraints.txt --editable . --group test
 	touch $@
 
-bench-quick: $(BENCH_STAMP) ## Clients side by side, in 4 minutes (BENCH_ARGS='--only REGEX' picks some, --help lists more).
+bench-quick: $(BENCH_STAMP) ## Benchmark clients side by side in 4 minutes (BENCH_ARGS='--only REGEX' selects, --help lists more).
 	$(BENCH_BIN)/python -m benchmarks.harness quick $(BENCH_ARGS)
 
-bench: $(BENCH_STAMP) ## All goals of benchmarks/goals.toml, in 40 minutes; writes docs/benchmarks.md.
+bench: $(BENCH_STAMP) ## Measure all goals of benchmarks/goals.toml in 40 minutes; writes docs/benchmarks.md.
 	$(BENCH_BIN)/python -m benchmarks.harness bench --publish $(BENCH_ARGS)
 
-bench-full: $(BENCH_STAMP) ## All of benchmarks/matrix.toml, in hours; begun again it goes on where it ended.
+bench-full: $(BENCH_STAMP) ## Measure all of benchmarks/matrix.toml in some hours; resumes where it ended.
 	$(BENCH_BIN)/python -m benchmarks.harness full --resume $(BENCH_ARGS)
 
-bench-operators: $(BENCH_STAMP) ## Operators and work queues side by side, in an hour; writes docs/benchmarks-operators.md.
+bench-operators: $(BENCH_STAMP) ## Benchmark operators and work queues in an hour; writes docs/benchmarks-operators.md.
 	$(BENCH_BIN)/python -m benchmarks.operators bench --publish $(BENCH_ARGS)
 
-count: $(BENCH_STAMP) ## Machine instructions of an event and of a pod of a list, in ten minutes (needs valgrind).
+count: $(BENCH_STAMP) ## Count machine instructions per event and per listed pod in ten minutes (needs valgrind).
 	$(BENCH_BIN)/python -m benchmarks.instructions $(BENCH_ARGS)
 
-soak: $(STAMP)   ## Informers under load for MINUTES (30), with trouble: does anything grow? Draws .cache/soak.svg.
+soak: $(STAMP)   ## Run informers under load and faults for MINUTES (30), look for growth, draw .cache/soak.svg.
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30) --svg .cache/soak.svg
 
-chaos: $(STAMP)  ## Every trouble with a real kube-apiserver, REPEAT (3) times, next to client-go: recovery and requests.
+chaos: $(STAMP)  ## Run every fault on a real kube-apiserver REPEAT (3) times, next to client-go: recovery and requests.
 	$(BIN)/python -m pytest tests/chaos --chaos $(or $(REPEAT),3) --reruns 0 $(PYTEST_ARGS)
 
-fuzz: $(STAMP)   ## Random scripts through client-go and aioinformer, for MINUTES (1), made of SEED: is it the same?
+fuzz: $(STAMP)   ## Compare client-go and aioinformer on random scripts for MINUTES (1), from SEED.
 	$(BIN)/python -m tests.oracle.fuzz fuzz --minutes $(or $(MINUTES),1) $(if $(SEED),--seed '$(SEED)')
 
-simulate: $(STAMP) ## HISTORIES (10000) of an informer in simulated trouble, FROM a seed (0), JOBS (1) at once; or that of SEED, told in full.
+simulate: $(STAMP) ## Simulate HISTORIES (10000) with faults, FROM a seed (0), JOBS (1) at once; or print the history of SEED.
 	$(BIN)/python -m tests.testing.simulation.campaign $(if $(SEED),--seed $(SEED),--histories $(or $(HISTORIES),10000) \
 	  --from $(or $(FROM),0) --jobs $(or $(JOBS),1) $(if $(STATE),--state $(STATE)))
 
-mutants: $(STAMP) ## Bugs planted in a copy of the package, and how soon the simulation finds each.
+mutants: $(STAMP) ## Plant bugs in a copy of the package and measure how soon the simulation finds each.
 	$(BIN)/python -m tests.testing.simulation.mutations
 
-schema:          ## Print aioinformer/objects/protobuf/schema.json anew, of the Kubernetes that tests/kubernetes/go.mod names.
+schema:          ## Write aioinformer/objects/protobuf/schema.json for the Kubernetes version in tests/kubernetes/go.mod.
 	cd tests/kubernetes && go run ./cmd/protobuf-schema > ../../.schema.partial
 	mv .schema.partial aioinformer/objects/protobuf/schema.json
+
+docs-tables: $(STAMP) ## Write the generated tables of the docs: tests by corner, public names.
+	$(BIN)/python -m tests.docs_tables
 
 clean:           ## Remove the environments and caches.
 	rm -rf .venv .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

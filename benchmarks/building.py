@@ -1,4 +1,4 @@
-"""Builds what the benchmarks need that is not Python: the clients in Go and in Rust, and the server.
+"""Builds the Go and Rust clients, and the server.
 
     python -m benchmarks.building
 
@@ -95,7 +95,7 @@ class CargoBuild:
         for source in self._sources():
             target = copy / source.relative_to(self.package)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)  # with its time, by which cargo knows what to build again
+            shutil.copy2(source, target)  # with its modification time, which cargo uses
         built = subprocess.run(
             [cargo, "build", "--release", "--target-dir", str(self.cache / "target")],
             cwd=copy,
@@ -149,7 +149,7 @@ class Built:
 
 
 def build(names: Iterable[str] = tuple(BUILDERS), *, report: Report = report_to_stderr) -> Built:
-    """Build programs, or find them built.
+    """Build programs unless they are built already.
 
     Args:
         names: Of ``BUILDERS``.

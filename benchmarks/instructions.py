@@ -1,4 +1,4 @@
-"""What an event, and a pod of a list, cost in machine instructions: ``python -m benchmarks.instructions``.
+"""Counts machine instructions per event and per listed pod: ``python -m benchmarks.instructions``.
 
 Time is what users feel, and what a busy machine makes a lottery of: a change that saves a twentieth is not seen there.
 Instructions are the same in every run. Python's clients are run by callgrind, once with pods alone, once with changes
@@ -31,7 +31,7 @@ from .harness.run import SERVER, progress_on, templates
 SCENARIO = "metadata"
 PODS, MORE_PODS = 1_000, 3_000
 WARMING = 500
-"""Changes before those that are counted."""
+"""Changes before the counted ones."""
 GOODBYE = 120.0
 """Seconds in which callgrind writes its profile."""
 
@@ -77,7 +77,7 @@ def counts_of(profile: str) -> Counts:
 
 
 def part_of(path: str) -> str:
-    """What an object file is called in the table."""
+    """Return the name of an object file in the table."""
     return next((part for part, pattern in _PARTS.items() if pattern.search(path)), OTHERS)
 
 
@@ -89,7 +89,7 @@ def apiece(more: Counts, less: Counts, count: int) -> Counts:
 def measure(
     server: ReplayServer, client: Client, scenario: Scenario, pods: int, events: int, folder: Path
 ) -> Counts:
-    """Run a client with so many pods and changes.
+    """Run a client with a number of pods and changes.
 
     Raises:
         ClientFailedError: It did not answer as it should.
@@ -106,7 +106,7 @@ def measure(
 
 
 def table(title: str, rows: dict[str, Counts]) -> Table:
-    """The counts of clients, a row each."""
+    """Return a table with a row per client."""
     made = Table("client", "instructions", *_PARTS, OTHERS, title=title)
     made.columns[0].no_wrap = True
     for column in made.columns[1:]:

@@ -1,4 +1,4 @@
-"""Which Python to measure with: of the builds of one version on the PATH, that which runs Python code fastest.
+"""Finds the Python to measure with: the fastest build of this version on the PATH.
 
 A CPython that is compiled without profile-guided optimisation, as tools that build it from source do unless told
 otherwise, takes up to a third longer for the same code than those of distributions and images, which users have.
@@ -51,7 +51,7 @@ def seconds_of(python: Path) -> tuple[str, float] | None:
     try:
         asked = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=60, check=True)
         seconds, major, minor, executable = asked.stdout.split(maxsplit=3)
-    except (OSError, subprocess.SubprocessError, ValueError):  # the last: it says nothing
+    except (OSError, subprocess.SubprocessError, ValueError):  # ValueError: no usable output
         return None
     if (int(major), int(minor)) != sys.version_info[:2]:
         return None
@@ -59,7 +59,7 @@ def seconds_of(python: Path) -> tuple[str, float] | None:
 
 
 def fastest(pythons: Sequence[Path]) -> str:
-    """The path of the one that takes the least time, in turns, as the machine may be shared; else this one's."""
+    """Return the path of the fastest build, or this one's; builds run in turns, because the machine may be shared."""
     best: dict[str, float] = {}
     for python in [*pythons] * ROUNDS:
         if (timed := seconds_of(python)) is not None:

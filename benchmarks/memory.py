@@ -1,4 +1,4 @@
-"""What each choice of object type costs: ``python -m benchmarks.memory``.
+"""Measures what each object type costs: ``python -m benchmarks.memory``.
 
 For each, in a process of its own and without a network: an informer with the namespace index and one handler reads a
 list of pods, page by page as they are made, and then a watch of changes. Memory is that of the whole process beyond
@@ -53,7 +53,7 @@ POD = TypeMeta("v1", "Pod")
 PAGE = 36
 """Pods in one piece of a list: a quarter of a megabyte, as they come from a socket."""
 BATCH = 16
-"""Changes that arrive at once."""
+"""Changes per batch."""
 ROUNDS = 8
 """In which the cost of an event is measured: the least is that without what else the machine does."""
 
@@ -73,11 +73,11 @@ CHOICES: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "V1Pod": (type(None), {}),
 }
 LARGE = ("dict", "V1Pod")
-"""Of these there are a tenth as many."""
+"""Object types that are measured with a tenth of the pods."""
 
 
 class Pods:
-    """Pods as bytes, made when they are asked for.
+    """Pods as bytes, made on demand.
 
     Args:
         count: How many there are.
@@ -103,7 +103,7 @@ class Pods:
         )
 
     def pages(self) -> Iterator[list[bytes]]:
-        """The list, in the order of templates, which is none that would help."""
+        """Return the list, in the order of templates, which favours no client."""
         for begin in range(0, self.count, PAGE):
             yield [self.pod(n, FIRST_VERSION + n) for n in range(begin, min(begin + PAGE, self.count))]
 
@@ -147,7 +147,7 @@ class Source(ListWatch):
 
 
 class Handler(ResourceEventHandler[Any]):
-    """Reads and counts."""
+    """A handler that reads and counts."""
 
     def __init__(self, read: Callable[[Any], Any]) -> None:
         self._read = read
@@ -165,7 +165,7 @@ class Handler(ResourceEventHandler[Any]):
         self.on_add(new, False)
 
     async def until(self, goal: int) -> None:
-        """Wait until so many calls were made in all."""
+        """Wait for a total number of calls."""
         self._goal = goal
         self._reached.clear()
         if self.seen < goal:
@@ -195,7 +195,7 @@ class Probe:
 
 
 def anonymous() -> int:
-    """Bytes of anonymous memory that are resident."""
+    """Return the bytes of resident anonymous memory."""
     with Path("/proc/self/status").open() as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon"))
 
@@ -207,7 +207,7 @@ def settle() -> None:
 
 
 async def measure(choice: str, objects: int, events: int) -> dict[str, Any]:
-    """All figures of one choice."""
+    """Measure all figures of one choice."""
     object_type, options = CHOICES[choice]
     if choice == "V1Pod":
         from kubernetes_asyncio.client import V1Pod as object_type  # noqa: N813
@@ -297,7 +297,7 @@ def _timed(function: Callable[[], Any]) -> float:
 
 
 def table(figures: dict[str, dict[str, Any]]) -> str:
-    """Markdown."""
+    """Return the table in Markdown."""
     columns: dict[str, tuple[str, Callable[[Any], str]]] = {
         "memory": ("memory per pod", lambda v: f"{v / 1000:.2f} KB"),
         "peak": ("peak of the sync", lambda v: f"{v:.2f}×"),
@@ -320,7 +320,7 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
 
 
 def _alone(choice: str, objects: int, events: int) -> dict[str, Any]:
-    """The figures of one choice, in a process of its own."""
+    """Measure one choice in its own process."""
     print(choice, file=sys.stderr)
     command = [sys.executable, "-m", "benchmarks.memory", "--alone", "--choice", choice]
     command += ["--objects", str(objects // 10 if choice in LARGE else objects), "--events", str(events)]

@@ -15,7 +15,7 @@ from .clients.peer import Handler, Options, Peer, kubeconfig_of
 
 
 class AioInformerOperator(Peer):
-    """One controller of pods, with the settings that it has by itself."""
+    """Run one controller of pods with default settings."""
 
     version = f"aioinformer {aioinformer.__version__}"
     shape = "kubeobject"

@@ -54,7 +54,7 @@ class ProgressInMemory(ProgressStorage):  # type: ignore[misc, unused-ignore]
         self._records.pop((body["metadata"]["uid"], key), None)
 
     def touch(self, *, body: Mapping[str, Any], patch: Any, value: str | None) -> None:
-        """Nothing: it would make the server send the object again."""
+        """Do nothing: a write would make the server send the object again."""
 
     def clear(self, *, essence: Any) -> Any:
         return essence
@@ -94,7 +94,7 @@ class KopfOperator(Peer):
         self._vault = Vault()
         connection = ConnectionInfo(server=options.server, ca_path=options.ca or None)
         await self._vault.populate({VaultKey("benchmark"): connection})
-        async with aiohttp.ClientSession() as session:  # kopf's own begins with the operator
+        async with aiohttp.ClientSession() as session:  # kopf's own session starts with the operator
             await session.get(f"{options.server}/version", ssl=False)
 
     async def _reconcile(self, body: kopf.Body, **_: Any) -> None:

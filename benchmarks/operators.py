@@ -1,4 +1,4 @@
-"""Operators next to each other: ``python -m benchmarks.operators quick|bench|full``.
+"""Benchmarks operators side by side: ``python -m benchmarks.operators quick|bench|full``.
 
 aioinformer's controller, controller-runtime's, kube-rs's and kopf's handlers do the same job, on the replay server and
 on the real kube-apiserver, by the harness of the other benchmarks; then the work queues, see ``workqueue.py``.
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def measure(matrix: Matrix, options: argparse.Namespace, results: Results, console: Console) -> None:
-    """Measure what is wanted and not there yet."""
+    """Measure what the results lack."""
     rounds = options.rounds or ROUNDS[options.tier]
     replayed, real = split(matrix)
     try:
@@ -109,7 +109,7 @@ def split(matrix: Matrix) -> tuple[Matrix, Matrix]:
 def run_real(
     matrix: Matrix, options: argparse.Namespace, rounds: int, results: Results, console: Console
 ) -> None:
-    """Measure on the real server what the results do not have yet."""
+    """Measure on the real server what the results lack."""
     cells = [
         each
         for each in plan(matrix, options.tier, rounds, options.only)
@@ -134,7 +134,7 @@ def run_real(
 
 
 def measure_queues(items: int, rounds: int) -> list[QueueFigure]:
-    """The work queues in turn, round after round."""
+    """Measure the work queues in turn, round after round."""
     go = build(["go-queues"]).programs.get("go-queues")
     keys = [f"team-{number % 20}/web-{number:06d}" for number in range(items)]
     figures: workqueue.Figures = {}

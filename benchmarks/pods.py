@@ -1,4 +1,4 @@
-"""Pods as a real cluster has them: of 150 applications, no two alike, 4 to 13 KB, a third of it managedFields.
+"""Pods like those of a real cluster: 150 applications, all different, 4 to 13 KB, a third of it managedFields.
 
 Every pod is made from its number and a seed. ``write_templates`` writes them for the replay server, which gives each
 copy of a template its own name, uid and version, so that a million pods need no file of a million.

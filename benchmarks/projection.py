@@ -1,4 +1,4 @@
-"""The projection of pods that is measured: a Struct of five fields."""
+"""The measured projection of pods: a Struct of five fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real kube-apiserver in the place of the replay server: pods are created, and changed by patches."""
+"""The real kube-apiserver in place of the replay server; it creates pods and changes them by patches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.kubernetes.controlplane import ControlPlane
 from .pods import NAMESPACES, SENT, pod
 
 AT_ONCE = 8
-"""Requests under way at the same time."""
+"""Concurrent requests."""
 SLICE = 7919
 """Each change is of the object so many numbers after the last one's: of every object once in a round."""
 

@@ -1,4 +1,4 @@
-"""Whether anything grows: ``python -m benchmarks.soak --minutes 30``.
+"""Runs informers under load and looks for growth: ``python -m benchmarks.soak --minutes 30``.
 
 Five informers (both queues, several object types, every backlog policy) follow an API server in another process
 that writes at a steady rate, ends watches, lets history expire and refuses requests; handlers come and go. Memory,
@@ -89,7 +89,7 @@ class Copy(ResourceEventHandler[Any]):
 
 @dataclass(slots=True)
 class Subject:
-    """An informer with the handler that stays."""
+    """An informer with its permanent handler."""
 
     informer: SharedIndexInformer[Any]
     api: tuple[str, str]
@@ -99,7 +99,7 @@ class Subject:
 
 @dataclass(slots=True)
 class Result:
-    """What a soak found.
+    """The result of a soak.
 
     Attributes:
         samples: All measurements, oldest first.
@@ -122,7 +122,7 @@ class Result:
 
 
 def make_subjects(client: Client) -> list[Subject]:
-    """The five informers."""
+    """Return the five informers."""
     pods, maps = ("v1", "pods"), ("v1", "configmaps")
     some = ("ns-0", "ns-1")
 
@@ -170,7 +170,7 @@ def measure(seconds: float, subjects: Sequence[Subject]) -> Sample:
 
 
 async def invite_guests(subjects: Sequence[Subject], result: Result, random: Random) -> None:
-    """Have handlers come and go, with every policy, until cancelled."""
+    """Add and remove handlers with every backlog policy until cancelled."""
     while True:
         subject = random.choice(subjects)
         guest = Copy(random.choice((0.0, 0.001)), sees_all=False)
@@ -251,7 +251,7 @@ async def soak(
 
 
 async def maybe_await(client: Client, subjects: Sequence[Subject]) -> list[str]:
-    """Wait until caches and handlers' copies equal the server; what still differs in the end."""
+    """Wait until caches and handlers' copies equal the server; return the remaining differences."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + SETTLE
     wrong: list[str] = []

@@ -1,4 +1,4 @@
-"""What a soak has measured: a table, a plot, and whether anything grows."""
+"""The report of a soak: a table, a plot, and which gauges grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API server of the soak, in a process of its own: a steady rate of writes, and trouble now and then.
+"""The API server of the soak, in its own process, with a steady rate of writes and occasional faults.
 
 Run as ``python -m benchmarks.soak_server RATE OBJECTS TROUBLE_EVERY SEED``; prints its URL. A line on its standard
 input ends writes and trouble, and is answered by one; the end of its input ends it.
@@ -35,7 +35,7 @@ class Writes:
         self._count = 0
 
     def step(self) -> None:
-        """Write once."""
+        """Make one write."""
         self._count += 1
         resource = RESOURCES[self._count % len(RESOURCES)]
         names = self._names[resource]

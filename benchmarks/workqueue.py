@@ -1,4 +1,4 @@
-"""Work queues: cycles of add, get and done a second, next to client-go's: ``python -m benchmarks.workqueue``.
+"""Benchmarks work queues in cycles of add, get and done, next to client-go's: ``python -m benchmarks.workqueue``.
 
     bulk      all items are added, then one worker takes and finishes them
     priority  the same, of three priorities in turn

@@ -1,1 +1,1 @@
-"""What to do with aioinformer, a file a use. Each runs by itself: `python examples/quickstart.py`."""
+"""Examples of aioinformer, one file per use. Each is a complete program: `python examples/quickstart.py`."""

@@ -1,9 +1,9 @@
-"""An informer in an aiohttp.web app: the app answers from memory, and is ready once that is filled.
+"""An informer in an aiohttp.web app, which answers from memory and is ready once the cache is filled.
 
     python examples/aiohttp_app.py
     python examples/aiohttp_app.py http://127.0.0.1:8001
 
-The first shows what the app answers, on an API server inside this process. The second serves on port 8080, on the
+The first prints what the app answers, on an API server inside this process. The second serves on port 8080, for the
 cluster of a `kubectl proxy`.
 """
 
@@ -26,13 +26,13 @@ PODS = web.AppKey("PODS", SharedIndexInformer[KubeObject])
 
 
 def create_app(cluster: Client | str) -> web.Application:
-    """The app, on a cluster or its URL. A client that is given is used, and left open."""
+    """Return the app for a cluster or its URL. A given client stays open."""
 
     async def informer(app: web.Application) -> AsyncIterator[None]:
         client = Client.from_url(cluster) if isinstance(cluster, str) else cluster
         app[PODS] = SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject)
         try:
-            async with app[PODS]:  # does not wait for the sync: until then /readyz says 503
+            async with app[PODS]:  # does not wait for the sync: until then /readyz returns 503
                 yield
         finally:
             if client is not cluster:
@@ -53,9 +53,9 @@ def create_app(cluster: Client | str) -> web.Application:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """200 once the first list is in the cache, also while the API server is away: what is cached is still of use.
+    """Return 200 once the first list is cached, also while the API server is unavailable: stale data is useful here.
 
-    Where it is not, docs/tuning.md says how to be ready only while the cache is current.
+    docs/tuning.md shows how to be ready only while the cache is current.
     """
     pods = request.app[PODS]
     ready = pods.has_synced() and not pods.is_stopped
@@ -63,7 +63,7 @@ async def readyz(request: web.Request) -> web.Response:
 
 
 async def list_pods(request: web.Request) -> web.Response:
-    """The names of a namespace's pods, by a label selector."""
+    """Return the names of a namespace's pods, by a label selector."""
     lister = request.app[PODS].lister.namespace(request.match_info["namespace"])
     try:
         pods = lister.list(request.query.get("selector", ""))
@@ -73,7 +73,7 @@ async def list_pods(request: web.Request) -> web.Response:
 
 
 async def get_pod(request: web.Request) -> web.Response:
-    """A pod as the server sent it: its bytes are its JSON."""
+    """Return a pod as the server sent it: its bytes are its JSON."""
     lister = request.app[PODS].lister.namespace(request.match_info["namespace"])
     try:
         pod = lister.get(request.match_info["name"])
@@ -83,21 +83,21 @@ async def get_pod(request: web.Request) -> web.Response:
 
 
 async def informer_state(request: web.Request) -> web.Response:
-    """What the informer is doing."""
+    """Return the informer's state."""
     body = msgspec.json.encode(request.app[PODS].state, enc_hook=str)
     return web.Response(body=body, content_type="application/json")
 
 
 async def metrics(request: web.Request) -> web.Response:
-    """The same in numbers, for Prometheus."""
+    """Return its metrics for Prometheus."""
     return web.Response(text=exposition(request.app[PODS].state.samples()))
 
 
 async def main() -> None:
-    """Ask the app, before and after it is ready."""
+    """Call the app before and after it is ready."""
     async with APIServer() as server:
         server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web"}]}})
-        server.pause()  # so that there is a time before it is ready
+        server.pause()  # so the app is not ready at first
         app = create_app(server.url)
         async with TestClient(TestServer(app)) as http:
             print("/readyz:", (await http.get("/readyz")).status)

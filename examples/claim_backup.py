@@ -1,7 +1,7 @@
-"""A last backup of each PersistentVolumeClaim: after its pods have gone, before it goes itself.
+"""A last backup of each PersistentVolumeClaim: after its pods are gone, before the claim is removed.
 
-Kubernetes has a finalizer of its own on a claim, `kubernetes.io/pvc-protection`, for as long as a pod on a node uses
-it. It is left alone. When it is off nobody writes any more, and our finalizer still keeps the claim.
+Kubernetes keeps its own finalizer on a claim, `kubernetes.io/pvc-protection`, while a pod on a node uses it. This
+operator leaves that alone. Once it is removed no pod writes any more, and our finalizer still keeps the claim.
 
     python examples/claim_backup.py
 """
@@ -20,10 +20,10 @@ PROTECTION = "kubernetes.io/pvc-protection"
 
 
 class Backups(Reconciler[KubeObject]):
-    """Takes the backups.
+    """A reconciler that takes the backups.
 
     Args:
-        say: Told what is done.
+        say: Called with a line for each action.
     """
 
     finalizer = FINALIZER
@@ -32,18 +32,18 @@ class Backups(Reconciler[KubeObject]):
         self._say = say
 
     async def reconcile(self, request: Request[KubeObject]) -> None:
-        """A claim that is not being deleted needs nothing but the finalizer."""
+        """Do nothing: a claim that is not being deleted needs only the finalizer."""
 
     async def cleanup(self, request: Request[KubeObject]) -> Result | None:
         if request.object is not None and contains_finalizer(request.object, PROTECTION):
             self._say(f"{request.name} is in use")
-            return Result(requeue_after=60)  # and whenever the claim changes
+            return Result(requeue_after=60)  # or when the claim changes
         self._say(f"took a backup of {request.name}")
         return None
 
 
 def operator(client: Client, say: Callable[[str], object] = print, namespace: str | None = None) -> Manager:
-    """Looks after the claims of a namespace, or of all."""
+    """Add a controller for the claims of a namespace, or of all namespaces."""
     manager = Manager(client, namespace=namespace)
     claims = manager.resource("v1", "persistentvolumeclaims")
     manager.add(Controller("backups", Backups(say), claims))
@@ -75,7 +75,7 @@ async def main() -> None:
 
 
 def finalizers(server: APIServer) -> list[str]:
-    """The claim's."""
+    """Return the claim's finalizers."""
     found: list[str] = server.get("v1", "persistentvolumeclaims", "photos")["metadata"]["finalizers"]
     return found
 

@@ -1,4 +1,4 @@
-"""Events: what `kubectl describe` shows of an object. Recording never waits; what repeats is a series.
+"""Events, which `kubectl describe` shows. Recording never waits; repeated events become a series.
 
 python examples/event_recorder.py
 """
@@ -13,13 +13,13 @@ from aioinformer.testing import APIServer
 
 
 def mounted(events: EventRecorder, cave: KubeObject, error: str) -> None:
-    """Tell how mounting went; what varies goes into the note, so that what repeats is one series."""
+    """Record how mounting went; equal events are one series."""
     type: EventType = "Warning" if error else "Normal"
     events.event(cave, type, "MountFailed" if error else "Mounted", error or "at /cave", action="Mount")
 
 
 def lost(state: EventRecorderState) -> str:
-    """What nobody will see."""
+    """Return how many events were dropped."""
     return f"dropped {state.dropped} of {state.recorded}, {state.over_budget} of them over the budget"
 
 
@@ -31,11 +31,11 @@ async def main() -> None:
         )
         async with EventRecorder(client, "example.com/cave-controller", burst=5) as events:
             events.event(cave, "Normal", "Provisioned", "10 Gi on disk-7", action="Provision")
+            for _ in range(20):
+                mounted(events, cave, "timed out")
             for number in range(20):
-                mounted(events, cave, f"try {number}: timed out")
-            for number in range(20):
-                events.event(cave, "Normal", f"Noise{number}", "nobody needs so many")
-        # Left, it has sent what was waiting.
+                events.event(cave, "Normal", f"Noise{number}", "one of many")
+        # Leaving has sent the waiting events.
         for event in server.list("events.k8s.io/v1", "events"):
             if not event["reason"].startswith("Noise"):
                 print(event["type"], event["reason"], event["note"], event.get("series", {}).get("count", 1))

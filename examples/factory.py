@@ -1,4 +1,4 @@
-"""SharedInformerFactory: several collections, one informer for each, however many ask for it.
+"""SharedInformerFactory: one shared informer per collection.
 
     python examples/factory.py
     python examples/factory.py http://127.0.0.1:8001
@@ -16,26 +16,26 @@ from aioinformer.testing import APIServer
 
 
 async def inform(client: Client) -> None:
-    """Inform about the pods of two namespaces, all deployments, and all nodes."""
+    """Watch the pods of two namespaces, all deployments, and all nodes."""
     factory = SharedInformerFactory(client)
     pods = factory.for_resource("v1", "pods", namespaces=["shop", "blog"])
     deployments = factory.for_resource("apps/v1", "deployments")
     nodes = factory.for_resource("v1", "nodes")
-    print("asked twice, the same informer:", factory.for_resource("v1", "nodes") is nodes)
+    print("requested twice, the same informer:", factory.for_resource("v1", "nodes") is nodes)
 
     def print_added(pod: KubeObject, is_in_initial_list: bool) -> None:
         print("a pod:", pod.key)
 
     registration = pods.add_event_handler(on_add=print_added)
     deployments.add_indexers({"image": images})
-    async with factory:  # starts them, and stops them at the end
+    async with factory:  # starts and stops the informers
         await factory.wait_for_cache_sync(timeout=30)
         await registration.wait_synced(timeout=30)
         print("nodes:", sorted(node.name for node in nodes.lister.list()))
         print("pods in shop:", [pod.name for pod in pods.lister.namespace("shop").list()])
         print("by image:", [each.key for each in deployments.indexer.by_index("image", "example.com/web:1")])
 
-        # More can be asked for at any time; start() starts what is not running yet.
+        # Informers may be added at any time; start() starts those that do not run yet.
         services = factory.for_resource("v1", "services", namespace="shop")
         factory.start()
         await factory.wait_for_cache_sync(timeout=30)
@@ -45,12 +45,12 @@ async def inform(client: Client) -> None:
 
 
 def images(deployment: KubeObject) -> list[str]:
-    """The images that a deployment's containers run."""
+    """Return the images of a deployment's containers."""
     return [container["image"] for container in deployment["spec"]["template"]["spec"]["containers"]]
 
 
 def populate(server: APIServer) -> None:
-    """Something to inform about."""
+    """Create the objects of this example."""
     containers = [{"name": "web", "image": "example.com/web:1"}]
     for namespace in ("shop", "blog", "attic"):
         pod = {"metadata": {"name": "web"}, "spec": {"containers": containers}}

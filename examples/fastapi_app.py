@@ -1,9 +1,9 @@
-"""An informer in a FastAPI app: the app answers from memory, and is ready once that is filled.
+"""An informer in a FastAPI app, which answers from memory and is ready once the cache is filled.
 
     python examples/fastapi_app.py
     python examples/fastapi_app.py http://127.0.0.1:8001
 
-The first shows what the app answers, on an API server inside this process. The second serves on port 8080, on the
+The first prints what the app answers, on an API server inside this process. The second serves on port 8080, for the
 cluster of a `kubectl proxy`.
 """
 
@@ -27,7 +27,7 @@ from aioinformer.testing import APIServer
 
 
 async def informer_of(request: Request) -> Any:
-    """The app's informer."""
+    """Return the app's informer."""
     return request.app.state.pods
 
 
@@ -35,15 +35,15 @@ Pods = Annotated[SharedIndexInformer[KubeObject], Depends(informer_of)]
 
 
 def create_app(cluster: Client | str) -> FastAPI:
-    """The app, on a cluster or its URL. A client that is given is used, and left open."""
+    """Return the app for a cluster or its URL. A given client stays open."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        """An informer runs once, in one event loop, and so is made here: an app may be started again."""
+        """Make the informer here, because it runs once, and an app may be started again."""
         client = Client.from_url(cluster) if isinstance(cluster, str) else cluster
         app.state.pods = SharedIndexInformer(ListWatch.for_resource(client, "v1", "pods"), KubeObject)
         try:
-            # This does not wait for the sync: uvicorn answers nothing before the yield. Until then /readyz says 503.
+            # Do not wait for the sync: uvicorn answers nothing before the yield. Until the sync /readyz returns 503.
             async with app.state.pods:
                 yield
         finally:
@@ -54,7 +54,7 @@ def create_app(cluster: Client | str) -> FastAPI:
 
     @app.get("/readyz")
     async def readyz(pods: Pods) -> str:
-        """Also while the API server is away: what is cached is still of use. docs/tuning.md has another rule."""
+        """Stay ready while the API server is unavailable. docs/tuning.md has a stricter rule."""
         if pods.is_stopped or not pods.has_synced():
             raise HTTPException(503, str(pods.state))
         return "ok"
@@ -85,10 +85,10 @@ def create_app(cluster: Client | str) -> FastAPI:
 
 
 async def main() -> None:
-    """Ask the app, before and after it is ready."""
+    """Call the app before and after it is ready."""
     async with APIServer() as server:
         server.create("v1", "pods", {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "web"}]}})
-        server.pause()  # so that there is a time before it is ready
+        server.pause()  # so the app is not ready at first
         app = create_app(server.url)
         transport = httpx.ASGITransport(app)
         async with (

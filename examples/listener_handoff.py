@@ -3,8 +3,8 @@
     add ─► pending deque ─► pop task ─► channel ─► run task ─► handler
 
 `add` never waits. The deque takes every notification. The pop task forwards them, a batch at a time, through a channel
-that holds one batch. The run task calls the handler for each notification of a batch. So what a slow handler has not
-got to waits in its own deque, where `depth` and `high_water` count it.
+that holds one batch. The run task calls the handler for each notification of a batch. So the notifications for a
+slow handler wait in its own deque, and `depth` and `high_water` count them.
 
     python examples/listener_handoff.py
 """
@@ -32,7 +32,7 @@ class Slow(ResourceEventHandler[KubeObject]):
 
 
 async def main() -> None:
-    """Hand the same notifications to a slow and a fast handler."""
+    """Distribute the same notifications to a slow and a fast handler."""
     slow = Slow()
     seen: list[str] = []
     fast = ResourceEventHandlerFuncs[KubeObject](on_add=lambda obj, is_in_initial_list: seen.append(obj.key))

@@ -1,7 +1,7 @@
-"""Namespaces of tenants, each with an account elsewhere, which is closed once the namespace has been emptied.
+"""Tenants' namespaces: an external account is closed once its namespace is empty.
 
-A namespace's spec.finalizers are changed by its subresource `finalize` alone. One of them is `kubernetes`: when it is
-off, nothing is in the namespace any more. Ours keeps the namespace itself until the account is closed.
+A namespace's spec.finalizers change only through its subresource `finalize`. One of them is `kubernetes`: once it is
+removed, the namespace is empty. Ours keeps the namespace itself until the account is closed.
 
     python examples/namespace_finalizer.py
 """
@@ -20,11 +20,11 @@ TENANTS = "example.com/tenant"
 
 
 def operator(client: Client, say: Callable[[str], object] = print, tenants: str = TENANTS) -> Manager:
-    """Looks after the namespaces that have a label.
+    """Add a controller for the namespaces that have a label.
 
     Args:
-        client: Of the cluster.
-        say: Told what is done.
+        client: The cluster's client.
+        say: Called with a line for each action.
         tenants: The label.
     """
     manager = Manager(client)

@@ -1,7 +1,7 @@
-"""Clean-up by declaration: a bucket elsewhere for each ConfigMap, which is emptied before the ConfigMap goes.
+"""Declared clean-up: an external bucket for each ConfigMap is emptied before the ConfigMap is removed.
 
-The finalizer is added before the first reconcile. `cleanup` is called once the object is to be deleted; as long as it
-asks to be called again the object stays, and the finalizer is removed after it has succeeded.
+The controller adds the finalizer before the first reconcile. It calls `cleanup` once the object is marked for
+deletion. The object stays while `cleanup` asks to be called again; after its success the finalizer is removed.
 
     python examples/operator_cleanup.py
 """
@@ -16,7 +16,7 @@ from aioinformer.testing import APIServer, eventually
 
 
 class Buckets(Reconciler[KubeObject]):
-    """Keeps a bucket for each object. (Here, a number of files in a dict.)"""
+    """A reconciler that keeps a bucket for each object. (Here, a number of files in a dict.)"""
 
     finalizer = "example.com/bucket"
 
@@ -33,14 +33,14 @@ class Buckets(Reconciler[KubeObject]):
         if left := self.files.get(request.key, 0):
             print(f"deletes a file of {request.key}, of {left}")
             self.files[request.key] -= 1
-            return Result(requeue_after=0.1)  # in real life 20 s
+            return Result(requeue_after=0.1)  # in production 20 s
         self.files.pop(request.key, None)
         print("removed the bucket of", request.key)
         return None
 
 
 def controller(buckets: Buckets, maps: WrittenResource[KubeObject]) -> Controller[KubeObject]:
-    """Needs a collection that can be written to, for the finalizer: a CachedResource."""
+    """Add the controller. Its finalizer needs a writable collection: a CachedResource."""
     return Controller("buckets", buckets, maps)
 
 
@@ -53,7 +53,7 @@ async def main() -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "photos"}})
         async with manager:
             await eventually(lambda: buckets.files)
-            server.delete("v1", "configmaps", "photos")  # what a user does, some day
+            server.delete("v1", "configmaps", "photos")  # what a user does later
             print("still there:", "default/photos" in server.snapshot("v1", "configmaps"))
             await eventually(lambda: "default/photos" not in server.snapshot("v1", "configmaps"))
             print("gone")

@@ -1,4 +1,4 @@
-"""What becomes of reconciles that fail: each object by itself, later each time, and the state says which and why.
+"""Failing reconciles: each object is retried by itself with a growing delay, and the state says which and why.
 
 python examples/operator_failures.py
 """
@@ -26,7 +26,7 @@ from aioinformer.workqueue import ItemFastSlowRateLimiter
 
 
 class Mounting(Reconciler[KubeObject]):
-    """Mounts what cannot be mounted."""
+    """A reconciler whose mounts fail."""
 
     def __init__(self) -> None:
         self.tries: list[str] = []
@@ -35,47 +35,47 @@ class Mounting(Reconciler[KubeObject]):
         self.tries.append(request.name)
         match request.name:
             case "away":
-                raise ConnectionError("10.0.0.7 does not answer")  # tried again, later each time
+                raise ConnectionError("10.0.0.7 does not answer")  # retried with a growing delay
             case "misspelt":
-                raise TerminalError("there is no volume 'depe'")  # not tried again before it is changed
+                raise TerminalError("there is no volume 'depe'")  # not retried before the object changes
             case "hanging":
-                await asyncio.sleep(3600)  # cancelled after `timeout`, and tried again
+                await asyncio.sleep(3600)  # cancelled after `timeout`, then retried
             case "mistaken":
-                return 20  # type: ignore[return-value]  # Result(requeue_after=20) was meant
+                return 20  # type: ignore[return-value]  # should be Result(requeue_after=20)
         return None
 
 
 def report(state: ManagerState) -> None:
-    """What one would put into a dashboard; `print(manager.state)` is for people."""
+    """Print what a dashboard would show; `print(manager.state)` is for people."""
     for controller in state.controllers:
         print(f"{controller.name}: {controller.failing} objects failing, {controller.terminal} for good")
         for run in controller.running:
-            tell_run(run)
+            print_run(run)
         for trigger in controller.triggers:
-            tell_trigger(trigger)
+            print_trigger(trigger)
 
 
-def tell_run(run: RunState) -> None:
-    """A reconcile that goes on; one that does not even end when it is cancelled is stuck."""
+def print_run(run: RunState) -> None:
+    """Print a running reconcile; it is stuck if it ignores its cancellation."""
     print(f"{run.key}: {'stuck' if run.stuck else 'running'}")
 
 
-def tell_trigger(trigger: TriggerState) -> None:
-    """What makes the controller run; predicates, map functions and sources are yours, and may fail too."""
+def print_trigger(trigger: TriggerState) -> None:
+    """Print a trigger; your predicates, map functions and sources may fail, too."""
     print(f"{trigger.name}: {trigger.seen} seen, {trigger.failed} failed")
 
 
 def kind_of_failure(state: ControllerState) -> str:
-    """Whose fault the last one was."""
+    """Return the kind of the last error."""
     match state.last_error:
         case ReconcileTimeout():
             return "it took too long"
         case InvalidResultError():
-            return "a bug of ours"
+            return "our bug"
         case ReconcileError():
             return "it cannot work"
         case _:
-            return "the world's"
+            return "the environment"
 
 
 async def main() -> None:
@@ -105,5 +105,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    logging.getLogger("aioinformer.operator").setLevel(logging.CRITICAL)  # each failure would be an ERROR
+    logging.getLogger("aioinformer.operator").setLevel(logging.CRITICAL)  # else each failure is an ERROR
     asyncio.run(main())

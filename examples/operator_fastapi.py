@@ -1,4 +1,4 @@
-"""An operator inside a FastAPI app, which tells Kubernetes and Prometheus how it is.
+"""An operator inside a FastAPI app with probes and metrics.
 
 python examples/operator_fastapi.py
 """
@@ -19,11 +19,11 @@ from aioinformer.testing import APIServer
 
 
 def create_app(client: Client, reconcile: Callable[[Request[KubeObject]], Awaitable[None]]) -> FastAPI:
-    """The app; the operator runs as long as it does."""
+    """Return the app; the operator runs as long as the app does."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        """A manager runs once, and so is made here: an app may be started again."""
+        """Make the manager here, because it runs once, and an app may be started again."""
         app.state.manager = manager = Manager(client)
         manager.add(Controller("maps", reconcile, manager.for_resource("v1", "configmaps")))
         async with manager:
@@ -53,10 +53,10 @@ def create_app(client: Client, reconcile: Callable[[Request[KubeObject]], Awaita
 
 
 async def main() -> None:
-    """Ask the app, before and after its caches are filled."""
+    """Call the app before and after its caches are filled."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
-        server.pause()  # so that there is a time before it is ready
+        server.pause()  # so the app is not ready at first
         reconciled = asyncio.Event()
 
         async def reconcile(request: Request[KubeObject]) -> None:

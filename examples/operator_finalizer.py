@@ -1,6 +1,6 @@
-"""Finalizers by hand, for what `operator_cleanup.py` has no declaration for: here, only some objects have one.
+"""Finalizers by hand, for cases without a declaration: here, only some objects have one.
 
-The patches name what they expect, so nobody else's finalizer is lost, whoever writes at the same time. That an object
+The patches name what they expect, so concurrent writes lose no finalizer. That an object
 is gone already, or another has its name by now, is no error.
 
     python examples/operator_finalizer.py
@@ -18,7 +18,7 @@ FINALIZER = "example.com/cleanup"
 
 
 def operator(client: Client, gone: asyncio.Event) -> Manager:
-    """Takes care of ConfigMaps that say what they are about."""
+    """A reconciler for ConfigMaps that name their purpose."""
     manager = Manager(client)
     maps = manager.resource("v1", "configmaps")
 
@@ -46,7 +46,7 @@ async def main() -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "database"}, "data": {"about": "a database"}})
         async with operator(client, gone):
             await eventually(lambda: "finalizers" in server.get("v1", "configmaps", "database")["metadata"])
-            server.delete("v1", "configmaps", "database")  # what a user does, some day
+            server.delete("v1", "configmaps", "database")  # what a user does later
             await gone.wait()
             print("default/database is gone")
 

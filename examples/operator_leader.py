@@ -1,4 +1,4 @@
-"""Two replicas of an operator: one works, the other stands by with its cache filled.
+"""Two replicas of an operator: one works, the other stands by with a filled cache.
 
 python examples/operator_leader.py
 """
@@ -14,7 +14,7 @@ from aioinformer.testing import APIServer, eventually
 
 
 def replica(name: str, client: Client, election: LeaderElection) -> Manager:
-    """One of them."""
+    """Return one replica."""
     manager = Manager(client, leader_election=election)
 
     async def reconcile(request: Request[KubeObject]) -> None:
@@ -36,7 +36,7 @@ async def main() -> None:
                 await eventually(lambda: one.state.leading or two.state.leading)
                 await eventually(lambda: one.ready() and two.ready())
                 print("both ready; leading:", [bool(each.state.leading) for each in (one, two)].count(True))
-            await eventually(lambda: two.state.leading)  # at once, since the lease was given back
+            await eventually(lambda: two.state.leading)  # at once, because the lease was released
             server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
             await eventually(lambda: two.state.controllers[0].reconciles)
 

@@ -1,4 +1,4 @@
-"""Which changes are worth a reconcile: the predicates, asked one by one.
+"""Predicates, which select the changes that trigger a reconcile, one by one.
 
 A Controller takes one as `predicate=`, Owns and Watch as their last argument.
 
@@ -30,7 +30,7 @@ from aioinformer.testing import APIServer
 
 
 def grew(change: Change[Any]) -> bool:
-    """One of one's own: more replicas than before."""
+    """A predicate of your own: more replicas than before."""
     if change.old is None or change.new is None:
         return False
     return bool(change.new["spec"]["replicas"] > change.old["spec"]["replicas"])
@@ -62,7 +62,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
 
 
 async def main() -> None:
-    """Change a Deployment on an API server inside this process; say who lets each change pass."""
+    """Change a Deployment on an API server inside this process; print which predicates let each change pass."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         changes: asyncio.Queue[Change[KubeObject]] = asyncio.Queue()
 
@@ -71,7 +71,7 @@ async def main() -> None:
             return False
 
         def reconcile(request: Request[KubeObject]) -> None:
-            """Never called: nothing passes."""
+            """Do nothing: no change passes."""
 
         manager = Manager(client)
         deployments = manager.for_resource("apps/v1", "deployments")
@@ -87,7 +87,7 @@ async def main() -> None:
 
 
 def tell(what: str, change: Change[KubeObject]) -> None:
-    """Say which predicates let a change pass."""
+    """Print which predicates let a change pass."""
     print(f"{what}:", ", ".join(repr(each) for each in PREDICATES if each(change)) or "-")
 
 

@@ -1,9 +1,9 @@
-"""The smallest operator: a Service for each Deployment that is labelled to have one, and none where it is not.
+"""The smallest operator: a Service for each Deployment that has a label, and none for others.
 
     python examples/operator_quickstart.py
     python examples/operator_quickstart.py in-cluster
 
-The first runs on an API server inside this process. The second is what a pod would run: it ends on SIGTERM.
+The first runs on an API server inside this process. The second is for a pod: it ends on SIGTERM.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def expose(manager: Manager) -> None:
             reconcile,
             deployments,
             predicate=GenerationChanged() | LabelsChanged(),
-            owns=[services],  # somebody may change or delete ours
+            owns=[services],  # others may change or delete ours
             concurrency=4,
         )
     )
 
 
 def service_for(deployment: KubeObject) -> dict[str, object]:
-    """What the Service is to be."""
+    """Return the desired Service."""
     return {
         "metadata": {
             "name": deployment.name,
@@ -71,7 +71,7 @@ def service_for(deployment: KubeObject) -> dict[str, object]:
 
 
 async def is_exposed(services: CachedResource[KubeObject], deployment: KubeObject) -> bool:
-    """Whether there is a Service that is the Deployment's. The cache has at least what was written here."""
+    """Return whether the Deployment has its Service. The cache includes our own writes."""
     try:
         service = await services.get(deployment.key)
     except NotFoundError:
@@ -81,7 +81,7 @@ async def is_exposed(services: CachedResource[KubeObject], deployment: KubeObjec
 
 
 async def main() -> None:
-    """Run on an API server inside this process, and be its user."""
+    """Run on an API server inside this process, and make changes as its user."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         manager = Manager(client)
         expose(manager)

@@ -1,4 +1,4 @@
-"""What blocks runs in a thread, which nobody can cancel: nothing ends, and nobody else leads, before it has ended.
+"""Blocking code in a thread, which cannot be cancelled: the reconcile and the leadership end after the thread.
 
 python examples/operator_threads.py
 """
@@ -15,14 +15,14 @@ from aioinformer.testing import APIServer, eventually
 
 
 class Uploads:
-    """Sends objects to a store, by a library that knows nothing of asyncio."""
+    """A reconciler that uploads objects with a blocking library."""
 
     def __init__(self, elector: LeaderElector) -> None:
         self.elector = elector
         self.sent: list[str] = []
 
     def upload(self, key: str) -> None:
-        """Send one, in parts; while another one may lead, no further part."""
+        """Upload one object in parts; stop between parts if another replica may lead."""
         for part in range(3):
             self.elector.require_leadership()  # in any thread
             self.sent.append(f"{key}/{part}")
@@ -30,11 +30,11 @@ class Uploads:
 
     async def reconcile(self, request: Request[KubeObject]) -> None:
         """Reconcile an object."""
-        await in_thread(self.upload, request.key)  # by asyncio.to_thread it would go on when it is cancelled
+        await in_thread(self.upload, request.key)  # asyncio.to_thread ends before its thread
 
 
 async def main() -> None:
-    """End in the middle of an upload, on an API server inside this process."""
+    """Stop in the middle of an upload, on an API server inside this process."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         server.create("v1", "configmaps", {"metadata": {"name": "photos"}})
         elector = LeaderElector(client, "uploads", "default")

@@ -1,4 +1,4 @@
-"""What else can lead to a reconcile: other objects, by a map function, and requests from anywhere.
+"""Other triggers of reconciles: related objects, by a map function, and requests from anywhere.
 
 ConfigMaps are reconciled, when Secrets that name them change, and when a timer says so.
 
@@ -16,14 +16,14 @@ from aioinformer.testing import APIServer
 
 
 def map_of(secret: KubeObject) -> Request[KubeObject]:
-    """The ConfigMap that a Secret is for; may be async, and may give several, or None."""
+    """Return the ConfigMap that a Secret is for; a map function may be async, and return several requests or None."""
     return Request(secret.namespace, secret.metadata.labels["for"])
 
 
 async def every(
     seconds: float, request: Request[KubeObject], begin: asyncio.Event
 ) -> AsyncIterator[Request[KubeObject]]:
-    """A source: any async iterator of requests, such as one that listens to a queue or a webhook."""
+    """Yield requests; a source is any async iterator of requests, for instance from a queue or a webhook."""
     await begin.wait()
     while True:
         await asyncio.sleep(seconds)
@@ -31,7 +31,7 @@ async def every(
 
 
 def not_ours(change: Change[KubeObject]) -> bool:
-    """A predicate of one's own; combine them with & | ~."""
+    """Return whether a change counts; combine predicates with & | ~."""
     return change.obj is not None and not change.obj.name.startswith("kube-")
 
 
@@ -59,7 +59,7 @@ async def main() -> None:
         server.create("v1", "configmaps", {"metadata": {"name": "settings"}})
         async with manager:
             print("of the first list:", await seen.get())
-            server.create("v1", "secrets", {"metadata": {"name": "nobodys"}})
+            server.create("v1", "secrets", {"metadata": {"name": "unrelated"}})
             server.create("v1", "secrets", {"metadata": {"name": "key", "labels": {"for": "settings"}}})
             print("by its secret:", await seen.get())
             timer.set()

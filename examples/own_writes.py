@@ -1,4 +1,4 @@
-"""Reading your own writes: a CachedResource reads a cache, and never less than it wrote itself.
+"""Reading your own writes: a CachedResource reads from a cache that has at least its own writes.
 
 Ten workers count up the same objects, each reading from the cache what it, or another one, wrote a moment before.
 
@@ -16,14 +16,14 @@ WORKERS, ROUNDS = 10, 20
 
 
 async def count_up(counters: CachedResource[KubeObject], key: str) -> None:
-    """Read, add one, write; where somebody else was faster, again."""
+    """Read, add one, write; retry after a conflict."""
     while True:
         counter = (await counters.get(key)).to_dict()
         counter["data"]["count"] = str(int(counter["data"]["count"]) + 1)
         try:
             await counters.update(counter)
         except ConflictError:
-            continue  # another worker's write: the next read has it
+            continue  # another worker wrote first: the next read has that
         return
 
 

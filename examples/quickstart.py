@@ -1,6 +1,6 @@
-"""The first informer: a live, indexed copy of the pods of a cluster, and a handler that is told of every change.
+"""The first informer: a live, indexed copy of a cluster's pods, and a handler for every change.
 
-Without arguments it runs on an API server inside this process; on a cluster it changes nothing.
+Without arguments it runs on an API server inside this process. On a cluster it only reads.
 
     python examples/quickstart.py
     python examples/quickstart.py --kubeconfig ~/.kube/config
@@ -26,11 +26,11 @@ from aioinformer import (
 from aioinformer.testing import APIServer
 
 FOLLOW = 10.0
-"""Seconds for which a cluster that is not ours is followed."""
+"""Seconds for which it watches a real cluster."""
 
 
 class Printer(ResourceEventHandler[KubeObject]):
-    """Prints what it is told."""
+    """A handler that prints every change."""
 
     def __init__(self) -> None:
         self.deleted = asyncio.Event()
@@ -47,12 +47,12 @@ class Printer(ResourceEventHandler[KubeObject]):
 
 
 def by_node(pod: KubeObject) -> list[str]:
-    """The values under which the index lists a pod."""
+    """Return the values under which the index lists a pod."""
     return [pod["spec"].get("nodeName", "no node")]
 
 
 async def inform(client: Client, server: APIServer | None = None) -> None:
-    """Inform about all pods; on a server of our own, change some."""
+    """Watch all pods; on an embedded server, change some."""
     informer = SharedIndexInformer(
         ListWatch.for_resource(client, "v1", "pods"), KubeObject, indexers={"node": by_node}
     )
@@ -75,7 +75,7 @@ async def inform(client: Client, server: APIServer | None = None) -> None:
 
 
 def pod(name: str, node: str) -> dict[str, Any]:
-    """A pod to begin with."""
+    """Return a pod."""
     return {
         "metadata": {"name": name, "labels": {"app": "web"}},
         "spec": {"nodeName": node, "containers": [{"name": "web", "image": "registry.example.com/web:1"}]},

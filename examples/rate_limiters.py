@@ -1,4 +1,4 @@
-"""How long something that failed has to wait: client-go's rate limiters, and one of one's own; what a queue counts.
+"""Delays after failures: client-go's rate limiters, and one of your own; a queue's metrics.
 
 python examples/rate_limiters.py
 """
@@ -26,7 +26,7 @@ from aioinformer.workqueue import (
 
 
 class Jittered:
-    """One of one's own: what another says, and up to half as much again, so that not all come back at once."""
+    """A rate limiter of your own: another one's delay plus up to half, so that not all items return at once."""
 
     def __init__(self, limiter: RateLimiter[str]) -> None:
         self._limiter = limiter
@@ -42,12 +42,12 @@ class Jittered:
 
 
 def delays(limiter: RateLimiter[str]) -> str:
-    """What six failures in a row have to wait."""
+    """Print the delays of six failures in a row."""
     return " ".join(f"{limiter.when('item'):g}" for _ in range(6))
 
 
 class Reported(QueueMetrics[str]):
-    """Numbers that also go elsewhere: override what you want to be told of."""
+    """Metrics that also go elsewhere: override the methods that you need."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,16 +59,16 @@ class Reported(QueueMetrics[str]):
 
 
 def line(sample: Sample) -> str:
-    """A number as Prometheus reads it."""
+    """Print a sample as Prometheus reads it."""
     labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
     return f"{sample.name}{sample.suffix}{{{labels}}} {sample.value:g}"
 
 
 async def main() -> None:
-    """Fail six times, under each; then look at a queue's numbers."""
+    """Fail six times with each rate limiter; then print a queue's metrics."""
     print("exponential:", delays(ItemExponentialFailureRateLimiter(base_delay=1, max_delay=10)))
     print("fast, then slow:", delays(ItemFastSlowRateLimiter(0.1, 60, max_fast_attempts=3)))
-    # A bucket is one for all items. It begins full, and here time stands still.
+    # All items share one bucket. It starts full, and here time stands still.
     print("bucket:", delays(BucketRateLimiter(qps=0.5, burst=3, clock=lambda: 0)))
     bucket = BucketRateLimiter(qps=0.1, burst=4, clock=lambda: 0)
     print("the longer one:", delays(MaxOfRateLimiter(ItemExponentialFailureRateLimiter(1, 4), bucket)))
@@ -91,7 +91,7 @@ async def main() -> None:
 
 
 def tell(state: WorkQueueState) -> None:
-    """What a queue is doing."""
+    """Print a queue's state."""
     print(f"{state.depth} waits, {state.processing} with workers, {state.delayed} later")
 
 

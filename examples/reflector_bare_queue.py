@@ -1,4 +1,4 @@
-"""A Reflector on a bare DeltaFIFO: what is deleted during a disconnect vanishes without a word.
+"""A Reflector on a bare DeltaFIFO: an object deleted during a disconnect vanishes silently.
 
 The list after a disconnect says what is there, not what is gone. To find the deletions, the queue has to compare
 the list with what its consumer has: its known objects. Then they come, as DeletedFinalStateUnknown.
@@ -26,14 +26,14 @@ from aioinformer.testing import APIServer
 
 
 def described(obj: KubeObject | DeletedFinalStateUnknown[Any]) -> str:
-    """What a delta has as its object."""
+    """Return a description of a delta's object."""
     return (
         f"a tombstone of {obj.key}" if isinstance(obj, DeletedFinalStateUnknown) else f"the object {obj.key}"
     )
 
 
 async def live_through_a_disconnect(known_objects: Store[KubeObject] | None) -> list[str]:
-    """Reflect two config maps, delete one while nobody can see it; what came out of the queue."""
+    """Reflect two config maps, delete one while the watch is cut, and return what came out of the queue."""
     told: list[str] = []
 
     def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
@@ -41,7 +41,7 @@ async def live_through_a_disconnect(known_objects: Store[KubeObject] | None) -> 
             told.append(f"{delta_type}: {described(obj)}")
             if known_objects is None:
                 continue
-            if delta_type is DeltaType.DELETED:  # what the process function of an informer does for you
+            if delta_type is DeltaType.DELETED:  # what an informer's process function does for you
                 known_objects.delete(obj)
             else:
                 known_objects.add(obj)
@@ -62,8 +62,8 @@ async def live_through_a_disconnect(known_objects: Store[KubeObject] | None) -> 
             server.faults.expire_history()
             await server.faults.accept()
 
-            await queue.pop(process)  # of the new list: what is there ...
-            while len(queue):  # ... and what the queue found out by it
+            await queue.pop(process)  # the objects of the new list ...
+            while len(queue):  # ... and the deletions that the queue derived from it
                 await queue.pop(process)
         finally:
             reflecting.cancel()
@@ -72,7 +72,7 @@ async def live_through_a_disconnect(known_objects: Store[KubeObject] | None) -> 
 
 
 async def main() -> None:
-    """Lose a deletion, and find one."""
+    """Lose a deletion without known objects, and find it with them."""
     bare, knowing = await asyncio.gather(
         live_through_a_disconnect(known_objects=None),
         live_through_a_disconnect(Store(deletion_handling_meta_namespace_key_func)),

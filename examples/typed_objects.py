@@ -1,4 +1,4 @@
-"""What an object is, is up to you: the same pods as KubeObject, dict, a Struct of your own, and V1Pod.
+"""Choosing the object type: the same pods as KubeObject, dict, your own Struct, and V1Pod.
 
 KubeObject keeps the server's bytes and decodes what is read. A Struct keeps only the fields that it names. A dict
 or a model is decoded whole, and is one object for all readers: do not change it.
@@ -21,7 +21,7 @@ from aioinformer.testing import APIServer
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """Of the metadata, a name is needed; namespaced objects need the namespace too, and most uses the version."""
+    """The metadata: name is required, namespace too for namespaced objects, and most uses need the version."""
 
     name: str
     resource_version: str
@@ -29,7 +29,7 @@ class Metadata(msgspec.Struct, rename="camel"):
 
 
 class Spec(msgspec.Struct, rename="camel"):
-    """Of the spec, only the node."""
+    """The spec, with the node only."""
 
     node_name: str | None = None
 
@@ -58,7 +58,7 @@ async def read(client: Client) -> None:
             print("Struct:", struct.metadata.name, "on", struct.spec.node_name)
         for model in models.store.list():
             print("V1Pod:", model.metadata.name, "on", model.spec.node_name)
-        # A view can become any of the others later, and a copy to edit.
+        # A KubeObject can become any of the others later, and a copy to edit.
         for view in views.store.list():
             copy = view.to_dict()
             copy["spec"]["nodeName"] = "elsewhere"

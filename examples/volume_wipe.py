@@ -1,4 +1,4 @@
-"""The data of a PersistentVolume are wiped before it goes: after its claim has let it go, and not a moment sooner.
+"""Wiping a PersistentVolume before it is removed, but only after its claim has released it.
 
 Kubernetes has a finalizer of its own on a volume, `kubernetes.io/pv-protection`, for as long as a claim is bound to it.
 It is left alone. When it is off it does not come back on what is being deleted, and ours still keeps the volume.
@@ -21,10 +21,10 @@ WIPED = "example.com/wiped"
 
 
 class Wiping(Reconciler[KubeObject]):
-    """Wipes volumes.
+    """A reconciler that wipes volumes.
 
     Args:
-        say: Told what is done.
+        say: Called with a line for each action.
     """
 
     finalizer = FINALIZER
@@ -33,24 +33,24 @@ class Wiping(Reconciler[KubeObject]):
         self._say = say
 
     async def reconcile(self, request: Request[KubeObject]) -> None:
-        """A volume that is not being deleted needs nothing but the finalizer."""
+        """Do nothing: a volume that is not being deleted needs only the finalizer."""
 
     async def cleanup(self, request: Request[KubeObject]) -> Result | None:
         volume = request.object
         assert volume is not None
         if contains_finalizer(volume, PROTECTION):
             self._say(f"{request.name} is bound")
-            return Result(requeue_after=60)  # and whenever the volume changes
+            return Result(requeue_after=60)  # or when the volume changes
         self._say(f"wiped {volume['spec']['nfs']['path']} of {request.name}")
         return None
 
 
 def operator(client: Client, say: Callable[[str], object] = print, wiped: str = WIPED) -> Manager:
-    """Looks after the volumes that have a label, which are in no namespace.
+    """Add a controller for the volumes that have a label; volumes are cluster-scoped.
 
     Args:
         client: Of the cluster.
-        say: Told what is done.
+        say: Called with a line for each action.
         wiped: The label.
     """
     manager = Manager(client)

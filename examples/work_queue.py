@@ -1,4 +1,4 @@
-"""A work queue by itself: workers, retries with a back-off, and an end that waits for what is queued.
+"""A work queue alone: workers, retries with a back-off, and a shutdown that drains the queue.
 
 python examples/work_queue.py
 """
@@ -12,7 +12,7 @@ from aioinformer.workqueue import ItemExponentialFailureRateLimiter
 
 
 async def work(queue: WorkQueue[str], failures: dict[str, int]) -> None:
-    """A worker: it has each item alone until it says done."""
+    """Process items; no other worker gets an item before `done`."""
     async for url in queue:
         try:
             if failures.get(url, 0) > 0:
@@ -27,7 +27,7 @@ async def work(queue: WorkQueue[str], failures: dict[str, int]) -> None:
 
 
 async def main() -> None:
-    """Fetch what is asked for, once, however often it was asked for."""
+    """Fetch each page once, however often it was added."""
     queue: WorkQueue[str] = WorkQueue(ItemExponentialFailureRateLimiter(base_delay=0.01, max_delay=60))
     failures = {"example.com/b": 2}
     async with asyncio.TaskGroup() as workers:

@@ -1,4 +1,4 @@
-"""Changing objects: create, update, patch, apply, delete, and what a refusal says.
+"""Changing objects: create, update, patch, apply, delete, and the errors of refusals.
 
 A Resource takes objects in every form (dict, KubeObject, Struct, model) and gives back the one that you choose.
 
@@ -22,7 +22,7 @@ class Meta(msgspec.Struct):
 
 
 class Settings(msgspec.Struct):
-    """The fields that are our business: what we apply, and nothing else."""
+    """The fields that we manage: what we apply, and nothing else."""
 
     metadata: Meta
     data: dict[str, str]
@@ -30,7 +30,7 @@ class Settings(msgspec.Struct):
 
 
 async def change(client: Client) -> None:
-    """Go through the verbs."""
+    """Use each verb."""
     maps = Resource(client, "v1", "configmaps", field_manager="example")
 
     created = await maps.create(
@@ -42,7 +42,7 @@ async def change(client: Client) -> None:
     changed["data"]["color"] = "green"
     await maps.update(changed)
     try:
-        await maps.update(changed)  # once more, of the version that was read before
+        await maps.update(changed)  # again, with the version that was read before
     except ConflictError as error:
         print("too late:", error.reason, error.key)
 
@@ -70,7 +70,7 @@ async def change(client: Client) -> None:
 
 
 async def remove(objects: Writes[KubeObject], obj: KubeObject, policy: PropagationPolicy) -> None:
-    """Delete that very object, by its uid, and what it owns as the policy says; by a Resource or CachedResource."""
+    """Delete exactly that object, by its uid; the policy decides about its dependents."""
     await objects.delete(obj, propagation_policy=policy)
 
 

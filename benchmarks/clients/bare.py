@@ -1,4 +1,4 @@
-"""What there is below every client: a loop as people write it at its fastest, the bytes alone, and nothing at all."""
+"""Lower bounds: the fastest handwritten loop, reading the bytes alone, and an idle loop."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Orjson(Peer):
 
 
 class OrjsonDropped(Orjson):
-    """The same, and every dict is dropped: what decoding alone costs, without a cache."""
+    """The same without a cache: the cost of decoding alone."""
 
     def _keep(self, pod: Any) -> None:
         self.tell(pod)
@@ -164,7 +164,7 @@ class Idle(Peer):
         self._tally = tally
 
     async def open(self) -> None:
-        """Nothing to open."""
+        """Do nothing."""
 
     async def sync(self) -> None:
         await asyncio.sleep(IDLE)

@@ -31,7 +31,7 @@ def say(phase: str, **fields: Any) -> None:
 
 
 async def drive(peer: Peer, tally: Tally) -> None:
-    """Do what standard input says, until it ends."""
+    """Run the commands of standard input until it ends."""
     options = peer.options
     lines = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
@@ -88,7 +88,7 @@ async def _watch(peer: Peer, tally: Tally, calls: int, stamped: bool) -> None:
 
 async def _read(peer: Peer, tally: Tally, seconds: float) -> None:
     reads = peer.reads()
-    tally.expect(-1)  # whatever comes meanwhile
+    tally.expect(-1)  # any number of calls
     probe = LagProbe() if peer.options.probe else None
     times: dict[str, list[float]] = {name: [] for name in Reads._fields}
     cpu = time.process_time()
@@ -108,7 +108,7 @@ async def _read(peer: Peer, tally: Tally, seconds: float) -> None:
 
 
 async def _while_healthy(peer: Peer, work: Any) -> None:
-    """Wait for the work, or fail with whatever of the client fails before."""
+    """Wait for the work, or raise the first failure of the client."""
     waiting = asyncio.ensure_future(work)
     await asyncio.wait({waiting, *peer.tasks}, return_when=asyncio.FIRST_COMPLETED)
     for task in peer.tasks:

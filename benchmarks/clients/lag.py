@@ -1,4 +1,4 @@
-"""How long an event loop is held: a task that sleeps for a millisecond, over and over, and notes how late it wakes."""
+"""Measures event loop lag: a task repeatedly sleeps for a millisecond and records how late it wakes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PERIOD = 0.001
 
 
 class LagProbe:
-    """Begins when it is made. ``end`` gives the percentiles, in milliseconds."""
+    """Starts when it is made. ``end`` gives the percentiles, in milliseconds."""
 
     def __init__(self) -> None:
         self._lags = array("d")

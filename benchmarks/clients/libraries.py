@@ -1,4 +1,4 @@
-"""Python's other clients, each as its users write a list and a watch with it, and a dict in the place of a cache."""
+"""Python's other clients, each with a list, a watch and a dict, as its users write them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Official(Peer):
         self._informer.start()
 
     async def close(self) -> None:
-        """Nothing: its thread is a daemon, and stopping it waits for an event."""
+        """Do nothing: its thread is a daemon, and stopping it waits for an event."""
 
 
 class Lightkube(Peer):

@@ -1,4 +1,4 @@
-"""What a client is to the driver: something that is opened, synced and read."""
+"""The interface between the driver and a client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 Handler = Callable[[Any], None]
-"""Told of an object that was added or changed."""
+"""Called for an object that was added or changed."""
 
 
 class UnsupportedError(Exception):
@@ -82,7 +82,7 @@ class Peer:
         raise UnsupportedError(f"{type(self).__name__} has no cache to read")
 
     async def close(self) -> None:
-        """Give back what ``open`` took."""
+        """Release what ``open`` acquired."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self.tasks.add(asyncio.create_task(work))

@@ -1,4 +1,4 @@
-"""aioinformer cut off behind a stage: what one stage more costs is what it costs.
+"""aioinformer cut off after a stage: the difference between two stages is the cost of the later one.
 
 All read the same bytes through the same connection; what is behind the stage is not there. The whole, with a handler,
 is the client ``aioinformer``; the least that reading these bytes can cost is ``floor``.
@@ -118,4 +118,4 @@ class _Counter:
     update = delete = add
 
     def resync(self) -> None:
-        """Nothing is kept."""
+        """Drop the objects."""

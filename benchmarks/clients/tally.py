@@ -1,4 +1,4 @@
-"""What handlers read of an object, and what is counted of their calls."""
+"""What handlers read of an object, and the counts of their calls."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Tally:
         self.cpu = self.ended = 0.0
 
     def expect(self, calls: int, *, stamped: bool = False) -> None:
-        """Begin anew."""
+        """Reset the counts."""
         self._left = calls
         self._stamped = stamped
         self._loop = asyncio.get_running_loop()

@@ -1,1 +1,1 @@
-"""The harness: every client in the same run on the same bytes, in turns. See CONTRACT.md and matrix.toml."""
+"""The harness runs every client in turn on the same bytes. See CONTRACT.md and matrix.toml."""

@@ -1,4 +1,4 @@
-"""One client's life in one scenario, and what is measured of it."""
+"""Runs one client through one scenario and measures it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Measured(msgspec.Struct):
 def run_cell(
     server: Server, client: Client, scenario: Scenario, number: int, binaries: dict[str, Path]
 ) -> Measured:
-    """Run it; what goes wrong is in the result."""
+    """Run a cell; the result includes its failure."""
     scenario = scenario.of(client)
     measured = Measured(scenario.name, client.name, number, "ok")
     try:
@@ -61,7 +61,7 @@ def run_cell(
 
 
 def command_of(client: Client, scenario: Scenario, server: Server, binaries: dict[str, Path]) -> list[str]:
-    """The command line of CONTRACT.md."""
+    """Return the command line of CONTRACT.md."""
     begin = [str(binaries[client.run])] if client.program else python_client(client.run)
     stamped = any(phase.stamped for phase in scenario.phases)
     form = "stamped-struct" if client.form == "struct" and stamped else client.form

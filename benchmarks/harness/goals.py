@@ -24,7 +24,7 @@ class Where(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Goal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What is wanted.
+    """A goal.
 
     Attributes:
         measure: What the report calls it.
@@ -63,7 +63,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Met, or by how much not."""
+        """Return "met", or by how much it was missed."""
         if self.value is None or self.verdict != "missed":
             return self.verdict
         limit = self.goal.at_most if self.goal.at_most is not None else self.goal.at_least
@@ -113,7 +113,7 @@ def _compare(goal: Goal, ours: float | None, theirs: float | None) -> float | No
 
 
 def _rounds(goal: Goal, results: Results) -> list[float]:
-    """What each round alone says."""
+    """Return the ratio of each round."""
     mine = {each.round: each for each in results.of(goal.ours.scenario, goal.ours.client)}
     spread = []
     for number, measured in mine.items():

@@ -1,4 +1,4 @@
-"""Which client runs which scenario: matrix.toml, read and checked."""
+"""Reads and checks matrix.toml, which says which client runs which scenario."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Client(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Phase(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What happens once a client has synced.
+    """A phase after the sync.
 
     Attributes:
         name: What its figures are called: ``"name.cpu_us"``. An underscore in front: not reported.
@@ -53,7 +53,7 @@ class Phase(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A client's life: it syncs, and then there are phases.
+    """A scenario: a sync, then phases.
 
     Attributes:
         name: What its figures are called.
@@ -87,7 +87,7 @@ class Scenario(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     phases: list[Phase] = []
 
     def of(self, client: Client) -> Scenario:
-        """The scenario as that client runs it."""
+        """Return the scenario as a client runs it."""
         if not client.slow:
             return self
         phases = [

@@ -1,4 +1,4 @@
-"""Free memory that stays with the machine while it is measured.
+"""Keeps free memory from the host while a run measures.
 
 The host of a virtual machine may take back what is free there (the kernel's page reporting). Whoever has it next waits
 for the host: 10 µs a page instead of 2, which makes the sync of a large collection twice as dear, holds an event loop

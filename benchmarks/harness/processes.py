@@ -1,4 +1,4 @@
-"""The processes of a run: the replay server, and a client by the contract."""
+"""The processes of a run: the replay server and a client."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def start(command: Sequence[str], cores: Iterable[int], **options: Any) -> subpr
 
 
 def end(process: subprocess.Popen[bytes], goodbye: float = GOODBYE) -> None:
-    """Close its standard input, and kill it if that is no hint to it for so many seconds."""
+    """Close its standard input, and kill it if it does not end in time."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.close()
@@ -105,7 +105,7 @@ class ReplayServer:
         end(self._process)
 
     def configure(self, objects: int) -> None:
-        """Begin anew with so many objects, and no watches."""
+        """Restart with a number of objects and no watches."""
         self._ask("configure", objects=objects)
 
     def expire(self) -> None:
@@ -163,9 +163,9 @@ class ClientProcess:
         self._errors.close()
 
     def tell(self, line: str) -> None:
-        """Give a command."""
+        """Send a command."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # the answer that does not come says why
+        with suppress(BrokenPipeError):  # the missing answer is reported
             self._process.stdin.write(f"{line}\n".encode())
 
     def answer(self, phase: str, patience: float = PATIENCE) -> dict[str, Any]:

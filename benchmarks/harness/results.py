@@ -1,4 +1,4 @@
-"""What a run has measured: written a line a cell as it comes, read again to go on, and summed up as medians."""
+"""The results of a run: one line per cell, read again to resume, and summarised as medians."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = tuple[str, str]
 
 
 class Machine(msgspec.Struct):
-    """What a run was made on.
+    """The machine of a run.
 
     Attributes:
         note: What else there is to say of it.
@@ -45,7 +45,7 @@ class Results:
 
     @classmethod
     def begin(cls, path: Path, machine: Machine) -> Results:
-        """Begin anew."""
+        """Start with an empty file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         results = cls(path, machine)
         path.write_bytes(msgspec.json.encode(machine) + b"\n")
@@ -53,7 +53,7 @@ class Results:
 
     @classmethod
     def load(cls, path: Path) -> Results:
-        """Read what there is. A last line that was cut short is forgotten."""
+        """Read the file; ignore a truncated last line."""
         complete = path.read_bytes().rpartition(b"\n")[0]
         path.write_bytes(complete + b"\n")
         first, *lines = complete.splitlines()
@@ -68,7 +68,7 @@ class Results:
             file.write(msgspec.json.encode(measured) + b"\n")
 
     def has(self, scenario: str, client: str, number: int) -> bool:
-        """Whether that cell needs no measuring any more."""
+        """Return whether a cell is complete."""
         return any(
             cell.scenario == scenario and cell.client == client and cell.round == number
             for cell in self.cells

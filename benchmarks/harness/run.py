@@ -1,4 +1,4 @@
-"""A run: rounds of every scenario, all its clients in turn in each, so that a machine that drifts drifts for all."""
+"""A run: rounds of every scenario with its clients in turn, so that drift of the machine affects all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SERVER = "replay-server"
 
 
 class MissingServerError(Exception):
-    """Why the replay server cannot be built."""
+    """The replay server cannot be built."""
 
 
 class Plan(NamedTuple):
@@ -73,7 +73,7 @@ def _clients(matrix: Matrix, scenario: Scenario, only: str) -> list[Client]:
 
 
 def machine(tier: Tier, note: str) -> Machine:
-    """This machine."""
+    """Describe this machine."""
     model = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return Machine(
@@ -131,7 +131,7 @@ def run(matrix: Matrix, tier: Tier, rounds: int, results: Results, console: Cons
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(progress)
-        # Somebody else's build of other sources removes these.
+        # A concurrent build of other sources removes these.
         programs = {program: Path(shutil.copy2(path, folder)) for program, path in built.programs.items()}
         server = stack.enter_context(
             ReplayServer(programs[SERVER], templates(tier), folder / "ca.pem", [SERVERS_CORE])

@@ -1,1 +1,1 @@
-"""An operator for shared storage: a Cave does not go while pods still mount it. See README.md."""
+"""An operator for shared storage: it keeps a Cave while pods mount it. See README.md."""

@@ -22,7 +22,7 @@ WHERE = {"server": "10.0.0.7", "volume": "deep"}
 
 
 async def operate(namespace: str | None) -> None:
-    """Run on the cluster of the kubeconfig until told to end; of several, one works."""
+    """Run on the kubeconfig's cluster until stopped; one of several instances works."""
     async with Client.from_kubeconfig() as client, EventRecorder(client, NAME) as events:
         election = LeaderElector(client, "storage-operator", namespace or client.namespace)
         manager = storage_operator(client, events, namespace=namespace, leader_election=election)
@@ -30,7 +30,7 @@ async def operate(namespace: str | None) -> None:
 
 
 async def demonstrate() -> None:
-    """A Cave that is to go, and a Backend that still mounts it, on an API server inside this process."""
+    """Delete a Cave that a Backend still mounts, on an API server inside this process."""
     async with APIServer() as server, Client.from_url(server.url) as client:
         for definition in yaml.safe_load_all(DEFINITIONS.read_text()):
             server.create("apiextensions.k8s.io/v1", "customresourcedefinitions", definition)
@@ -53,7 +53,7 @@ async def demonstrate() -> None:
 
 
 async def cave_is(server: APIServer, condition: Callable[[dict[str, Any]], object]) -> None:
-    """Wait until the Cave is as it should be, or gone, and tell of it."""
+    """Wait until the Cave is in the wanted state, or gone, and print it."""
     while caves := server.list(API_VERSION, "caves"):
         if condition(caves[0]):
             status = caves[0]["status"]
@@ -64,7 +64,7 @@ async def cave_is(server: APIServer, condition: Callable[[dict[str, Any]], objec
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cluster", action="store_true", help="run on the cluster of your kubeconfig")
     parser.add_argument("--namespace", help="the one to look after, in place of all")

@@ -1,9 +1,9 @@
-"""Backends: pods that mount a Cave, begun only where the Cave is known to stay.
+"""Backends: pods that mount a Cave, started only if the Cave will stay.
 
-Between a look at the Cave and the creation of a pod the Cave may be asked to go, and be gone before the pod is seen.
-So a pod is created with a scheduling gate: it mounts nothing yet, and holds the Cave already. Then the Cave is looked
-at again, and the gate is opened only if it still protects. Whichever comes first, the deletion of the Cave or that
-look, the other sees it: a deletion after the look finds the pod, a look after the deletion leaves the gate closed.
+Between reading the Cave and creating a pod, the Cave may be deleted, and be gone before the pod is seen. So a pod is
+created with a scheduling gate: it mounts nothing yet, but already keeps the Cave. Then the Cave is read again, and the
+gate is opened only if the Cave is still protected. A deletion after that read finds the pod; a read after the deletion
+leaves the gate closed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .model import GATE, Backend, Cave, Mount, Pod
 
 
 class BackendReconciler(Reconciler[Backend]):
-    """As many pods as there are to be, each on the Cave. They go with their Backend, as it owns them.
+    """A reconciler that keeps the wanted number of pods, each with the Cave. Their Backend owns them.
 
     Args:
-        backends: Of the namespaces that are looked after.
-        caves: At the server.
-        pods: As backends, with the index ``owner``.
-        namespace: The one that is looked after; None for all.
-        events: Where is told what happens.
+        backends: The Backends of the watched namespaces.
+        caves: Caves, read from the server.
+        pods: Pods of the same namespaces, with the index ``owner``.
+        namespace: The watched namespace; None for all.
+        events: Records what happens.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class BackendReconciler(Reconciler[Backend]):
         self._events = events
 
     async def reconcile(self, request: Request[Backend]) -> None:
-        """Delete the pods that should not be, create those that should, open the gates of those that may mount."""
+        """Delete surplus pods, create missing ones, and open the gates of pods that may mount."""
         backend = request.object
         if backend is None or backend.metadata.deletion_timestamp is not None:
-            return  # its pods are collected
+            return  # its pods are garbage collected
         mount = backend.spec.mount
         wanted = {f"{backend.metadata.name}-{number}" for number in range(backend.spec.replicas)}
         pods = {pod.metadata.name: pod for pod in await self._pods.by_index("owner", backend.metadata.uid)}
@@ -66,7 +66,7 @@ class BackendReconciler(Reconciler[Backend]):
         protected = not (missing or gated) or await self._is_protected(mount)
         if missing and protected:
             for name in missing:
-                with suppress(AlreadyExistsError):  # by another operator: its pod is on its way here
+                with suppress(AlreadyExistsError):  # by another instance: the cache gets its pod soon
                     right[name] = await self._pods.create(_pod(backend, name))
                     gated.append(right[name])
             protected = await self._is_protected(mount)
@@ -76,12 +76,12 @@ class BackendReconciler(Reconciler[Backend]):
         await self._tell(backend, "Mounted" if protected else "WaitingForCave", mounted)
 
     async def _is_protected(self, mount: Mount) -> bool:
-        """Whether whoever mounts a volume from now on keeps its Cave, as the server has it: a cache may be behind."""
+        """Return whether new mounts of a volume keep its Cave, by a read from the server: a cache may be stale."""
         caves = [cave for cave in await self._caves.list(self._namespace) if cave.spec.mount == mount]
         return bool(caves) and all(cave.protects for cave in caves)
 
     async def _open(self, pod: Pod) -> None:
-        """Let a pod begin; where another operator has, the gate is not where it was, and nothing is done."""
+        """Open a pod's gate; do nothing if another instance has opened it."""
         place = [gate.name for gate in pod.spec.scheduling_gates].index(GATE)
         path = f"/spec/schedulingGates/{place}"
         patch = [{"op": "test", "path": f"{path}/name", "value": GATE}, {"op": "remove", "path": path}]
@@ -90,7 +90,7 @@ class BackendReconciler(Reconciler[Backend]):
             await self._pods.patch(pod, [uid, *patch])
 
     async def _delete(self, pod: Pod) -> None:
-        """Delete a pod as it was seen: not one that took its name, nor one whose gate was opened meanwhile."""
+        """Delete exactly the pod that was read: not one of the same name, nor one whose gate was opened meanwhile."""
         if pod.metadata.deletion_timestamp is None:
             with suppress(NotFoundError, ConflictError):
                 await self._pods.delete(pod, resource_version=pod.metadata.resource_version)
@@ -99,7 +99,7 @@ class BackendReconciler(Reconciler[Backend]):
         if backend.status.phase != phase:
             self._events.event(backend, "Normal", phase, f"{pods} pods may mount {backend.spec.mount}")
         if (backend.status.phase, backend.status.pods) != (phase, pods):
-            with suppress(NotFoundError):  # then nobody wants to know
+            with suppress(NotFoundError):  # gone: nothing to report
                 await self._backends.patch_status(backend, {"status": {"phase": phase, "pods": pods}})
 
 

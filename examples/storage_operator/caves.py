@@ -1,4 +1,4 @@
-"""Caves: protected while they live, released when nobody mounts them."""
+"""Caves: protected while they live, released when no pod mounts them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .model import PROTECTION, Cave, Pod
 
 
 class CaveReconciler(Reconciler[Cave]):
-    """Each Cave has the finalizer, also one that was there before the operator; `cleanup` says when it comes off.
+    """A reconciler that keeps a finalizer on each Cave, also on existing ones; `cleanup` decides when it is removed.
 
     Args:
-        caves: Of the namespaces that are looked after.
-        pods: Likewise, with the index ``mount``.
-        namespace: The one that is looked after; None for all.
-        events: Where is told what happens.
+        caves: The Caves of the watched namespaces.
+        pods: Pods of the same namespaces, with the index ``mount``.
+        namespace: The watched namespace; None for all.
+        events: Records what happens.
         recheck: Seconds after which pods that mount a Cave are counted again.
     """
 
@@ -38,7 +38,7 @@ class CaveReconciler(Reconciler[Cave]):
         self._recheck = recheck
 
     async def reconcile(self, request: Request[Cave]) -> None:
-        """Say how many pods mount a Cave."""
+        """Write into the status how many pods mount a Cave."""
         cave = request.object
         assert cave is not None
         if cave.status.phase != "Protected":
@@ -46,10 +46,10 @@ class CaveReconciler(Reconciler[Cave]):
         await self._tell(cave, "Protected", len(await self._pods.by_index("mount", str(cave.spec.mount))))
 
     async def cleanup(self, request: Request[Cave]) -> Result | None:
-        """Let a Cave go, if no pod mounts it.
+        """Release a Cave if no pod mounts it.
 
-        The cache is enough to say no. To say yes the server is asked: a pod may be there that the cache does not
-        have yet. None comes later: see ``backends.py``.
+        The cache is enough to refuse. Before it agrees, it asks the server: the cache may lack a new pod. No pod
+        can appear later: see ``backends.py``.
         """
         cave = request.object
         assert cave is not None
@@ -66,5 +66,5 @@ class CaveReconciler(Reconciler[Cave]):
 
     async def _tell(self, cave: Cave, phase: str, pods: int) -> None:
         if (cave.status.phase, cave.status.pods) != (phase, pods):
-            with suppress(NotFoundError):  # then nobody wants to know
+            with suppress(NotFoundError):  # gone: nothing to report
                 await self._caves.patch_status(cave, {"status": {"phase": phase, "pods": pods}})

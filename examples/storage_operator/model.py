@@ -1,6 +1,6 @@
-"""What the operator reads of objects, and how a pod and a Cave are found to belong together.
+"""What the operator reads of objects, and how it matches pods and Caves.
 
-A volume is known by its server's address and its name there. Two kinds of pods' volumes are understood:
+A volume is identified by its server's address and its name there. Two kinds of pod volumes are supported:
 
     nfs: {server: 10.0.0.7, path: /deep}
     csi: {driver: nfs.csi.k8s.io, volumeAttributes: {server: 10.0.0.7, share: /deep}}
@@ -15,10 +15,10 @@ import msgspec
 GROUP = "storage.example.com"
 API_VERSION = f"{GROUP}/v1"
 PROTECTION = "abc/cave-protection"
-"""The finalizer of a Cave that must not go while it is mounted."""
+"""The finalizer that keeps a Cave while it is mounted."""
 
 GATE = "abc/cave"
-"""The scheduling gate of a pod that must not begin, and so not mount, before its Cave is known to stay."""
+"""The scheduling gate of a pod that must not start, and so not mount, before its Cave is known to stay."""
 
 NFS_DRIVER = "nfs.csi.k8s.io"
 
@@ -34,7 +34,7 @@ class Mount(NamedTuple):
 
 
 class OwnerReference(msgspec.Struct, rename="camel"):
-    """Who owns an object."""
+    """An owner of an object."""
 
     api_version: str
     kind: str
@@ -44,7 +44,7 @@ class OwnerReference(msgspec.Struct, rename="camel"):
 
 
 class Metadata(msgspec.Struct, rename="camel", kw_only=True):
-    """The part of an object's metadata that is used here."""
+    """The metadata that this operator uses."""
 
     name: str
     namespace: str
@@ -63,7 +63,7 @@ class Status(msgspec.Struct):
 
 
 class CaveSpec(msgspec.Struct):
-    """Where a Cave is."""
+    """The location of a Cave."""
 
     server: str
     volume: str
@@ -84,12 +84,12 @@ class Cave(msgspec.Struct, rename="camel"):
 
     @property
     def protects(self) -> bool:
-        """Whether it stays for whoever mounts it from now on."""
+        """Whether it stays for pods that mount it from now on."""
         return self.metadata.deletion_timestamp is None and PROTECTION in (self.metadata.finalizers or ())
 
 
 class BackendSpec(CaveSpec):
-    """Which Cave a workload mounts, and what it is."""
+    """The Cave that a workload mounts, and the workload."""
 
     image: str
     replicas: int = 1
@@ -139,14 +139,14 @@ class PodSpec(msgspec.Struct, rename="camel"):
 
 
 class Pod(msgspec.Struct):
-    """A pod: what it mounts, and whose it is."""
+    """A pod: its mounts and its owners."""
 
     metadata: Metadata
     spec: PodSpec
 
     @property
     def mounts(self) -> set[Mount]:
-        """What it mounts, or is going to. It counts until it is gone: its kubelet may still be unmounting."""
+        """The volumes that it mounts or will mount. A pod counts until it is gone: its kubelet may still unmount."""
         return {volume.mount for volume in self.spec.volumes if volume.mount is not None}
 
     @property
@@ -155,15 +155,15 @@ class Pod(msgspec.Struct):
 
 
 def by_mount(obj: Cave | Backend) -> list[str]:
-    """For the index ``mount`` of Caves and Backends."""
+    """Return the values of the index ``mount`` of Caves and Backends."""
     return [str(obj.spec.mount)]
 
 
 def pods_by_mount(pod: Pod) -> list[str]:
-    """For the index ``mount`` of pods."""
+    """Return the values of the index ``mount`` of pods."""
     return sorted(map(str, pod.mounts))
 
 
 def pods_by_owner(pod: Pod) -> list[str]:
-    """For the index ``owner`` of pods: their owners' uids."""
+    """Return the values of the index ``owner`` of pods: their owners' uids."""
     return [owner.uid for owner in pod.metadata.owner_references]

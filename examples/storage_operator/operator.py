@@ -1,4 +1,4 @@
-"""The operator: what is cached, what is reconciled, and when."""
+"""The operator: its caches, controllers and triggers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ async def run(
     """Run the operator until cancelled.
 
     Args:
-        client: Of the cluster.
-        events: Tells what happens; None for one of its own.
-        namespace: The one to look after; None for all.
-        recheck: Seconds after which the pods of a Cave that is to go are counted again.
-        **options: Of the Manager, such as `leader_election`.
+        client: The cluster's client.
+        events: Records what happens; None makes a recorder.
+        namespace: The watched namespace; None for all.
+        recheck: Seconds between counts of a deleted Cave's pods.
+        **options: Options of the Manager, such as `leader_election`.
     """
     async with events or EventRecorder(client, NAME) as recorder:
         await storage_operator(client, recorder, namespace=namespace, recheck=recheck, **options).run()
@@ -44,7 +44,7 @@ def storage_operator(
     recheck: float = RECHECK,
     **options: Any,
 ) -> Manager:
-    """The operator, not yet running. Arguments as for `run`."""
+    """Make the operator without running it. Arguments as for `run`."""
     manager = Manager(client, namespace=namespace, **options)
     caves = manager.resource(API_VERSION, "caves", Cave, kind="Cave")
     backends = manager.resource(API_VERSION, "backends", Backend, kind="Backend")

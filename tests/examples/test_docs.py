@@ -1,4 +1,4 @@
-"""What the docs say is so: their code runs, and what they name exists.
+"""Code in the docs runs, and every name and file in them exists.
 
 A block that begins with three backticks and ``python runnable`` runs as the body of a coroutine.
 """
@@ -16,28 +16,16 @@ from typing import Any, get_type_hints
 
 import pytest
 
-import aioinformer
-from aioinformer import (
-    cache,
-    errors,
-    events,
-    leaderelection,
-    metrics,
-    operator,
-    resources,
-    testing,
-    tracing,
-    workqueue,
-)
+from aioinformer import errors
 from aioinformer.cache import Phase, ReflectorOptions
 from aioinformer.testing import Faults
+
+from ..docs_tables import API_PAGE as REFERENCE
+from ..docs_tables import PUBLIC, ROOMS, summary
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
-ROOMS = [operator, workqueue, resources, leaderelection, events]
-PUBLIC = [aioinformer, cache, metrics, *ROOMS, tracing, testing]
-REFERENCE = ROOT / "docs" / "api.md"
 
 
 def runnable() -> list[Any]:
@@ -62,15 +50,27 @@ async def test_code_runs(source: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
-def test_tests_and_files_that_are_named_exist(path: Path) -> None:
+def test_linked_files_exist(path: Path) -> None:
     text = path.read_text()
-    for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text):
-        assert re.search(rf"def {name}\(", (ROOT / file).read_text()), f"{file}::{name}"
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         assert (path.parent / target).exists(), target
-    if path.name == "architecture.md":
-        for file in re.findall(r"`([\w/]+/(?:\w+\.py)?)`", text):
-            assert (ROOT / "aioinformer" / file).exists() or (ROOT / file).exists(), file
+
+
+def test_files_and_functions_in_internals_exist() -> None:
+    text = (ROOT / "docs" / "internals.md").read_text()
+    for file, member in re.findall(r"`([\w/]+/(?:\w+\.py)?)(?:::([\w.]+))?`", text):
+        path = next((root / file for root in (ROOT / "aioinformer", ROOT) if (root / file).exists()), None)
+        assert path is not None, file
+        for name in member.split(".") if member else ():
+            assert re.search(rf"(def|class) {name}\b|^\s*{name}\b.*[:=]", path.read_text(), re.MULTILINE), (
+                f"{file}::{member}"
+            )
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_prose_names_no_tests(path: Path) -> None:
+    prose = re.sub(r"<!-- make docs-tables -->.*?<!-- end -->", "", path.read_text(), flags=re.DOTALL)
+    assert re.findall(r"tests/[\w/]+\.py", prose) == []
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)
@@ -105,15 +105,8 @@ def test_the_reference_has_every_public_name_in_the_words_of_its_docstring() -> 
             value = getattr(room, name)
             if rooms.setdefault((name, id(value)), room.__name__) == room.__name__:
                 listed = room.__name__, name
-                wanted[listed] = _summary(value) or said.get(listed, "missing")
-    assert said == wanted
-
-
-def _summary(value: Any) -> str:
-    """The first line of its docstring, as a table has it; ``""`` for what has none of its own, such as a constant."""
-    if not inspect.isclass(value) and not inspect.isroutine(inspect.unwrap(value)):
-        return ""
-    return (inspect.getdoc(value) or "").partition("\n\n")[0].replace("``", "`").replace("|", r"\|")
+                wanted[listed] = summary(value) or said.get(listed, "missing")
+    assert said == wanted, "run `make docs-tables`; add or remove names by hand"
 
 
 @pytest.mark.parametrize("room", PUBLIC, ids=lambda room: room.__name__)

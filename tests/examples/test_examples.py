@@ -124,13 +124,13 @@ async def test_reflector_bare_queue(capsys: Printed) -> None:
 async def test_tombstones(capsys: Printed) -> None:
     await tombstones.main()
     printed = lines(capsys)
-    assert [line for line in printed if not line.startswith("trouble: ")] == [
+    assert [line for line in printed if not line.startswith("error: ")] == [
         "default/seen is gone; its last size was 1",
         "still in the cache: ['default/missed']",
-        "default/missed is gone, we did not see it go; when last seen its size was 1",
+        "default/missed is gone, its deletion was missed; its last known size was 1",
         "in the cache now: []",
     ]
-    assert {"trouble: TransportError", "trouble: ApiError"} <= set(printed)
+    assert {"error: TransportError", "error: ApiError"} <= set(printed)
 
 
 async def test_listener_handoff(capsys: Printed) -> None:
@@ -161,7 +161,7 @@ async def test_factory(capsys: Printed) -> None:
         "a pod: shop/web",
     ]
     assert [line for line in printed if not line.startswith("a pod:")] == [
-        "asked twice, the same informer: True",
+        "requested twice, the same informer: True",
         "nodes: ['node-1']",
         "pods in shop: ['web']",
         "by image: ['shop/web']",
@@ -259,10 +259,10 @@ async def test_operator_predicates(capsys: Printed) -> None:
 async def test_operator_failures(capsys: Printed) -> None:
     await operator_failures.main()
     assert lines(capsys) == [
-        "away: 10.0.0.7 does not answer (the world's)",
+        "away: 10.0.0.7 does not answer (the environment)",
         "misspelt: there is no volume 'depe' (it cannot work)",
         "mistaken: mounting: reconciling default/mistaken returned 20, which is neither a Result nor None"
-        " (a bug of ours)",
+        " (our bug)",
         "mounting: 3 objects failing, 1 for good",
         "default/hanging: running",
         "configmaps: 4 seen, 0 failed",
@@ -317,7 +317,7 @@ async def test_event_recorder(capsys: Printed) -> None:
     await event_recorder.main()
     assert lines(capsys) == [
         "Normal Provisioned 10 Gi on disk-7 1",
-        "Warning MountFailed try 0: timed out 20",
+        "Warning MountFailed timed out 20",
         "dropped 16 of 41, 16 of them over the budget",
     ]
 
