@@ -17,7 +17,7 @@ from .._core.tasks import (
     run_until_first,
     within,
 )
-from .._core.timers import every
+from .._core.timers import call_every
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
@@ -537,7 +537,7 @@ class SharedIndexInformer(Running, Generic[T]):
         await run_until_first(*(controller.wait_refused for controller in self._controllers))
 
     async def _end_handlers(self, processor: asyncio.Task[None]) -> None:
-        with every(CANCEL_GRACE, self._tell_of_stubborn_handlers):
+        with call_every(CANCEL_GRACE, self._tell_of_stubborn_handlers):
             await finish(processor)
 
     def _tell_of_stubborn_handlers(self) -> None:

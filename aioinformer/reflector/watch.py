@@ -12,11 +12,11 @@ from typing import Any
 import anyio
 
 from .._core.tasks import maybe_await, within
+from .._core.timers import ReusableTimeout
 from ..client.error_mapping import network_error, network_errors
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, VeryShortWatchError
 from ..objects.meta import ListOptions, WatchEvent
 from ..protocols import ListerWatcher, WatchStream
-from .rolling_timeout import RollingTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class OpenWatch:
         self._stream: WatchStream | None = stream
         self._idle_timeout = timeout + IDLE_GRACE
         self._pulse = pulse or Pulse()
-        self._timeout = RollingTimeout()
+        self._timeout = ReusableTimeout()
         self._bookmarked: float | None = None
         self.started = started
         self.healthy_from = started + min(HEALTHY, timeout)
@@ -137,7 +137,7 @@ class OpenWatch:
         except StopAsyncIteration:
             return None
         except Exception as error:
-            if isinstance(error, TimeoutError) and self._timeout.has_ended:
+            if isinstance(error, TimeoutError) and self._timeout.has_expired:
                 if deadline is None and not self._pulse.was_silent() and quiet < end:
                     return None
                 raise IdleTimeoutError(
