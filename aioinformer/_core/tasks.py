@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -123,28 +123,6 @@ async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
             if not task.cancelled() and (failure := task.exception()) is not None:
                 logger.error("failed after its caller was cancelled: %s", failure, exc_info=failure)
         raise
-
-
-@asynccontextmanager
-async def within(
-    timeout: float | None, too_late: Callable[[], Exception], is_over: Callable[[], bool] = lambda: False
-) -> AsyncIterator[None]:
-    """Around what must not wait for ever. A TimeoutError of somebody else's passes.
-
-    Args:
-        timeout: Seconds; None for any.
-        too_late: Gives what is raised after them.
-        is_over: Whether what was waited for is so after all: somebody may have held the event loop past the deadline.
-    """
-    deadline = asyncio.timeout(timeout)
-    try:
-        async with deadline:
-            yield
-    except TimeoutError as error:
-        if not deadline.expired():
-            raise
-        if not is_over():
-            raise too_late() from error
 
 
 def is_cancelled() -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
+
 from .._core.checks import require_methods, require_timeout
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
@@ -17,7 +19,6 @@ from .._core.tasks import (
     is_own_cancellation,
     maybe_await,
     run_until_first,
-    within,
 )
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
@@ -177,16 +178,14 @@ class Controller(Running):
         """
         require_timeout(timeout)
         self.require_own_loop()
-        async with within(
-            timeout,
-            lambda: SyncTimeout(
-                f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
-            ),
-            self.has_synced,
-        ):
+        with anyio.move_on_after(timeout) as scope:
             refused = [self.wait_refused] if fail_fast else []
             await run_until_first(self._wait_queue, self._ended.wait, *refused)
         if not self.has_synced():
+            if scope.cancelled_caught:
+                raise SyncTimeout(
+                    f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
+                )
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
 

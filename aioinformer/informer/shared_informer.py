@@ -9,13 +9,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Generic, TypeVar, Unpack
 
+import anyio
+
 from .._core.checks import require_text, require_timeout
 from .._core.tasks import (
     START_PATIENCE,
     Running,
     finish,
     run_until_first,
-    within,
 )
 from .._core.timers import call_every
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
@@ -365,17 +366,15 @@ class SharedIndexInformer(Running, Generic[T]):
         self.require_own_loop()
         if self.has_synced():
             return True
-
-        def too_late() -> SyncTimeout:
-            return SyncTimeout(
-                f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
-            )
-
-        async with within(timeout, too_late, self.has_synced):
+        with anyio.move_on_after(timeout) as scope:
             refused = [self._wait_refused] if fail_fast else []
             with self._needed():
                 await run_until_first(self._wait_controllers, self.wait_stopped, *refused)
         if not self.has_synced():
+            if scope.cancelled_caught:
+                raise SyncTimeout(
+                    f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
+                )
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
 

@@ -15,6 +15,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
+import anyio
+
 from .._core.checks import (
     require_callable,
     require_namespace,
@@ -22,7 +24,7 @@ from .._core.checks import (
     require_seconds,
     require_text,
 )
-from .._core.tasks import finish, with_grace, within
+from .._core.tasks import finish, with_grace
 from ..errors import (
     AlreadyExistsError,
     AlreadyStartedError,
@@ -444,7 +446,7 @@ class LeaderElector:
             return
         seconds = self._renew_deadline
         try:
-            async with within(seconds, lambda: TransportError(f"it took longer than {seconds:g} s")):
+            with anyio.move_on_after(seconds):
                 while (spec := await self._lock.read()) is not None:
                     record = Record.of(spec)
                     if record.holder != self.identity:
@@ -456,6 +458,8 @@ class LeaderElector:
                         continue
                     logger.info("%s: the lease is given back", self)
                     return
+                return
+            raise TransportError(f"it took longer than {seconds:g} s")
         except Exception as error:
             logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, overload
 
-from .._core.tasks import within
+import anyio
+
 from ..client.error_mapping import network_errors
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..objects.decoders import FromBytes
@@ -172,10 +173,9 @@ class Pager:
     async def _next(self, answer: Any) -> ListResult | None:
         seconds = self._timeout
         with network_errors():
-            async with within(
-                seconds, lambda: IdleTimeoutError(f"the list has not answered for {seconds:g} s")
-            ):
+            with anyio.move_on_after(seconds):
                 return await anext(answer, None)
+            raise IdleTimeoutError(f"the list has not answered for {seconds:g} s")
 
 
 def refuses_version(error: ApiError, resource_version: str) -> bool:

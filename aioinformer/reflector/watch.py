@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from .._core.tasks import maybe_await, within
+from .._core.tasks import maybe_await
 from .._core.timers import ReusableTimeout
 from ..client.error_mapping import network_error, network_errors
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, VeryShortWatchError
@@ -192,11 +192,11 @@ async def open_watch(
     """
     started = asyncio.get_running_loop().time()
     with network_errors():
-        async with within(
-            answer_timeout, lambda: TransportError(f"no answer to a watch for {answer_timeout:g} s")
-        ):
+        with anyio.move_on_after(answer_timeout) as scope:
             opened: Any = await maybe_await(list_watch.watch(options))
             stream: WatchStream = aiter(opened)
+        if scope.cancelled_caught:
+            raise TransportError(f"no answer to a watch for {answer_timeout:g} s")
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)
 

@@ -25,7 +25,6 @@ from aioinformer._core.tasks import (
     raise_failures,
     run_until_first,
     with_grace,
-    within,
 )
 from aioinformer.errors import said
 
@@ -296,46 +295,6 @@ class TestWithGrace:
             await with_grace(60, work())
         assert scope.cancelled_caught
         assert ended.is_set()
-
-
-class TooLateError(Exception):
-    """What a caller of within() makes of it."""
-
-
-class TestWithin:
-    async def test_what_comes_in_time_is_awaited(self) -> None:
-        came: list[bool] = []
-        for timeout in (60, None):
-            async with within(timeout, TooLateError):
-                await turns(3)
-                came.append(True)
-        assert came == [True, True]
-
-    async def test_too_late_is_what_the_caller_says(self) -> None:
-        with pytest.raises(TooLateError) as raised:
-            async with within(0.01, TooLateError):
-                await asyncio.Event().wait()
-        assert isinstance(raised.value.__cause__, TimeoutError)
-
-    async def test_over_after_all_is_not_too_late(self) -> None:
-        async with within(0.0, TooLateError, lambda: True):
-            await asyncio.Event().wait()
-
-    async def test_a_timeout_of_what_is_awaited_is_its_own(self) -> None:
-        with pytest.raises(TimeoutError, match="its own"):
-            async with within(60, TooLateError, lambda: True):
-                raise TimeoutError("its own")
-
-    async def test_cancelled_it_is_cancelled(self) -> None:
-        async def wait() -> None:
-            async with within(60, TooLateError, lambda: True):
-                await asyncio.Event().wait()
-
-        waiting = asyncio.create_task(wait())
-        await turns(3)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
 
 
 async def test_settle_awaits_what_can_be_awaited() -> None:
