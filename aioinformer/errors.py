@@ -2,48 +2,48 @@
 
 AioInformerError
 ├── ApiError                    the API server answered with a failure Status
-│   └── RefusedError            it refused what was asked of an object, or a collection
-│       ├── ForbiddenError      who asks may not (403)
-│       ├── ObjectNotFoundError there is no such object (404); a NotFoundError too
-│       ├── ConflictError       it was changed meanwhile, or belongs to another field manager (409)
-│       ├── AlreadyExistsError  there is one of this name (409)
-│       ├── InvalidError        fields that it cannot have (422)
-│       └── TooManyRequestsError    not now (429); an eviction that a budget forbids
+│   └── RefusedError            the server refused a request about an object or a collection
+│       ├── ForbiddenError      not permitted (403)
+│       ├── ObjectNotFoundError no such object (404); also a NotFoundError
+│       ├── ConflictError       the object has changed, or another manager owns the field (409)
+│       ├── AlreadyExistsError  an object of this name exists (409)
+│       ├── InvalidError        the object failed validation (422)
+│       └── TooManyRequestsError    the server sheds load, or a budget forbids the eviction (429)
 ├── TransportError              no usable answer: refused, reset, cut, timed out
-│   ├── IdleTimeoutError        a connection that stayed open and silent for too long
-│   └── DamagedError            what arrived is not what was sent
-├── VeryShortWatchError         a watch that was over as soon as it was open, without an event
-├── ConfigError                 kubeconfig, in-cluster files or arguments that cannot work
-│   └── ClientClosedError       a request through a client that was closed
-├── SelectorError               a label selector that cannot be parsed
-├── DecodeError                 bytes or a value that cannot become the asked-for object
-├── RejectedObjectError         one object that could not be taken; the others were
-│   ├── KeyFuncError            its key function raised
-│   ├── TransformError          its transformer raised
+│   ├── IdleTimeoutError        an open connection was silent for too long
+│   └── DamagedError            bytes were changed on their way
+├── VeryShortWatchError         a watch ended at once, without an event
+├── ConfigError                 kubeconfig, in-cluster files or arguments cannot work
+│   └── ClientClosedError       a request through a closed client
+├── SelectorError               a label selector cannot be parsed
+├── DecodeError                 bytes or a value do not fit the object type
+├── RejectedObjectError         one object was rejected; the others of the call were accepted
+│   ├── KeyFuncError            the key function raised
+│   ├── TransformError          the transformer raised
 │   └── IndexFuncError          an index function raised (the object is stored, not in that index)
-├── FIFOClosedError             pop on a queue that is closed and empty
-├── QueueHeldError              adding to a queue from inside its own process function
+├── FIFOClosedError             pop from a queue that is closed and empty
+├── QueueHeldError              a process function called its own queue
 ├── RequeueError                raised *by* a process function: put the item back
-├── UnknownIndexError           reading an index that was never added
-├── IndexerConflictError        adding an index whose name is taken
-├── NotFoundError               there is no such object: in a cache, or on the server
-├── WorkQueueError              done() for what a work queue has not handed out
-│   └── QueueShutDownError      get on a work queue that is shut down and empty
-├── ReconcileError              a reconciler has failed
-│   ├── TerminalError           raised *by* a reconciler: trying again would not help
-│   ├── InvalidResultError      it returned what is no Result
-│   └── ReconcileTimeout        it took longer than it may
-├── UntilError                  what until() waited for has not come
-│   ├── WatchClosedError        the events ended before
-│   └── UntilTimeout            not in the given time
-├── LeadershipLostError         another one may lead by now
-├── CacheMutatedError           somebody changed an object of the cache in place
-├── WrongEventLoopError         used from another event loop or thread than the one that it runs in
+├── UnknownIndexError           no index of this name
+├── IndexerConflictError        an index of this name exists
+├── NotFoundError               no such object in a cache, or on the server
+├── WorkQueueError              done() for an item that the work queue has not handed out
+│   └── QueueShutDownError      get from a work queue that is shut down and empty
+├── ReconcileError              a reconciler failed
+│   ├── TerminalError           raised *by* a reconciler: do not retry
+│   ├── InvalidResultError      the reconciler did not return a Result
+│   └── ReconcileTimeout        the reconciler took too long
+├── UntilError                  until() ended before its conditions were met
+│   ├── WatchClosedError        the events ended
+│   └── UntilTimeout            the timeout passed
+├── LeadershipLostError         another instance may lead by now
+├── CacheMutatedError           an object in the cache was changed in place
+├── WrongEventLoopError         used from another event loop or thread
 └── InformerError               lifecycle
     ├── AlreadyStartedError
     ├── StoppedError
-    └── SyncTimeout             still not synced after the given time
-        └── VersionTimeout      still not at a version after the given time
+    └── SyncTimeout             not synced after the timeout
+        └── VersionTimeout      not at a version after the timeout
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ __all__ = [
 ]
 
 LONGEST_RETRY_AFTER = 600.0
-"""Seconds: a server that asks for more is asked again after this."""
+"""Seconds. The longest wait that a server can ask for; longer ones are cut to this."""
 
 KNOWN_REASONS = frozenset({
     "AlreadyExists", "BadRequest", "Conflict", "Expired", "Forbidden", "Gone", "InternalError", "Invalid",
@@ -109,21 +109,21 @@ KNOWN_REASONS = frozenset({
     "ServiceUnavailable", "StorageReadError", "Timeout", "TooManyRequests", "Unauthorized",
     "UnsupportedMediaType",
 })  # fmt: skip
-"""The reasons that say more than the status code does (apierrors ``knownReasons``)."""
+"""Reasons that take precedence over the status code (apierrors ``knownReasons``)."""
 
 LONGEST_TEXT = 2000
-"""Characters of a server's message that are repeated to people; ``message`` has all of it."""
+"""Characters of a server's message in ``str(error)``. ``error.message`` has all of it."""
 
 
 class AioInformerError(Exception):
-    """Root of every error raised here."""
+    """Base class of all errors of this package."""
 
 
 class StatusCause(NamedTuple):
-    """One of the reasons that a Status gives.
+    """One of a Status' causes.
 
     Attributes:
-        field: Which field it is about, such as ``"spec.containers[0].image"``; ``""`` for none.
+        field: The field, such as ``"spec.containers[0].image"``; ``""`` for none.
         reason: For machines, such as ``"FieldValueRequired"``.
         message: For people.
     """
@@ -137,9 +137,9 @@ class ApiError(AioInformerError):
     """The API server answered with a failure Status (k8s.io/apimachinery, ``metav1.Status``).
 
     Args:
-        status: The HTTP status code, which is also the Status' ``code``; 0 of an ERROR event that says none.
+        status: The HTTP status code, or the Status' ``code``; 0 for an ERROR event without one.
         reason: The machine-readable reason, such as ``"Expired"`` or ``"Forbidden"``.
-        message: What the server says to people.
+        message: The server's message, for people.
         details: The Status' ``details``: name, kind, causes, retryAfterSeconds.
     """
 
@@ -152,7 +152,7 @@ class ApiError(AioInformerError):
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
         self.context = ""
-        """What was asked for, set by who asked: ``"list pods in default"``."""
+        """The request, such as ``"list pods in default"``. The caller of the API sets it."""
 
     def __str__(self) -> str:
         asked = f"{self.context}: " if self.context else ""
@@ -162,8 +162,7 @@ class ApiError(AioInformerError):
 
     @classmethod
     def from_status(cls, status: Any) -> ApiError:
-        """The error that a Status stands for, a dict such as an ERROR event's object; parts that are missing or
-        mistyped are left empty."""
+        """Return the error of a Status, a dict such as an ERROR event's object. Missing and mistyped parts are empty."""
         code = status.get("code")
         details = status.get("details")
         return cls(
@@ -175,7 +174,7 @@ class ApiError(AioInformerError):
 
     @property
     def causes(self) -> tuple[StatusCause, ...]:
-        """The reasons that the server gives, one for each field."""
+        """The server's causes, one for each field."""
         given = self.details.get("causes")
         return tuple(
             StatusCause(*(str(cause.get(name) or "") for name in ("field", "reason", "message")))
@@ -185,12 +184,12 @@ class ApiError(AioInformerError):
 
     @property
     def is_expired(self) -> bool:
-        """The resourceVersion or continue token is too old (410; apierrors ``IsResourceExpired``, ``IsGone``)."""
+        """Whether the resourceVersion or continue token is too old (410; apierrors ``IsResourceExpired``, ``IsGone``)."""
         return self.reason == "Expired" or self._says("Gone", 410)
 
     @property
     def is_too_large_resource_version(self) -> bool:
-        """The resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and its form before 1.18.5)."""
+        """Whether the resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and its form before 1.18.5)."""
         if any(cause.reason == "ResourceVersionTooLarge" for cause in self.causes):
             return True
         in_words = "Too large resource version"
@@ -201,38 +200,38 @@ class ApiError(AioInformerError):
 
     @property
     def is_too_many_requests(self) -> bool:
-        """The server sheds load (429)."""
+        """Whether the server sheds load (429)."""
         return self.status == 429 or self.reason == "TooManyRequests"
 
     @property
     def is_missing_resource(self) -> bool:
-        """There is no such resource (404 that names no object), rather than no such object of it."""
+        """Whether the resource is missing (a 404 that names no object), rather than one object."""
         return self.status == 404 and not self.details.get("name")
 
     @property
     def is_internal_error(self) -> bool:
-        """The server failed inside (``IsInternalError``)."""
+        """Whether the server failed internally (``IsInternalError``)."""
         return self._says("InternalError", 500)
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the server asks to wait before the next try, at most LONGEST_RETRY_AFTER; or None."""
+        """Seconds to wait before a retry, at most LONGEST_RETRY_AFTER; None if the server names none."""
         seconds = self.details.get("retryAfterSeconds")
         if not isinstance(seconds, (int, float)) or not seconds > 0:
             return None
         return float(min(seconds, LONGEST_RETRY_AFTER))
 
     def _says(self, reason: str, status: int) -> bool:
-        """Whether this is the reason, or the status code of one that names none of Kubernetes' reasons."""
+        """Whether the reason is this one, or is unknown and the status code is this one."""
         return self.reason == reason or (self.status == status and self.reason not in KNOWN_REASONS)
 
 
 class RefusedError(ApiError):
-    """The API server refused what a Resource asked for: any answer of 4xx but 401.
+    """The API server refused a Resource's request: any 4xx answer except 401.
 
     Attributes:
-        key: The object's key; ``""`` of a list.
-        resource: The name of its collection, such as ``"deployments.apps"``; of a list with namespace and selectors.
+        key: The object's key; ``""`` for a list.
+        resource: The collection, such as ``"deployments.apps"``; for a list with namespace and selectors.
     """
 
     key = ""
@@ -250,42 +249,42 @@ class RefusedError(ApiError):
 
 
 class ForbiddenError(RefusedError):
-    """Who asks may not, or nobody may now (403): no right, a quota, a namespace that is going."""
+    """The request is not permitted (403): no right, a quota, a namespace that is terminating."""
 
 
 class ConflictError(RefusedError):
-    """The object is no longer what was written or deleted, or a field belongs to another manager (409).
+    """The object has changed since it was read, or another manager owns a field (409).
 
-    Read it again, and decide again.
+    Read the object again and decide again.
     """
 
 
 class AlreadyExistsError(RefusedError):
-    """There is an object of this name (409)."""
+    """An object of this name exists (409)."""
 
 
 class InvalidError(RefusedError):
-    """The object would have fields that it cannot have (422); or a ``test`` of a JSON patch failed."""
+    """The object failed validation, or a ``test`` of a JSON patch failed (422)."""
 
 
 class TooManyRequestsError(RefusedError):
-    """Not now (429), but perhaps after ``retry_after``; or an eviction that a disruption budget forbids."""
+    """The server sheds load, or a disruption budget forbids an eviction (429). Retry after ``retry_after``."""
 
 
 class TransportError(AioInformerError):
-    """No usable answer came: the connection was refused, reset, cut in the middle, or timed out."""
+    """No usable answer: the connection was refused, reset or cut, or the request timed out."""
 
 
 class IdleTimeoutError(TransportError):
-    """A connection stayed open and silent past its deadline (half-open connections end here)."""
+    """A connection stayed open and silent past its deadline, such as a half-open one."""
 
 
 class DamagedError(TransportError):
-    """What arrived on a connection is not what was sent: TLS has found bytes that were changed on their way."""
+    """TLS found that bytes were changed on their way."""
 
 
 class VeryShortWatchError(AioInformerError):
-    """A watch was over as soon as it was open, without an event or an error."""
+    """A watch ended as soon as it was open, without an event or an error."""
 
 
 class ConfigError(AioInformerError):
@@ -293,7 +292,7 @@ class ConfigError(AioInformerError):
 
 
 class ClientClosedError(ConfigError):
-    """The client was closed. It is not tried again: what asks through it ends with this error."""
+    """The client was closed. Reflectors and others that use it do not retry: they end with this error."""
 
 
 class SelectorError(AioInformerError):
@@ -301,26 +300,26 @@ class SelectorError(AioInformerError):
 
 
 class DecodeError(AioInformerError):
-    """Bytes or a value could not be turned into the object type that was asked for."""
+    """Bytes or a value do not fit the object type."""
 
 
 class RejectedObjectError(AioInformerError):
-    """One object could not be taken. The others of the same call were; ``others`` are further rejections."""
+    """One object was rejected. ``others`` has further rejections of the call; the remaining objects were accepted."""
 
     others: tuple[RejectedObjectError, ...] = ()
 
     def all(self) -> tuple[RejectedObjectError, ...]:
-        """This rejection and the others of the same call."""
+        """Return this rejection and the others of the same call."""
         return (self, *self.others)
 
     @staticmethod
     def raise_first(rejected: list[RejectedObjectError]) -> None:
-        """Raise the first error with the rest in ``others``, and empty the list; an empty one raises nothing."""
+        """Raise the first error, with the rest in ``others``, and empty the list. Does nothing for an empty list."""
         if not rejected:
             return
         first, *others = rejected
         first.others = tuple(others)
-        # Frames that hold the error that holds them would keep a whole list until garbage is collected.
+        # An error and a frame that refer to each other would keep the objects until garbage collection.
         rejected.clear()
         try:
             raise first
@@ -341,7 +340,7 @@ class KeyFuncError(RejectedObjectError):
 
 
 class TransformError(RejectedObjectError):
-    """A transformer raised for an object, or returned what is none, or has another key."""
+    """A transformer raised for an object, or returned no object, or one with another key."""
 
     def __init__(self, key: str, resource_version: str, cause: BaseException) -> None:
         super().__init__(key, resource_version, cause)
@@ -354,7 +353,7 @@ class TransformError(RejectedObjectError):
 
 
 class IndexFuncError(RejectedObjectError):
-    """An index function raised for an object. The object is stored; that index does not list it."""
+    """An index function raised for an object. The object is stored, but not in that index."""
 
     def __init__(self, index: str, key: str, cause: BaseException, resource_version: str = "") -> None:
         super().__init__(index, key, cause, resource_version)
@@ -373,15 +372,17 @@ class FIFOClosedError(AioInformerError):
 
 
 class QueueHeldError(AioInformerError):
-    """A process function called back into its own queue, which is held until the function returns. By way of a task
-    that it awaits, as ``asyncio.gather`` makes, this is not raised: it waits for ever."""
+    """A process function called its own queue, which is locked until the function returns.
+
+    A call in another task that the process function awaits, as with ``asyncio.gather``, deadlocks instead.
+    """
 
 
 class RequeueError(AioInformerError):
     """Raised by a process function: put the item back unless something newer is queued for its key.
 
     Args:
-        cause: Raised on by ``pop`` once the item is back; None if the pop is to count as a success.
+        cause: The error that ``pop`` raises after it has put the item back; None for none.
     """
 
     def __init__(self, cause: BaseException | None = None) -> None:
@@ -390,7 +391,7 @@ class RequeueError(AioInformerError):
 
 
 class UnknownIndexError(AioInformerError):
-    """No index of this name was added."""
+    """No index has this name."""
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         self.name = name
@@ -406,7 +407,7 @@ class IndexerConflictError(AioInformerError):
 
 
 class NotFoundError(AioInformerError):
-    """There is no such object: in the cache, or (ObjectNotFoundError) on the server."""
+    """The object is not in the cache, or (ObjectNotFoundError) not on the server."""
 
     def __init__(self, key: str, resource: str = "object", hint: str = "") -> None:
         super().__init__(key, resource, hint)
@@ -423,34 +424,34 @@ class ObjectNotFoundError(RefusedError, NotFoundError):
 
 
 class WorkQueueError(AioInformerError):
-    """Something was said to be done that the work queue has not handed out."""
+    """``done()`` was called for an item that the work queue has not handed out."""
 
 
 class QueueShutDownError(WorkQueueError):
-    """The work queue is shut down, and all that was in it has been handed out."""
+    """The work queue is shut down and has handed out all its items."""
 
 
 class ReconcileError(AioInformerError):
-    """A reconciler has failed."""
+    """A reconciler failed."""
 
 
 class TerminalError(ReconcileError):
-    """Raised by a reconciler: trying again would not help, before something has changed (controller-runtime)."""
+    """Raised by a reconciler: do not retry before something changes (controller-runtime)."""
 
 
 class InvalidResultError(ReconcileError):
-    """A reconciler returned what is no Result."""
+    """A reconciler returned something other than a Result or None."""
 
 
 class ReconcileTimeout(ReconcileError, TimeoutError):  # noqa: N818 - as SyncTimeout
-    """A reconciler took longer than it may, and was cancelled."""
+    """A reconciler took longer than its timeout and was cancelled."""
 
 
 class UntilError(AioInformerError):
-    """What ``until`` waited for has not come.
+    """``until`` ended before its conditions were met.
 
     Args:
-        message: On whom it waited, and for what.
+        message: The informer or watch, and the condition that was not met.
         event: The last event; None if there was none.
     """
 
@@ -464,20 +465,20 @@ class UntilError(AioInformerError):
 
 
 class WatchClosedError(UntilError):
-    """The events ended before (client-go ``ErrWatchClosed``)."""
+    """The events ended before the conditions were met (client-go ``ErrWatchClosed``)."""
 
 
 class UntilTimeout(UntilError, TimeoutError):  # noqa: N818 - as SyncTimeout
-    """It has not come in the given time."""
+    """The timeout passed before the conditions were met."""
 
 
 class LeadershipLostError(AioInformerError):
-    """Another one may lead by now, so that what was done under a leadership was cancelled.
+    """Leadership is lost: another instance may lead by now. The body of ``async with elector`` was cancelled.
 
     Args:
         lease: The Lease's key.
-        identity: Who led.
-        why: What happened.
+        identity: The identity that led.
+        why: Why leadership is lost.
     """
 
     def __init__(self, lease: str, identity: str, why: str) -> None:
@@ -491,7 +492,7 @@ class LeadershipLostError(AioInformerError):
 
 
 class CacheMutatedError(AioInformerError):
-    """An object of the cache was changed in place, which every other reader of it sees."""
+    """An object in the cache was changed in place, which all its readers see."""
 
     def __init__(self, name: str, key: str, before: Any, after: Any) -> None:
         super().__init__(name, key, before, after)
@@ -507,7 +508,7 @@ class CacheMutatedError(AioInformerError):
 
 
 class WrongEventLoopError(AioInformerError):
-    """Something was used from another event loop, or thread, than the one that it runs in."""
+    """An object was used from another event loop or thread than its own."""
 
 
 class InformerError(AioInformerError):
@@ -515,21 +516,21 @@ class InformerError(AioInformerError):
 
 
 class AlreadyStartedError(InformerError):
-    """What must be set up before the start came after it, or it was started twice."""
+    """It was started twice, or a call that must come before the start came after it."""
 
 
 class StoppedError(InformerError):
-    """The informer has stopped; informers do not start again."""
+    """The informer has stopped. Informers cannot be restarted: make a new one."""
 
 
 class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the public contract
-    """The cache, or a handler, is still not synced. The message says who and what it is waiting for.
+    """A cache or a handler is not synced after the timeout. The message says what the informer is doing.
 
     Args:
         *args: The message.
-        informer: Its name, or its registration's; None where several were waited for.
-        handler: The handler's; None where only the cache was waited for.
-        key: What the handler is at, or was waited for; None where there is nothing.
+        informer: The informer's name; None after a wait for several informers.
+        handler: The handler's name; None after a wait for a cache alone.
+        key: The key that the handler is processing, or that was waited for; None for none.
     """
 
     def __init__(
@@ -542,13 +543,13 @@ class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the 
 
 
 class VersionTimeout(SyncTimeout):
-    """The cache has still not reached a version.
+    """A cache has not reached a version after the timeout.
 
     Args:
-        name: The informer's.
+        name: The informer's name.
         wanted: The version; ``""`` for the object's deletion.
-        reached: The version that was read so far.
-        key: The object that was waited for; None for the collection as a whole.
+        reached: The version that the cache has reached.
+        key: The object's key; None for the collection.
         timeout: Seconds.
         state: What the informer is doing.
     """
@@ -566,11 +567,11 @@ class VersionTimeout(SyncTimeout):
     def __str__(self) -> str:
         what = "the collection" if self.key is None else self.key
         what = f"{what} at {self.wanted}" if self.wanted else f"without {what}"
-        hint = "Where nothing changes, a server says only every minute or two which version that is"
+        hint = "While nothing changes, the server sends its current version only every minute or two"
         if self.wanted and not self.wanted.isdecimal():
             hint = (
-                "That version is no number, so it cannot be told whether the cache is past it: read the object at the "
-                "server (Resource.get)"
+                "That version is not a number, so the cache may be past it already: read the object from the server "
+                "(Resource.get)"
             )
         return (
             f"{self.name}: not {what} after {self.timeout:g} s: reached {self.reached}; {self.state}. {hint}"
@@ -578,7 +579,7 @@ class VersionTimeout(SyncTimeout):
 
 
 def said(error: BaseException) -> str:
-    """What an error says, for logs, and of which type it is unless it is one of these; never an error of its own."""
+    """Return an error's message for logs, after the type's name unless it is an error of this package. Never raises."""
     name = type(error).__name__
     try:
         text = str(error)
@@ -590,12 +591,12 @@ def said(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> BaseException | None:
-    """The ``exc_info`` of a log: the error, or None for one of these, which ``said`` tells all of."""
+    """Return a log's ``exc_info``: the error, or None for an error of this package, whose message says enough."""
     return None if isinstance(error, AioInformerError) else error
 
 
 def shortened(value: Any, limit: int = 120) -> str:
-    """A repr for messages: not too long, and never an error of its own."""
+    """Return a repr for messages, shortened to ``limit`` characters. Never raises."""
     try:
         text = repr(value)
     except Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
@@ -15,9 +16,8 @@ from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.tasks import (
     Running,
-    heed_cancellation,
     is_own_cancellation,
-    maybe_await,
+    raise_if_cancelled,
     run_until_first,
 )
 from ..deltas import Delta
@@ -265,7 +265,8 @@ class Controller(Running):
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:
-            await maybe_await(result)
+            if inspect.isawaitable(result):
+                await result
         except (Exception, asyncio.CancelledError) as error:
             if is_own_cancellation(error):
                 raise
@@ -273,7 +274,7 @@ class Controller(Running):
         else:
             self._record_success()
         finally:
-            heed_cancellation()
+            raise_if_cancelled()
 
     def _record_success(self) -> None:
         self._requeued = 0

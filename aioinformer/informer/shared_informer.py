@@ -13,7 +13,7 @@ import anyio
 
 from .._core.checks import require_text, require_timeout
 from .._core.tasks import (
-    START_PATIENCE,
+    NOT_STARTED_WARNING_DELAY,
     Running,
     finish,
     run_until_first,
@@ -512,7 +512,7 @@ class SharedIndexInformer(Running, Generic[T]):
         if self._started.is_set():
             yield
             return
-        impatience = asyncio.get_running_loop().call_later(START_PATIENCE, self._name_unstarted)
+        impatience = asyncio.get_running_loop().call_later(NOT_STARTED_WARNING_DELAY, self._name_unstarted)
         try:
             yield
         finally:

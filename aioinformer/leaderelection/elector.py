@@ -24,7 +24,7 @@ from .._core.checks import (
     require_seconds,
     require_text,
 )
-from .._core.tasks import finish, with_grace
+from .._core.tasks import finish, shielded
 from ..errors import (
     AlreadyExistsError,
     AlreadyStartedError,
@@ -268,7 +268,7 @@ class LeaderElector:
         except BaseException:
             try:
                 if self._asked and self._release:  # the answer may be missing, not the Lease
-                    await with_grace(self._renew_deadline, self._give_back())
+                    await shielded(self._give_back(), grace=self._renew_deadline)
             finally:
                 self._body = None
             raise
@@ -293,7 +293,7 @@ class LeaderElector:
                 await finish(renewing)
             finally:
                 if lost is None and self._release:
-                    await with_grace(self._renew_deadline, self._give_back())
+                    await shielded(self._give_back(), grace=self._renew_deadline)
         finally:
             self._expiry.cancel()
             self._body = self._term = None

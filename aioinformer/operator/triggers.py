@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .._core.failure_log import FailureLog
-from .._core.tasks import heed_cancellation, is_own_cancellation
+from .._core.tasks import is_own_cancellation, raise_if_cancelled
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError, said, shortened
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
@@ -409,7 +409,7 @@ class Watch(InformerTrigger):
     async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
         try:
             for obj, mapping in waiting:
-                heed_cancellation()  # the one before has gone on
+                raise_if_cancelled()  # the one before has gone on
                 try:
                     self._add_all(await mapping, priority)
                 except (Exception, asyncio.CancelledError) as error:

@@ -8,10 +8,11 @@ from builtins import list as List  # noqa: N812 - Pager.list hides the builtin
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import anyio
 
+from .._core.tasks import maybe_await
 from ..client.error_mapping import network_errors
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..objects.decoders import FromBytes
@@ -174,7 +175,8 @@ class Pager:
         seconds = self._timeout
         with network_errors():
             with anyio.move_on_after(seconds):
-                return await anext(answer, None)
+                found: Any = await maybe_await(anext(answer, None))
+                return cast("ListResult | None", found)
             raise IdleTimeoutError(f"the list has not answered for {seconds:g} s")
 
 

@@ -13,7 +13,6 @@ from .._core.checks import require_callable, require_methods, require_seconds
 from .._core.coop import yielding
 from .._core.tasks import (
     Running,
-    heed_cancellation,
     is_cancelled,
     is_own_cancellation,
     maybe_await,
@@ -243,7 +242,6 @@ class Reflector(Running, Generic[T]):
         try:
             if watch is None:
                 await self._list()
-            heed_cancellation()  # which the tasks below would not know of
             if self._resync_period > 0:
                 await run_until_first(partial(self._watch, watch), self._resync_periodically)
             else:
@@ -255,7 +253,6 @@ class Reflector(Running, Generic[T]):
     # -- the initial state ---------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        heed_cancellation()
         self._stats.enter(Phase.LISTING)
         self._record_list_begun()
         self._streaming.list_tried()
@@ -324,7 +321,6 @@ class Reflector(Running, Generic[T]):
         initial = InitialEvents(self._initial_events_timeout, self._key_of)
         try:
             while not initial.is_complete:
-                heed_cancellation()
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
@@ -371,7 +367,6 @@ class Reflector(Running, Generic[T]):
         await yielding(listed.let_go())
 
     async def _turn_in(self, piece: ListResult) -> list[Any]:
-        heed_cancellation()
         self._stats.received()
         objects = await self._decoder.objects_of(piece)
         self._stats.listed += len(objects)
@@ -413,7 +408,6 @@ class Reflector(Running, Generic[T]):
             watch = ended = None  # an error keeps what was read as it was raised
 
     async def _open(self, version: str, send_initial_events: bool | None = None) -> OpenWatch:
-        heed_cancellation()
         self._stats.watch_begun()
         options = ListOptions(
             resource_version=version,
@@ -431,11 +425,9 @@ class Reflector(Running, Generic[T]):
         self._stats.watching(watch.healthy_from)
         is_refused = False
         try:
-            heed_cancellation()
             while (batch := await watch.next_batch()) is not None:
                 await self._apply(batch, watch)
                 await asyncio.sleep(0)  # whom this concerns comes first; what follows can wait
-                heed_cancellation()
                 if self._decoder.missed and self._owes_list():
                     break
             else:
@@ -529,7 +521,6 @@ class Reflector(Running, Generic[T]):
         if self._next_resync is None:
             self._next_resync = _now() + self._resync_period
         while True:
-            heed_cancellation()
             await asyncio.sleep(self._next_resync - _now())
             try:
                 if self._should_resync is None or self._should_resync():
@@ -541,7 +532,6 @@ class Reflector(Running, Generic[T]):
                 self._next_resync = _now() + self._resync_period
 
     async def _back_off(self) -> None:
-        heed_cancellation()
         self._stats.enter(Phase.BACKING_OFF)
         await self._retry.wait()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from .._core.tasks import maybe_await
+from .._core.tasks import maybe_await, raise_if_cancelled
 from .._core.timers import ReusableTimeout
 from ..client.error_mapping import network_error, network_errors
 from ..errors import ApiError, DamagedError, IdleTimeoutError, TransportError, VeryShortWatchError
@@ -135,8 +135,10 @@ class OpenWatch:
         try:
             batch = await self._timeout.wait(anext(self._stream), until)
         except StopAsyncIteration:
+            raise_if_cancelled()
             return None
         except Exception as error:
+            raise_if_cancelled()
             if isinstance(error, TimeoutError) and self._timeout.has_expired:
                 if deadline is None and not self._pulse.was_silent() and quiet < end:
                     return None
@@ -146,6 +148,7 @@ class OpenWatch:
             if (found := network_error(error)) is not None:
                 raise found from error
             raise
+        raise_if_cancelled()
         return batch if isinstance(batch, list) else [batch]
 
     def ended_at_once(self, now: float) -> VeryShortWatchError | None:
