@@ -162,7 +162,7 @@ class ApiError(AioInformerError):
 
     @classmethod
     def from_status(cls, status: Any) -> ApiError:
-        """Return the error of a Status, a dict such as an ERROR event's object. Missing and mistyped parts are empty."""
+        """Return the error of a Status dict, such as an ERROR event's object. Missing and mistyped parts are empty."""
         code = status.get("code")
         details = status.get("details")
         return cls(
@@ -184,12 +184,12 @@ class ApiError(AioInformerError):
 
     @property
     def is_expired(self) -> bool:
-        """Whether the resourceVersion or continue token is too old (410; apierrors ``IsResourceExpired``, ``IsGone``)."""
+        """Whether the resourceVersion or continue token is too old (410; ``IsResourceExpired``, ``IsGone``)."""
         return self.reason == "Expired" or self._says("Gone", 410)
 
     @property
     def is_too_large_resource_version(self) -> bool:
-        """Whether the resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and its form before 1.18.5)."""
+        """Whether the resourceVersion is ahead of the server (``IsTooLargeResourceVersion``; also before 1.18.5)."""
         if any(cause.reason == "ResourceVersionTooLarge" for cause in self.causes):
             return True
         in_words = "Too large resource version"
