@@ -117,7 +117,7 @@ async def test_a_cache_that_does_not_come_is_named() -> None:
         made = await maps.create(configmap())
         with pytest.raises(
             VersionTimeout,
-            match=rf"not default/a at {made.resource_version} after 0\.3 s.*is no number.*Resource\.get",
+            match=rf"not default/a at {made.resource_version} after 0\.3 s.*is not a number.*Resource\.get",
         ):
             await maps.get(KEY)
 
