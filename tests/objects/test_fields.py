@@ -192,12 +192,6 @@ def test_what_is_no_path(wrong: str) -> None:
         field(wrong)
 
 
-@pytest.mark.parametrize("wrong", [None, 5, b"spec"])
-def test_what_is_no_text_is_no_path(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="the path of a field must be a string"):
-        field(wrong)
-
-
 @pytest.mark.parametrize("path", ["spec.node_name", "status.pod_ip", "metadata.owner_references[*].uid"])
 def test_a_path_with_the_names_of_a_model(path: str) -> None:
     with pytest.raises(ConfigError, match=r"names of the JSON, such as spec\.nodeName"):

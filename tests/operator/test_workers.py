@@ -57,7 +57,9 @@ async def test_a_reconcile_that_holds_the_loop_is_named(
         await until(lambda: workers.counts.total >= 5)  # one is tried again
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == [f"tests: a reconcile blocked the event loop for 300 ms on {key}, with {waiting} waiting"]
+    assert warnings == [
+        f"tests: a reconcile blocked the event loop for 300 ms on {key}, with {waiting} waiting"
+    ]
 
 
 async def test_what_fails_again_and_again_has_its_traceback_in_the_log_once(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aioinformer.objects.kube_object import on_path
 from aioinformer.objects.protobuf import PROTOBUF_ERRORS, read_envelope
-from aioinformer.objects.protobuf.messages import _tell_of_unknown, message
+from aioinformer.objects.protobuf.messages import _warn_of_unknown_field, message
 from aioinformer.objects.protobuf.schema import message_of, schema
 
 from . import samples
@@ -167,7 +167,7 @@ def test_an_object_inside_of_another_says_its_kind() -> None:
 
 
 def test_fields_that_are_not_known_are_left_out_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    _tell_of_unknown.cache_clear()
+    _warn_of_unknown_field.cache_clear()
     data = field(1, "n") + field(98, "new") + field(99, 7) + field(99, 8)
     for _ in range(3):
         assert read("core/v1.Container", data) == {"name": "n", "resources": {}}
