@@ -2,48 +2,48 @@
 
 AioInformerError
 ├── ApiError                    the API server answered with a failure Status
-│   └── RefusedError            it refused a request about an object or a collection
+│   └── RefusedError            the server refused a request about an object or a collection
 │       ├── ForbiddenError      not permitted (403)
-│       ├── ObjectNotFoundError there is no such object (404); also a NotFoundError
-│       ├── ConflictError       the object has changed, or a field belongs to another manager (409)
+│       ├── ObjectNotFoundError no such object (404); also a NotFoundError
+│       ├── ConflictError       the object has changed, or another manager owns the field (409)
 │       ├── AlreadyExistsError  an object of this name exists (409)
-│       ├── InvalidError        invalid fields (422)
-│       └── TooManyRequestsError    try later (429); also an eviction that a budget forbids
+│       ├── InvalidError        the object failed validation (422)
+│       └── TooManyRequestsError    the server sheds load, or a budget forbids the eviction (429)
 ├── TransportError              no usable answer: refused, reset, cut, timed out
-│   ├── IdleTimeoutError        a connection was open and silent for too long
-│   └── DamagedError            the bytes were changed on the way
+│   ├── IdleTimeoutError        an open connection was silent for too long
+│   └── DamagedError            bytes were changed on their way
 ├── VeryShortWatchError         a watch ended at once, without an event
-├── ConfigError                 an invalid kubeconfig, in-cluster file or argument
+├── ConfigError                 kubeconfig, in-cluster files or arguments cannot work
 │   └── ClientClosedError       a request through a closed client
-├── SelectorError               an invalid label selector
-├── DecodeError                 bytes or a value that cannot become the requested object type
-├── RejectedObjectError         one object was rejected; the others were stored
-│   ├── KeyFuncError            its key function raised
-│   ├── TransformError          its transformer raised
-│   └── IndexFuncError          an index function raised (the object is stored, without that index)
-├── FIFOClosedError             pop on a queue that is closed and empty
-├── QueueHeldError              adding to a queue from inside its own process function
+├── SelectorError               a label selector cannot be parsed
+├── DecodeError                 bytes or a value do not fit the object type
+├── RejectedObjectError         one object was rejected; the others of the call were accepted
+│   ├── KeyFuncError            the key function raised
+│   ├── TransformError          the transformer raised
+│   └── IndexFuncError          an index function raised (the object is stored, not in that index)
+├── FIFOClosedError             pop from a queue that is closed and empty
+├── QueueHeldError              a process function called its own queue
 ├── RequeueError                raised *by* a process function: put the item back
-├── UnknownIndexError           reading an index that was never added
-├── IndexerConflictError        adding an index whose name is taken
-├── NotFoundError               there is no such object: in a cache, or on the server
-├── WorkQueueError              done() for an item that the work queue did not hand out
-│   └── QueueShutDownError      get on a work queue that is shut down and empty
+├── UnknownIndexError           no index of this name
+├── IndexerConflictError        an index of this name exists
+├── NotFoundError               no such object in a cache, or on the server
+├── WorkQueueError              done() for an item that the work queue has not handed out
+│   └── QueueShutDownError      get from a work queue that is shut down and empty
 ├── ReconcileError              a reconciler failed
-│   ├── TerminalError           raised *by* a reconciler: a retry would not help
-│   ├── InvalidResultError      it did not return a Result
-│   └── ReconcileTimeout        it took too long
-├── UntilError                  until() did not see what it waited for
-│   ├── WatchClosedError        the events ended first
-│   └── UntilTimeout            the timeout passed first
-├── LeadershipLostError         another candidate may lead by now
-├── CacheMutatedError           an object of the cache was changed in place
-├── WrongEventLoopError         used from another event loop or thread than its own
+│   ├── TerminalError           raised *by* a reconciler: do not retry
+│   ├── InvalidResultError      the reconciler did not return a Result
+│   └── ReconcileTimeout        the reconciler took too long
+├── UntilError                  until() ended before its conditions were met
+│   ├── WatchClosedError        the events ended
+│   └── UntilTimeout            the timeout passed
+├── LeadershipLostError         another instance may lead by now
+├── CacheMutatedError           an object in the cache was changed in place
+├── WrongEventLoopError         used from another event loop or thread
 └── InformerError               lifecycle
     ├── AlreadyStartedError
     ├── StoppedError
-    └── SyncTimeout             not synced before the timeout
-        └── VersionTimeout      a version was not reached before the timeout
+    └── SyncTimeout             not synced after the timeout
+        └── VersionTimeout      not at a version after the timeout
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ __all__ = [
 ]
 
 LONGEST_RETRY_AFTER = 600.0
-"""The longest ``retry_after`` in seconds; a longer one is cut to it."""
+"""Seconds. The longest wait that a server can ask for; longer ones are cut to this."""
 
 KNOWN_REASONS = frozenset({
     "AlreadyExists", "BadRequest", "Conflict", "Expired", "Forbidden", "Gone", "InternalError", "Invalid",
@@ -109,23 +109,23 @@ KNOWN_REASONS = frozenset({
     "ServiceUnavailable", "StorageReadError", "Timeout", "TooManyRequests", "Unauthorized",
     "UnsupportedMediaType",
 })  # fmt: skip
-"""The reasons that are more specific than the status code (apierrors ``knownReasons``)."""
+"""Reasons that take precedence over the status code (apierrors ``knownReasons``)."""
 
 LONGEST_TEXT = 2000
-"""Characters of a server's message in error texts; ``message`` has the whole message."""
+"""Characters of a server's message in ``str(error)``. ``error.message`` has all of it."""
 
 
 class AioInformerError(Exception):
-    """The base class of every error of this package."""
+    """Base class of all errors of this package."""
 
 
 class StatusCause(NamedTuple):
-    """One cause in a Status.
+    """One of a Status' causes.
 
     Attributes:
         field: The field, such as ``"spec.containers[0].image"``; ``""`` for none.
-        reason: Machine-readable, such as ``"FieldValueRequired"``.
-        message: The text for people.
+        reason: For machines, such as ``"FieldValueRequired"``.
+        message: For people.
     """
 
     field: str
@@ -137,9 +137,9 @@ class ApiError(AioInformerError):
     """The API server answered with a failure Status (k8s.io/apimachinery, ``metav1.Status``).
 
     Args:
-        status: The HTTP status code, which is also the Status' ``code``; 0 for an ERROR event without one.
+        status: The HTTP status code, or the Status' ``code``; 0 for an ERROR event without one.
         reason: The machine-readable reason, such as ``"Expired"`` or ``"Forbidden"``.
-        message: The server's text for people.
+        message: The server's message, for people.
         details: The Status' ``details``: name, kind, causes, retryAfterSeconds.
     """
 
@@ -152,7 +152,7 @@ class ApiError(AioInformerError):
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
         self.context = ""
-        """The request, such as ``"list pods in default"``; set by the sender."""
+        """The request, such as ``"list pods in default"``. The caller of the API sets it."""
 
     def __str__(self) -> str:
         asked = f"{self.context}: " if self.context else ""
@@ -162,7 +162,7 @@ class ApiError(AioInformerError):
 
     @classmethod
     def from_status(cls, status: Any) -> ApiError:
-        """Return the error for a Status, a dict such as an ERROR event's object; invalid parts stay empty."""
+        """Return the error of a Status dict, such as an ERROR event's object. Missing and mistyped parts are empty."""
         code = status.get("code")
         details = status.get("details")
         return cls(
@@ -174,7 +174,7 @@ class ApiError(AioInformerError):
 
     @property
     def causes(self) -> tuple[StatusCause, ...]:
-        """The causes that the server lists, one for each field."""
+        """The server's causes, one for each field."""
         given = self.details.get("causes")
         return tuple(
             StatusCause(*(str(cause.get(name) or "") for name in ("field", "reason", "message")))
@@ -189,7 +189,7 @@ class ApiError(AioInformerError):
 
     @property
     def is_too_large_resource_version(self) -> bool:
-        """Whether the resourceVersion is ahead of the server (``IsTooLargeResourceVersion``, and as before 1.18.5)."""
+        """Whether the resourceVersion is ahead of the server (``IsTooLargeResourceVersion``; also before 1.18.5)."""
         if any(cause.reason == "ResourceVersionTooLarge" for cause in self.causes):
             return True
         in_words = "Too large resource version"
@@ -200,34 +200,34 @@ class ApiError(AioInformerError):
 
     @property
     def is_too_many_requests(self) -> bool:
-        """Whether the server is overloaded (429)."""
+        """Whether the server sheds load (429)."""
         return self.status == 429 or self.reason == "TooManyRequests"
 
     @property
     def is_missing_resource(self) -> bool:
-        """Whether the resource itself does not exist (a 404 that names no object)."""
+        """Whether the resource is missing (a 404 that names no object), rather than one object."""
         return self.status == 404 and not self.details.get("name")
 
     @property
     def is_internal_error(self) -> bool:
-        """Whether the server had an internal error (``IsInternalError``)."""
+        """Whether the server failed internally (``IsInternalError``)."""
         return self._has_reason("InternalError", 500)
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds to wait before a retry, as the server asks, at most LONGEST_RETRY_AFTER; or None."""
+        """Seconds to wait before a retry, at most LONGEST_RETRY_AFTER; None if the server names none."""
         seconds = self.details.get("retryAfterSeconds")
         if not isinstance(seconds, (int, float)) or not seconds > 0:
             return None
         return float(min(seconds, LONGEST_RETRY_AFTER))
 
     def _has_reason(self, reason: str, status: int) -> bool:
-        """Return whether this has the reason, or the status code and no known reason."""
+        """Whether the reason is this one, or is unknown and the status code is this one."""
         return self.reason == reason or (self.status == status and self.reason not in KNOWN_REASONS)
 
 
 class RefusedError(ApiError):
-    """The API server refused a request of a Resource: any 4xx answer except 401.
+    """The API server refused a Resource's request: any 4xx answer except 401.
 
     Attributes:
         key: The object's key; ``""`` for a list.
@@ -249,13 +249,13 @@ class RefusedError(ApiError):
 
 
 class ForbiddenError(RefusedError):
-    """The request is not permitted (403): a missing permission, a quota, or a namespace that is being deleted."""
+    """The request is not permitted (403): no right, a quota, a namespace that is terminating."""
 
 
 class ConflictError(RefusedError):
-    """The object has changed since it was read, or a field belongs to another manager (409).
+    """The object has changed since it was read, or another manager owns a field (409).
 
-    Read it again, and decide again.
+    Read the object again and decide again.
     """
 
 
@@ -264,23 +264,23 @@ class AlreadyExistsError(RefusedError):
 
 
 class InvalidError(RefusedError):
-    """The object would be invalid (422), or a ``test`` of a JSON patch failed."""
+    """The object failed validation, or a ``test`` of a JSON patch failed (422)."""
 
 
 class TooManyRequestsError(RefusedError):
-    """The server is overloaded (429): retry after ``retry_after``; or a disruption budget forbids an eviction."""
+    """The server sheds load, or a disruption budget forbids an eviction (429). Retry after ``retry_after``."""
 
 
 class TransportError(AioInformerError):
-    """No usable answer came: the connection was refused, reset, cut in the middle, or timed out."""
+    """No usable answer: the connection was refused, reset or cut, or the request timed out."""
 
 
 class IdleTimeoutError(TransportError):
-    """A connection stayed open and silent past its deadline (half-open connections end here)."""
+    """A connection stayed open and silent past its deadline, such as a half-open one."""
 
 
 class DamagedError(TransportError):
-    """The bytes of a connection were changed on the way, as TLS has found."""
+    """TLS found that bytes were changed on their way."""
 
 
 class VeryShortWatchError(AioInformerError):
@@ -292,7 +292,7 @@ class ConfigError(AioInformerError):
 
 
 class ClientClosedError(ConfigError):
-    """The client was closed. Requests are not retried: their callers end with this error."""
+    """The client was closed. Reflectors and others that use it do not retry: they end with this error."""
 
 
 class SelectorError(AioInformerError):
@@ -300,11 +300,11 @@ class SelectorError(AioInformerError):
 
 
 class DecodeError(AioInformerError):
-    """Bytes or a value could not be decoded as the requested object type."""
+    """Bytes or a value do not fit the object type."""
 
 
 class RejectedObjectError(AioInformerError):
-    """One object was rejected; ``others`` are further rejections of the same call. All other objects were stored."""
+    """One object was rejected. ``others`` has further rejections of the call; the remaining objects were accepted."""
 
     others: tuple[RejectedObjectError, ...] = ()
 
@@ -314,12 +314,12 @@ class RejectedObjectError(AioInformerError):
 
     @staticmethod
     def raise_first(rejected: list[RejectedObjectError]) -> None:
-        """Raise the first error with the rest in ``others``, and clear the list. Do nothing if it is empty."""
+        """Raise the first error, with the rest in ``others``, and empty the list. Does nothing for an empty list."""
         if not rejected:
             return
         first, *others = rejected
         first.others = tuple(others)
-        # The traceback refers to this frame: without these deletions the cycle would keep the objects alive.
+        # An error and a frame that refer to each other would keep the objects until garbage collection.
         rejected.clear()
         try:
             raise first
@@ -340,7 +340,7 @@ class KeyFuncError(RejectedObjectError):
 
 
 class TransformError(RejectedObjectError):
-    """A transformer raised for an object, or returned None or an object with another key."""
+    """A transformer raised for an object, or returned no object, or one with another key."""
 
     def __init__(self, key: str, resource_version: str, cause: BaseException) -> None:
         super().__init__(key, resource_version, cause)
@@ -353,7 +353,7 @@ class TransformError(RejectedObjectError):
 
 
 class IndexFuncError(RejectedObjectError):
-    """An index function raised for an object. The object is stored without that index."""
+    """An index function raised for an object. The object is stored, but not in that index."""
 
     def __init__(self, index: str, key: str, cause: BaseException, resource_version: str = "") -> None:
         super().__init__(index, key, cause, resource_version)
@@ -374,7 +374,7 @@ class FIFOClosedError(AioInformerError):
 class QueueHeldError(AioInformerError):
     """A process function called its own queue, which is locked until the function returns.
 
-    Not raised if it awaits another task that calls the queue, as ``asyncio.gather`` does: that waits forever.
+    A call in another task that the process function awaits, as with ``asyncio.gather``, deadlocks instead.
     """
 
 
@@ -382,7 +382,7 @@ class RequeueError(AioInformerError):
     """Raised by a process function: put the item back unless something newer is queued for its key.
 
     Args:
-        cause: ``pop`` raises it after the item was put back; None if the pop counts as a success.
+        cause: The error that ``pop`` raises after it has put the item back; None for none.
     """
 
     def __init__(self, cause: BaseException | None = None) -> None:
@@ -391,7 +391,7 @@ class RequeueError(AioInformerError):
 
 
 class UnknownIndexError(AioInformerError):
-    """No index of this name was added."""
+    """No index has this name."""
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         self.name = name
@@ -407,7 +407,7 @@ class IndexerConflictError(AioInformerError):
 
 
 class NotFoundError(AioInformerError):
-    """There is no such object: in the cache, or (ObjectNotFoundError) on the server."""
+    """The object is not in the cache, or (ObjectNotFoundError) not on the server."""
 
     def __init__(self, key: str, resource: str = "object", hint: str = "") -> None:
         super().__init__(key, resource, hint)
@@ -424,11 +424,11 @@ class ObjectNotFoundError(RefusedError, NotFoundError):
 
 
 class WorkQueueError(AioInformerError):
-    """``done`` was called for an item that the work queue did not hand out."""
+    """``done()`` was called for an item that the work queue has not handed out."""
 
 
 class QueueShutDownError(WorkQueueError):
-    """The work queue is shut down and empty."""
+    """The work queue is shut down and has handed out all its items."""
 
 
 class ReconcileError(AioInformerError):
@@ -436,22 +436,22 @@ class ReconcileError(AioInformerError):
 
 
 class TerminalError(ReconcileError):
-    """Raised by a reconciler: a retry would not help until something changes (controller-runtime)."""
+    """Raised by a reconciler: do not retry before something changes (controller-runtime)."""
 
 
 class InvalidResultError(ReconcileError):
-    """A reconciler did not return a Result."""
+    """A reconciler returned something other than a Result or None."""
 
 
 class ReconcileTimeout(ReconcileError, TimeoutError):  # noqa: N818 - as SyncTimeout
-    """A reconciler took too long and was cancelled."""
+    """A reconciler took longer than its timeout and was cancelled."""
 
 
 class UntilError(AioInformerError):
-    """``until`` did not see what it waited for.
+    """``until`` ended before its conditions were met.
 
     Args:
-        message: What it waited for, and where.
+        message: The informer or watch, and the condition that was not met.
         event: The last event; None if there was none.
     """
 
@@ -465,20 +465,20 @@ class UntilError(AioInformerError):
 
 
 class WatchClosedError(UntilError):
-    """The events ended first (client-go ``ErrWatchClosed``)."""
+    """The events ended before the conditions were met (client-go ``ErrWatchClosed``)."""
 
 
 class UntilTimeout(UntilError, TimeoutError):  # noqa: N818 - as SyncTimeout
-    """The timeout passed first."""
+    """The timeout passed before the conditions were met."""
 
 
 class LeadershipLostError(AioInformerError):
-    """Another candidate may lead by now, so the work under this leadership was cancelled.
+    """Leadership is lost: another instance may lead by now. The body of ``async with elector`` was cancelled.
 
     Args:
         lease: The Lease's key.
-        identity: The former leader.
-        why: What happened.
+        identity: The identity that led.
+        why: Why leadership is lost.
     """
 
     def __init__(self, lease: str, identity: str, why: str) -> None:
@@ -492,7 +492,7 @@ class LeadershipLostError(AioInformerError):
 
 
 class CacheMutatedError(AioInformerError):
-    """An object of the cache was changed in place, so all its readers see the change."""
+    """An object in the cache was changed in place, which all its readers see."""
 
     def __init__(self, name: str, key: str, before: Any, after: Any) -> None:
         super().__init__(name, key, before, after)
@@ -516,21 +516,21 @@ class InformerError(AioInformerError):
 
 
 class AlreadyStartedError(InformerError):
-    """It was configured after its start, or started twice."""
+    """It was started twice, or a call that must come before the start came after it."""
 
 
 class StoppedError(InformerError):
-    """The informer has stopped; informers do not start again."""
+    """The informer has stopped. Informers cannot be restarted: make a new one."""
 
 
 class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the public contract
-    """The cache or a handler did not sync in time. The message says what it is waiting for.
+    """A cache or a handler is not synced after the timeout. The message says what the informer is doing.
 
     Args:
         *args: The message.
-        informer: The name of the informer or registration; None if several were waited for.
-        handler: The handler's name; None if only the cache was waited for.
-        key: The key that the handler is handling or that was waited for, or None.
+        informer: The informer's name; None after a wait for several informers.
+        handler: The handler's name; None after a wait for a cache alone.
+        key: The key that the handler is processing, or that was waited for; None for none.
     """
 
     def __init__(
@@ -543,12 +543,12 @@ class SyncTimeout(InformerError, TimeoutError):  # noqa: N818 - the name of the 
 
 
 class VersionTimeout(SyncTimeout):
-    """The cache did not reach a version in time.
+    """A cache has not reached a version after the timeout.
 
     Args:
         name: The informer's name.
         wanted: The version; ``""`` for the object's deletion.
-        reached: The version that was reached.
+        reached: The version that the cache has reached.
         key: The object's key; None for the collection.
         timeout: Seconds.
         state: What the informer is doing.
@@ -567,11 +567,11 @@ class VersionTimeout(SyncTimeout):
     def __str__(self) -> str:
         what = "the collection" if self.key is None else self.key
         what = f"{what} at {self.wanted}" if self.wanted else f"without {what}"
-        hint = "Where nothing changes, a server says only every minute or two which version that is"
+        hint = "While nothing changes, the server sends its current version only every minute or two"
         if self.wanted and not self.wanted.isdecimal():
             hint = (
-                "That version is no number, so it cannot be told whether the cache is past it: read the object at the "
-                "server (Resource.get)"
+                "That version is not a number, so the cache may be past it already: read the object from the server "
+                "(Resource.get)"
             )
         return (
             f"{self.name}: not {what} after {self.timeout:g} s: reached {self.reached}; {self.state}. {hint}"
@@ -579,7 +579,7 @@ class VersionTimeout(SyncTimeout):
 
 
 def said(error: BaseException) -> str:
-    """Return an error's text for logs, with its type if it is not one of these. Never raises."""
+    """Return an error's message for logs, after the type's name unless it is an error of this package. Never raises."""
     name = type(error).__name__
     try:
         text = str(error)
@@ -591,12 +591,12 @@ def said(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> BaseException | None:
-    """Return the ``exc_info`` for a log line: None for these errors, whose text says everything."""
+    """Return a log's ``exc_info``: the error, or None for an error of this package, whose message says enough."""
     return None if isinstance(error, AioInformerError) else error
 
 
 def shortened(value: Any, limit: int = 120) -> str:
-    """Return a repr for messages, shortened. Never raises."""
+    """Return a repr for messages, shortened to ``limit`` characters. Never raises."""
     try:
         text = repr(value)
     except Exception:

@@ -1,4 +1,4 @@
-"""errors.py: one tree, each error says what it is about."""
+"""errors.py: one tree of errors, and their messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CAUSE = ValueError("why")
 SAMPLES: list[AioInformerError] = [
     ApiError(410, "Expired", "too old", {"kind": "pods"}),
     ObjectNotFoundError(404, "NotFound", "no such pod", {"name": "a"}),
-    LeadershipLostError("ns/lease", "me", "somebody else holds it"),
+    LeadershipLostError("ns/lease", "me", "another replica holds it"),
     KeyFuncError({"no": "name"}, None),
     TransformError("ns/a", "5", CAUSE),
     IndexFuncError("by-node", "ns/a", CAUSE),
@@ -50,7 +50,7 @@ class Unprintable:
         raise RuntimeError("no")
 
 
-def test_every_error_is_in_the_tree_of_the_docstring() -> None:
+def test_docstring_tree_has_every_error() -> None:
     assert errors.__doc__ is not None
     for name in errors.__all__:
         kind = getattr(errors, name)
@@ -62,13 +62,13 @@ def test_every_error_is_in_the_tree_of_the_docstring() -> None:
 @pytest.mark.parametrize(
     "again", [copy.copy, lambda e: pickle.loads(pickle.dumps(e))], ids=["copy", "pickle"]
 )
-def test_an_error_survives_the_way_to_another_process(error: AioInformerError, again: Any) -> None:
+def test_error_survives_copy_and_pickle(error: AioInformerError, again: Any) -> None:
     other = again(error)
     assert type(other) is type(error)
     assert str(other) == str(error)
 
 
-def test_messages_name_what_they_are_about() -> None:
+def test_messages_name_object_and_cause() -> None:
     assert str(SAMPLES[0]) == "410 Expired: too old"
     assert str(TransformError("ns/a", "", CAUSE)) == (
         "transforming ns/a at no version failed: ValueError('why')"
@@ -81,19 +81,19 @@ def test_messages_name_what_they_are_about() -> None:
     assert str(NotFoundError("ns/a", "pods")) == "pods 'ns/a' not found"
 
 
-def test_a_message_is_short_and_never_an_error_of_its_own() -> None:
+def test_message_is_short_and_never_raises() -> None:
     assert len(str(KeyFuncError("x" * 10_000_000, CAUSE))) < 200
     assert str(KeyFuncError(Unprintable(), CAUSE)) == "no key for Unprintable <Unprintable>: why"
     assert "<Unprintable>" in str(CacheMutatedError("cache", "a", Unprintable(), Unprintable()))
 
 
-def test_sync_timeout_is_a_timeout() -> None:
+def test_sync_timeout_is_a_timeout_error() -> None:
     with pytest.raises(TimeoutError):
         raise SyncTimeout("still waiting")
 
 
 class TestApiError:
-    def test_context_comes_first(self) -> None:
+    def test_message_starts_with_the_context(self) -> None:
         error = ApiError(403)
         error.context = "list pods"
         assert str(error) == "list pods: 403 Unknown: no message"
@@ -101,7 +101,7 @@ class TestApiError:
     @pytest.mark.parametrize(
         "status", [{}, {"code": "403", "reason": None, "message": None, "details": "x"}, {"details": [1]}]
     )
-    def test_from_a_status_that_is_none(self, status: dict[str, Any]) -> None:
+    def test_from_status_ignores_mistyped_parts(self, status: dict[str, Any]) -> None:
         error = ApiError.from_status(status)
         assert (error.status, error.reason, error.message, error.details) == (0, "", "", {})
         assert not error.is_expired
@@ -109,7 +109,7 @@ class TestApiError:
         assert str(error) == "Unknown: no message"
         assert error.retry_after is None
 
-    def test_details_are_a_copy(self) -> None:
+    def test_copies_the_details(self) -> None:
         details = {"kind": "pods"}
         ApiError(404, details=details).details["kind"] = "x"
         assert details == {"kind": "pods"}
@@ -126,7 +126,7 @@ class TestApiError:
             (ApiError(500), False),
         ],
     )
-    def test_expired_is_either_reason_or_a_410_without_a_known_one(
+    def test_is_expired_by_reason_or_by_410_without_known_reason(
         self, error: ApiError, expected: bool
     ) -> None:
         """Section 1.3: Expired and Gone both mean a relist."""
@@ -148,11 +148,13 @@ class TestApiError:
             (ApiError(504, "Timeout", "", {"causes": "x"}), False),
         ],
     )
-    def test_too_large_resource_version_in_all_its_forms(self, error: ApiError, expected: bool) -> None:
+    def test_recognises_too_large_resource_version_of_all_versions(
+        self, error: ApiError, expected: bool
+    ) -> None:
         """Section 1.3: the cause since 1.18.5, the message before it."""
         assert error.is_too_large_resource_version is expected
 
-    def test_kinds_of_trouble(self) -> None:
+    def test_recognises_overload_and_internal_errors(self) -> None:
         assert ApiError(429).is_too_many_requests
         assert ApiError(500, "TooManyRequests").is_too_many_requests
         assert ApiError(500).is_internal_error
@@ -168,14 +170,14 @@ class TestApiError:
             (10**400, LONGEST_RETRY_AFTER),
         ],
     )
-    def test_retry_after(self, seconds: Any, expected: float | None) -> None:
+    def test_retry_after_is_a_positive_limited_number(self, seconds: Any, expected: float | None) -> None:
         assert ApiError(429, details={"retryAfterSeconds": seconds}).retry_after == expected
 
     @pytest.mark.parametrize("code", [0, -1, 10**30, "410", None])
-    def test_a_code_that_is_none(self, code: Any) -> None:
+    def test_from_status_ignores_a_bad_code(self, code: Any) -> None:
         assert ApiError.from_status({"code": code}).status == 0
 
-    def test_what_a_server_says_at_length_is_repeated_in_short(self) -> None:
+    def test_message_shortens_long_server_messages(self) -> None:
         error = ApiError(500, "R" * 10_000, "m" * 10_000)
         assert len(str(error)) < 2100
         assert len(error.message) == 10_000
@@ -186,7 +188,7 @@ class MuteError(Exception):
         raise RuntimeError("not even this")
 
 
-def test_what_an_error_says() -> None:
+def test_said_names_the_type_of_foreign_errors() -> None:
     assert said(ConfigError("why")) == "why"
     assert said(ConfigError()) == "ConfigError()"
     assert said(ValueError("why")) == "ValueError: why"
@@ -196,11 +198,11 @@ def test_what_an_error_says() -> None:
 
 
 class TestRejections:
-    def test_the_first_is_raised_and_names_the_others(self) -> None:
+    def test_raise_first_raises_the_first_with_the_others(self) -> None:
         first, second = KeyFuncError(1), KeyFuncError(2)
         with pytest.raises(KeyFuncError) as caught:
             RejectedObjectError.raise_first([first, second])
         assert caught.value.all() == (first, second)
 
-    def test_nothing_rejected_nothing_raised(self) -> None:
+    def test_raise_first_accepts_an_empty_list(self) -> None:
         RejectedObjectError.raise_first([])

@@ -1,4 +1,4 @@
-"""User code that cancels its own task, told apart from the cancellation that ends the task."""
+"""What to do when user code cancels its own task."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ async def forget_own_cancellation(task: asyncio.Task[object], is_ending: Callabl
 
     Args:
         task: The current task.
-        is_ending: Whether the task must end. Then its cancellation stays.
+        is_ending: Returns whether the task has to end. Then the cancellation is kept.
 
     Raises:
-        asyncio.CancelledError: The task must end.
+        asyncio.CancelledError: The task has to end.
     """
     with suppress(asyncio.CancelledError):
         await asyncio.sleep(0)  # delivers a cancellation that is still pending

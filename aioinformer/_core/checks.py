@@ -1,4 +1,4 @@
-"""Values that cannot work, found out where they were given."""
+"""Checks of arguments at the public boundary: each raises ConfigError with the argument's name and value."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from ..errors import ConfigError
 T = TypeVar("T")
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-"""What the names of namespaces and resources are, and the parts of most objects' names."""
+"""A name of a namespace or resource, and a part of most objects' names (RFC 1123 label)."""
 
 LONGEST_NAME = 63
-"""Characters of a label's value, of a namespace's name, and of what is behind the ``/`` of a qualified one."""
+"""Most characters of a label's value, of a namespace's name, and of a qualified name after its ``/``."""
 
 SHORT_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-"""What is behind the ``/`` of a qualified name, of that length at most; a label's value is such a one too, or empty."""
+"""A qualified name after its ``/``, and a label's value that is not empty. LONGEST_NAME limits both."""
 
 _MOST = sys.float_info.max
 _SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
 
 
 def require_seconds(name: str, value: object) -> None:
-    """See that a duration is one.
+    """Check that a duration is a number of seconds.
 
     Raises:
-        ConfigError: It is negative, endless, not a number, or no number at all.
+        ConfigError: It is negative, infinite or NaN, or no number.
     """
     if not is_finite(value) or value < 0:
         raise ConfigError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
 
 
 def require_timeout(value: object) -> None:
-    """See that a ``timeout`` is a number of seconds, or None for no end. What is left until a deadline may be negative.
+    """Check that a ``timeout`` is a number of seconds, or None. It may be negative: the time until a deadline can be.
 
     Raises:
-        ConfigError: It is neither, or endless, or not a number.
+        ConfigError: It is infinite or NaN, or no number.
     """
     if value is not None and not is_finite(value):
         raise ConfigError(f"timeout must be a number of seconds, or None for no end, not {value!r}")
 
 
 def is_finite(value: object) -> TypeGuard[float]:
-    """Whether something is a number that a float can be: an int may be too large."""
+    """Return whether a value is a finite number. Ints that no float can hold are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -_MOST <= value <= _MOST
 
 
 def require_count(name: str, value: object, *, least: int = 0) -> None:
-    """See that a number of things is one.
+    """Check that a count is a whole number.
 
     Raises:
         ConfigError: It is less than ``least``, or no whole number.
@@ -60,25 +60,25 @@ def require_count(name: str, value: object, *, least: int = 0) -> None:
 
 
 def require_flag(name: str, value: object) -> None:
-    """See that what is on or off is either.
+    """Check that a flag is a bool.
 
     Raises:
-        ConfigError: It is neither true nor false; a text is true whatever it says.
+        ConfigError: It is not. The string ``"false"`` would count as true.
     """
     if not isinstance(value, bool):
         raise ConfigError(f"{name} must be true or false, not {value!r}")
 
 
 def require_text(name: str, value: object, like: str = "") -> None:
-    """See that a text is one.
+    """Check that a value is a string.
 
     Args:
-        name: What it is.
-        value: The text.
-        like: An example.
+        name: The argument's name.
+        value: The value.
+        like: An example for the message.
 
     Raises:
-        ConfigError: It is no string.
+        ConfigError: It is not.
     """
     if not isinstance(value, str):
         example = f", like {like!r}" if like else ""
@@ -86,10 +86,10 @@ def require_text(name: str, value: object, like: str = "") -> None:
 
 
 def require_namespace(name: str, value: object) -> None:
-    """See that a text can be a namespace's name.
+    """Check that a string can be a namespace's name.
 
     Raises:
-        ConfigError: No namespace may have it.
+        ConfigError: No namespace can have this name.
     """
     require_text(name, value)
     if len(str(value)) > LONGEST_NAME or not LABEL.fullmatch(str(value)):
@@ -97,10 +97,10 @@ def require_namespace(name: str, value: object) -> None:
 
 
 def require_object_name(name: str, value: object) -> None:
-    """See that a text can be the name of an object, of a kind that is named as most are.
+    """Check that a string is a DNS subdomain, as the names of most kinds' objects have to be.
 
     Raises:
-        ConfigError: No object may have it.
+        ConfigError: It is not.
     """
     require_text(name, value)
     if not is_subdomain(str(value)):
@@ -108,10 +108,10 @@ def require_object_name(name: str, value: object) -> None:
 
 
 def require_qualified_name(name: str, value: object) -> None:
-    """See that a text is a name, with or without a domain before it.
+    """Check that a string is a qualified name: a name, or a domain, ``/`` and a name.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is not.
     """
     require_text(name, value)
     domain, slash, short = str(value).rpartition("/")
@@ -121,31 +121,31 @@ def require_qualified_name(name: str, value: object) -> None:
 
 
 def is_subdomain(value: str) -> bool:
-    """Whether a text is a name as in DNS, which most objects have."""
+    """Return whether a string is a DNS subdomain (RFC 1123)."""
     return len(value) <= 253 and _SUBDOMAIN.fullmatch(value) is not None
 
 
 def require_callable(name: str, value: object) -> None:
-    """See that a function is one.
+    """Check that a value can be called.
 
     Raises:
-        ConfigError: It cannot be called.
+        ConfigError: It cannot.
     """
     if not callable(value):
         raise ConfigError(f"{name} must be a function, not {value!r}")
 
 
 def require_methods(name: str, value: object, methods: Iterable[str], like: str) -> None:
-    """See that an object can do what it is for.
+    """Check that an object has the methods of its protocol.
 
     Args:
-        name: What it is.
+        name: The argument's name.
         value: The object.
-        methods: Which it must have.
-        like: One that has them.
+        methods: The methods' names.
+        like: An example for the message.
 
     Raises:
-        ConfigError: It lacks some, or is a class.
+        ConfigError: A method is missing, or the object is a class.
     """
     missing = [each for each in methods if not callable(getattr(value, each, None))]
     if missing or isinstance(value, type):
@@ -154,10 +154,10 @@ def require_methods(name: str, value: object, methods: Iterable[str], like: str)
 
 
 def require_list(name: str, value: Iterable[T]) -> list[T]:
-    """See that several things are several; they are given back as a list.
+    """Return an iterable as a list.
 
     Raises:
-        ConfigError: It is one thing alone; a string is, too.
+        ConfigError: It is a string, or not iterable.
     """
     if isinstance(value, str):
         raise ConfigError(f"{name} must be a list, not {value!r}")

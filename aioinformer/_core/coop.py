@@ -1,4 +1,4 @@
-"""The event loop is shared: long work is done in turns."""
+"""Cooperative scheduling: long work yields to the event loop after each slice."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SLICE = 0.0005
-"""Seconds for which work may hold the event loop before others run; what is under way at once shares them."""
+"""Seconds for which work may block the event loop. All work that runs concurrently shares one slice."""
 
 MAX_SHARES = 10
-"""Shares that there are at most: a pause costs time, too."""
+"""A slice is divided by this number at most, because a pause costs time, too."""
 
 
 class _Loop(threading.local):
-    """The event loop of this thread."""
+    """The budgets that pause in this thread's event loop."""
 
     def __init__(self) -> None:
         self.pausing: set[Budget] = set()
@@ -28,29 +28,29 @@ _loop = _Loop()
 
 
 class Budget:
-    """One stretch of work on the event loop.
+    """The time that work may take before it yields to the event loop.
 
-    While one runs, all others that are under way are in their pauses: so their number says how many share SLICE.
+    While one budget is used, all others of concurrent work are in their pauses. So the number of paused ones says how
+    many share SLICE.
 
     Args:
-        over: Whether it is over at once.
+        over: Whether the budget is spent at once.
 
-    Real time, not the loop's: what matters is how long others have been waiting, and uvloop's clock counts
-    whole milliseconds.
+    It measures real time, not the loop's: uvloop's clock counts whole milliseconds.
     """
 
     __slots__ = ("end",)
 
     def __init__(self, *, over: bool = False) -> None:
         self.end = 0.0 if over else perf_counter() + _share(len(_loop.pausing) + 1)
-        """When it is over, by ``perf_counter``."""
+        """When it is spent, by ``perf_counter``."""
 
     def is_spent(self) -> bool:
-        """Whether it is time to let others run."""
+        """Return whether the work should pause now."""
         return perf_counter() >= self.end
 
     async def pause(self) -> None:
-        """Let others run, and begin the next turn."""
+        """Let the event loop run other tasks once, and start the next slice."""
         pausing = _loop.pausing
         pausing.add(self)
         try:
@@ -60,12 +60,12 @@ class Budget:
             pausing.discard(self)
 
 
-def _share(at_work: int) -> float:
-    return SLICE / min(at_work, MAX_SHARES)
+def _share(concurrent: int) -> float:
+    return SLICE / min(concurrent, MAX_SHARES)
 
 
 async def yielding(steps: Iterator[None]) -> None:
-    """Run work that yields wherever it may be interrupted."""
+    """Run a generator that yields wherever it can be interrupted, in slices."""
     budget = Budget()
     for _ in steps:
         if budget.is_spent():
@@ -73,7 +73,8 @@ async def yielding(steps: Iterator[None]) -> None:
 
 
 def snapshot(things: Iterable[T]) -> Iterable[T]:
-    """What is to be gone through in turns, as it is now: where its owner takes one out meanwhile, the next one would
-    be skipped. What gives one after the other, such as a generator, is left to do so.
+    """Copy a list or dict view before an iteration that pauses, because its owner may change it meanwhile.
+
+    Generators and other iterables are returned as they are.
     """
     return tuple(things) if isinstance(things, (MutableSequence, ValuesView)) else things

@@ -1,4 +1,4 @@
-"""Where two states of an object differ."""
+"""The first difference between two states of an object, for messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Nothing:
-    """What stands where one of two states has nothing."""
+    """Stands for a part that one of two states does not have."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -17,10 +17,9 @@ _NOTHING = _Nothing()
 
 
 def difference(before: Any, after: Any, path: str = "") -> tuple[str, Any, Any] | None:
-    """Where two states of an object first differ, and both values there; None where they do not.
+    """Return the path of the first difference and both values there; None if there is no difference.
 
-    They are compared by their parts, whatever their classes take for equal. In dicts and lists 1 and True are equal, as
-    everywhere in Python.
+    Values are compared part by part, not by their classes' ``__eq__``. In dicts and lists 1 equals True, as in Python.
     """
     if before is after or (type(before) in (dict, list) and before == after):
         return None
@@ -31,14 +30,14 @@ def difference(before: Any, after: Any, path: str = "") -> tuple[str, Any, Any] 
         return None if before == after else (path, before, after)
     for name in {**old, **new}:
         was, now = old.get(name, _NOTHING), new.get(name, _NOTHING)
-        # What cannot be changed in place is the very same in a copy.
+        # A deep copy shares what cannot be changed in place.
         if was is not now and (found := difference(was, now, f"{path}.{name}" if path else str(name))):
             return found
     return None
 
 
 def _parts(value: Any) -> Mapping[Any, Any] | None:
-    """What a value is made of, by name or position; None for what is compared as a whole."""
+    """Return a value's parts by name or position; None for a value that is compared as a whole."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, (list, tuple)):
@@ -47,5 +46,5 @@ def _parts(value: Any) -> Mapping[Any, Any] | None:
     for fields in ("__struct_fields__", "attribute_map", "model_fields", "__dataclass_fields__"):
         if (names := getattr(kind, fields, None)) is not None:
             return {name: getattr(value, name, _NOTHING) for name in names}
-    knows_equals = kind.__eq__ is not object.__eq__  # type: ignore[comparison-overlap]
-    return None if knows_equals else getattr(value, "__dict__", None)
+    has_own_equality = kind.__eq__ is not object.__eq__  # type: ignore[comparison-overlap]
+    return None if has_own_equality else getattr(value, "__dict__", None)

@@ -1,4 +1,4 @@
-"""FailureLog: the log lines of what may fail on thousands of objects."""
+"""FailureLog: limits the log lines of a function that may fail on thousands of objects."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import asyncio
 import logging
 
 FIRST = 10
-"""Failures by each type of error that are logged one by one."""
+"""Failures of each error type that get a log line of their own."""
 MOST_TYPES = 16
-"""Types of errors that are told apart so; the failures by others are counted."""
+"""Error types that are counted separately; failures of further types are only counted."""
 INTERVAL = 10.0
-"""Seconds between counts of further failures. After as many without one the next are logged one by one again."""
+"""Seconds between log lines that count further failures. After an interval without failures it starts again."""
 
 
 class FailureLog:
-    """Logs the first failures of a function, and counts further ones: a line each ten seconds says how many.
+    """Logs the first failures of a function, then one line with their count every ten seconds.
 
-    At DEBUG all of them have a line. Use it in the event loop.
+    At DEBUG each failure has a line. For use in the event loop.
 
     Args:
-        name: What the log calls the function.
-        logger: Where to.
+        name: The function's name in the log.
+        logger: Writes the lines.
     """
 
     __slots__ = ("_count", "_last", "_level", "_logged", "_logger", "_name", "_timer")
@@ -44,11 +44,11 @@ class FailureLog:
         """Log a failure, or count it.
 
         Args:
-            error: What was raised.
-            line: The log line, in which ``%s`` stand for the values.
-            *values: Texts and numbers.
-            level: At which it is logged.
-            traceback: The error whose traceback the line has; None for none.
+            error: The error.
+            line: The log line with a ``%s`` for each value.
+            *values: The values.
+            level: The line's level.
+            traceback: The error whose traceback is logged; None for none.
         """
         logged = self._logged.get(type(error), 0)
         if logged < FIRST and (logged or len(self._logged) < MOST_TYPES):

@@ -1,4 +1,4 @@
-"""SlowCalls: names in the log who keeps everything else in the event loop waiting."""
+"""SlowCalls: warns of handlers and other user functions that block the event loop."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from time import perf_counter
 from typing import Any
 
 SLOW_CALL = 0.1
-"""Seconds of a call over which it is slow, and its caller logged if it held the event loop for as long."""
+"""Seconds after which a call is slow. A warning names its function if it blocked the event loop for that long."""
 WARN_EVERY = 10.0
-"""Seconds between warnings about one caller."""
+"""Seconds between warnings about one function."""
 
 
 class StepTimer:
-    """Awaits something and times each of its steps: what runs between two waits.
+    """Awaits an awaitable and times each of its steps. A step runs from one wait to the next.
 
     Args:
-        awaitable: What is awaited in its place; whatever can be.
+        awaitable: Any awaitable.
 
     Attributes:
         longest: Seconds of the longest step.
@@ -44,7 +44,7 @@ class StepTimer:
             try:
                 yield waiting_for
                 error = None
-            except BaseException as raised:  # a cancellation, which is the awaitable's to see
+            except BaseException as raised:  # such as a cancellation, for the awaitable
                 error = raised
 
 
@@ -53,15 +53,15 @@ async def _awaiting(awaitable: Awaitable[Any]) -> Any:
 
 
 class SlowCalls:
-    """Slow calls of one function, plain or async, and the warnings about them.
+    """Warns about slow calls of one function, sync or async.
 
     Args:
-        name: What the log calls the function.
-        logger: Where it is warned of.
+        name: The function's name in the log.
+        logger: Writes the warnings.
 
     Attributes:
-        times_steps: Whether to await a StepTimer in place of a call: once an async one was slow, so that quick ones
-            cost nothing.
+        times_steps: Whether to await a StepTimer in place of a call. It is set after the first slow async call, so that
+            fast functions pay nothing.
     """
 
     __slots__ = ("_logger", "_name", "_next_warning", "times_steps")
@@ -72,28 +72,28 @@ class SlowCalls:
         self._logger = logger
         self._next_warning = 0.0
 
-    def note(self, key: str, took: float, call: object, waiting: int) -> bool:
-        """A call was slow: warn if nothing else could run meanwhile.
+    def record(self, key: str, took: float, call: object, waiting: int) -> bool:
+        """Record a slow call, and warn if it blocked the event loop.
 
         Args:
-            key: The object's.
-            took: Seconds.
-            call: What it returned, or the StepTimer of that.
-            waiting: How many wait for their turn.
+            key: The object's key.
+            took: Seconds that the call took.
+            call: The call's result, or a StepTimer of the result.
+            waiting: How many notifications wait.
 
         Returns:
-            Whether nothing else could run.
+            Whether the call blocked the event loop.
         """
-        held = took
+        blocked = took
         if isawaitable(call):
-            held = call.longest if isinstance(call, StepTimer) else 0.0
+            blocked = call.longest if isinstance(call, StepTimer) else 0.0
             self.times_steps = True
-        if held > SLOW_CALL:
-            self.warn(f"held the event loop for {held * 1000:.0f} ms on {key}, with {waiting} waiting")
-        return held > SLOW_CALL
+        if blocked > SLOW_CALL:
+            self.warn(f"blocked the event loop for {blocked * 1000:.0f} ms on {key}, with {waiting} waiting")
+        return blocked > SLOW_CALL
 
     def warn(self, what: str) -> None:
-        """Say something about the function, but not too often."""
+        """Log a warning about the function, at most every WARN_EVERY seconds."""
         now = perf_counter()
         if now >= self._next_warning:
             self._next_warning = now + WARN_EVERY

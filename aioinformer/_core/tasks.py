@@ -1,4 +1,4 @@
-"""Owned tasks: nothing here outlives the coroutine or object that began it."""
+"""Tasks with an owner: each ends before the coroutine or object that started it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import asyncio
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from ..errors import (
     AlreadyStartedError,
@@ -25,34 +26,37 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-START_PATIENCE = 10.0
-"""Seconds after which the log names what somebody needs and nobody has started."""
+NOT_STARTED_WARNING_DELAY = 10.0
+"""Seconds after which the log names an informer or recorder that is needed and was not started."""
 
 
 async def finish(*tasks: asyncio.Task[Any], grace: float | None = None) -> None:
-    """Cancel tasks and ``wait_ended``."""
+    """Cancel tasks and wait until they have ended; see ``wait_ended``."""
     for task in tasks:
         task.cancel()
     await wait_ended(*tasks, grace=grace)
 
 
 async def wait_ended(*tasks: asyncio.Future[Any], grace: float | None = None) -> None:
-    """Wait until tasks have ended, also if the waiter is cancelled meanwhile.
+    """Wait until tasks have ended, even if the caller is cancelled meanwhile.
 
     Args:
-        *tasks: Which ones.
-        grace: Seconds after which those that go on are left behind; None for never.
+        *tasks: The tasks.
+        grace: Seconds after which tasks that still run are abandoned; None waits for ever.
+
+    Raises:
+        CancelledError: The caller was cancelled. It is raised after the wait.
     """
     interrupted: asyncio.CancelledError | None = None
     now = asyncio.get_running_loop().time
     end = None if grace is None else now() + grace
-    with anyio.CancelScope(shield=True):  # a cancelled scope around this would make it spin
+    with anyio.CancelScope(shield=True):  # a cancelled scope cancels in each loop iteration
         while running := [task for task in tasks if not task.done()]:
-            left = None if end is None else end - now()
-            if left is not None and left <= 0:
+            remaining = None if end is None else end - now()
+            if remaining is not None and remaining <= 0:
                 break
             try:
-                await asyncio.wait(running, timeout=left)
+                await asyncio.wait(running, timeout=remaining)
             except asyncio.CancelledError as error:
                 interrupted = error
     if interrupted is not None:
@@ -66,8 +70,8 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
     cancels every await.
 
     Raises:
-        BaseException: What one of them raised.
-        BaseExceptionGroup: What several of them raised.
+        BaseException: One function failed with it.
+        BaseExceptionGroup: Several functions failed.
     """
 
     async def run(function: Callable[[], Coroutine[Any, Any, object]]) -> None:
@@ -84,44 +88,45 @@ async def run_until_first(*functions: Callable[[], Coroutine[Any, Any, object]])
 
 
 def only_error_of(error: BaseException) -> BaseException:
-    """Return an error without the groups around it that hold nothing else."""
+    """Unwrap exception groups that hold a single error."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         (error,) = error.exceptions
     return error
 
 
 def raise_failures(message: str, *tasks: asyncio.Task[Any]) -> None:
-    """Raise what tasks that have ended failed of: one error alone as it is, several as a group.
+    """Raise the errors of tasks that have ended.
 
     Args:
-        message: The group's.
-        *tasks: Those that were cancelled have not failed. One that has waited for what has stopped (StoppedError) has
-            failed only if no other one has: that one says why.
+        message: The exception group's message.
+        *tasks: Running and cancelled tasks are skipped. A StoppedError counts only if no task failed with another
+            error, which is then its cause.
 
     Raises:
-        BaseException: What one has failed of, without the groups around it that have nothing else in them.
-        BaseExceptionGroup: What several have failed of.
+        BaseException: One task failed with it.
+        BaseExceptionGroup: Several tasks failed.
     """
     found = [task.exception() for task in tasks if task.done() and not task.cancelled()]
     if failures := [failure for failure in found if failure is not None]:
         group = BaseExceptionGroup(message, failures)
-        _, causes = group.split(StoppedError)  # also of what lies in groups
+        _, causes = group.split(StoppedError)  # splits nested groups too
         raise only_error_of(causes or group)
 
 
-async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await what should not be left half done: cancelled meanwhile, it goes on for so many seconds at most.
+async def shielded(coroutine: Coroutine[Any, Any, T], *, grace: float) -> T:
+    """Await a coroutine that should not be interrupted, such as a write.
 
-    However often that is: a cancelled scope of anyio does it in each turn of the event loop. Whoever was cancelled
-    does not hear of a failure then: it is logged.
+    Cancellation: the coroutine continues for at most ``grace`` seconds, however often the caller is cancelled. Then
+    CancelledError is raised; if the coroutine fails meanwhile, the error is logged. (A shielded anyio scope does not
+    stop ``Task.cancel``.)
     """
     task = asyncio.ensure_future(coroutine)
     try:
-        await asyncio.wait((task,))  # whose cancellation is not the task's
+        await asyncio.wait((task,))  # does not cancel the task
         return task.result()
     except asyncio.CancelledError:
         try:
-            await wait_ended(task, grace=seconds)
+            await wait_ended(task, grace=grace)
         finally:
             await finish(task)
             if not task.cancelled() and (failure := task.exception()) is not None:
@@ -129,66 +134,68 @@ async def with_grace(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-@asynccontextmanager
-async def within(
-    timeout: float | None, too_late: Callable[[], Exception], is_over: Callable[[], bool] = lambda: False
-) -> AsyncIterator[None]:
-    """Around what must not wait for ever. A TimeoutError of somebody else's passes.
-
-    Args:
-        timeout: Seconds; None for any.
-        too_late: Gives what is raised after them.
-        is_over: Whether what was waited for is so after all: somebody may have held the event loop past the deadline.
-    """
-    deadline = asyncio.timeout(timeout)
-    try:
-        async with deadline:
-            yield
-    except TimeoutError as error:
-        if not deadline.expired():
-            raise
-        if not is_over():
-            raise too_late() from error
-
-
 def is_cancelled() -> bool:
-    """Whether the running task is being cancelled. If not, a CancelledError is of somebody else's making."""
+    """Return whether the running task is being cancelled. If not, user code made a CancelledError that it raised."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 def is_own_cancellation(error: BaseException) -> bool:
-    """Whether an error that something has raised is the cancellation of the running task, and no failure."""
+    """Return whether an error is the cancellation of the running task, and no failure of user code."""
     return isinstance(error, asyncio.CancelledError) and is_cancelled()
 
 
-def heed_cancellation() -> None:
-    """Raise the cancellation that somebody's code has swallowed, or has made a failure of."""
+def raise_if_cancelled() -> None:
+    """Raise CancelledError if the running task is being cancelled. For use after user code was awaited.
+
+    User code may catch the CancelledError and return, or raise another error in its place; asyncio does not cancel
+    again.
+    """
     if is_cancelled():
         raise asyncio.CancelledError
 
 
 async def maybe_await(result: object) -> object:
-    """What a plain-or-async callable returned, or what comes of awaiting that if it was async."""
-    return await result if inspect.isawaitable(result) else result
+    """Return what a sync function returned, or await what an async function returned.
+
+    Raises:
+        CancelledError: The running task is being cancelled, also where the user's function swallowed that or raised
+            another error in its place.
+    """
+    if not inspect.isawaitable(result):
+        return result
+    try:
+        value = await result
+    except Exception:
+        if is_cancelled():
+            await _cancelled_again()
+        raise
+    if is_cancelled():
+        await _cancelled_again()
+    return value
+
+
+async def _cancelled_again() -> None:
+    await anyio.lowlevel.checkpoint_if_cancelled()  # a cancel scope catches only its own CancelledError
+    raise asyncio.CancelledError
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
-    """Tell of a death when it happens; whoever leaves may do so much later."""
+    """Log a failure when it happens: ``__aexit__`` may raise it much later."""
     if not task.cancelled() and (failure := task.exception()) is not None:
         logger.error("%s failed: %s", task.get_name(), said(failure), exc_info=traceback_of(failure))
 
 
 class InOneLoop:
-    """Something that one event loop has to itself."""
+    """An object that belongs to one event loop."""
 
     _loop: asyncio.AbstractEventLoop | None = None
 
     def require_own_loop(self) -> None:
-        """Find out that another event loop or thread calls; the first one that does owns this.
+        """Check that the object's own event loop calls; the first caller's loop becomes that.
 
         Raises:
-            WrongEventLoopError: It is another one's.
+            WrongEventLoopError: Another event loop or thread calls.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -198,16 +205,16 @@ class InOneLoop:
             self._loop = loop
         if loop is None or self._loop is not loop:
             raise WrongEventLoopError(
-                f"{self!r} runs in another event loop; from other threads, hand what is to be done to that "
-                "loop by asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe"
+                f"{self!r} runs in another event loop; from other threads, call it by "
+                "asyncio.run_coroutine_threadsafe or loop.call_soon_threadsafe with that loop"
             )
 
 
 class Running(InOneLoop, ABC):
-    """Something that ``run()`` keeps going, and that can be entered instead.
+    """An object with a ``run()`` that can be awaited, or used with ``async with``.
 
-    ``async with`` starts one task that runs ``run()``; leaving cancels it, waits for its end and raises its
-    error. Entering and leaving may happen in different tasks.
+    ``async with`` starts one task that runs ``run()``. Leaving cancels the task, waits until it has ended and raises
+    its error. Entering and leaving may happen in different tasks, which an anyio task group forbids.
     """
 
     _task: asyncio.Task[None] | None = None
@@ -216,24 +223,24 @@ class Running(InOneLoop, ABC):
 
     @property
     def _is_started(self) -> bool:
-        """By ``async with``, also if the task has not begun yet, or by ``run()``."""
+        """Whether ``async with`` or ``run()`` has started it."""
         return self._has_begun or self._task is not None
 
     def require_not_started(self) -> None:
-        """Find out that it was started before, by ``async with`` or by ``run()``.
+        """Check that it was not started before, by ``async with`` or by ``run()``.
 
         Raises:
-            AlreadyStartedError: It was, by another task than this one.
+            AlreadyStartedError: Another task has started it.
         """
         if self._has_begun or (self._task is not None and self._task is not asyncio.current_task()):
             raise AlreadyStartedError(f"{self!r} was started before")
 
     def record_begin(self) -> None:
-        """``run()`` begins, which does so once.
+        """Record that ``run()`` begins. It may do so once.
 
         Raises:
             AlreadyStartedError: It was started before.
-            WrongEventLoopError: It is another loop's.
+            WrongEventLoopError: It belongs to another event loop.
         """
         self.require_not_started()
         self.require_own_loop()
@@ -241,11 +248,11 @@ class Running(InOneLoop, ABC):
 
     @contextmanager
     def in_one_run(self) -> Iterator[None]:
-        """Around a ``run()`` that may be repeated, but not while one is going on.
+        """Run the block as a ``run()`` that may be called again after it has ended.
 
         Raises:
-            AlreadyStartedError: One is.
-            WrongEventLoopError: It is another loop's.
+            AlreadyStartedError: Another ``run()`` has not ended.
+            WrongEventLoopError: It belongs to another event loop.
         """
         self.require_own_loop()
         if self._is_running:
@@ -258,24 +265,24 @@ class Running(InOneLoop, ABC):
 
     @abstractmethod
     async def run(self) -> None:
-        """Run until cancelled or failed; everything begun has ended when this returns."""
+        """Run until cancelled or failed. All tasks that this starts have ended when it returns."""
 
     def begin(self) -> asyncio.Task[None]:
-        """Start the task that runs ``run()``; it is the caller's to finish.
+        """Start and return the task that runs ``run()``. The caller has to finish it.
 
         Raises:
             AlreadyStartedError: It was started before.
-            WrongEventLoopError: It is another loop's.
+            WrongEventLoopError: It belongs to another event loop.
         """
         self.require_not_started()
         self.require_own_loop()
         self._task = asyncio.create_task(self.run(), name=repr(self))
         self._task.add_done_callback(_log_failure)
-        self._task.add_done_callback(self._record_end)  # also where it is cancelled before it has begun
+        self._task.add_done_callback(self._record_end)  # run() may be cancelled before its first step
         return self._task
 
     def _record_end(self, task: object = None) -> None:
-        """It has ended; may be told so twice."""
+        """Record the end of ``run()``. May be called twice."""
 
     async def __aenter__(self) -> Self:
         self.begin()

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+import anyio
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from .._core.tasks import finish, within
+from .._core.tasks import finish
 from ..errors import SyncTimeout
 from .output import printable, tell
 
@@ -49,8 +50,9 @@ class Progress:
         left = None if self._timeout is None else self._began + self._timeout - _now()
         showing = asyncio.create_task(self._show(state))
         try:
-            async with within(left, lambda: SyncTimeout(f"not synced after {self._timeout:g} s: {state()}")):
+            with anyio.move_on_after(left):
                 return await work
+            raise SyncTimeout(f"not synced after {self._timeout:g} s: {state()}")
         finally:
             await finish(showing)
 

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from .._core.timers import every
+from .._core.timers import call_every
 from ..errors import ConfigError
 from ..objects.decoders import DECODE_ERRORS
 from .libraries import to_thread
@@ -142,7 +142,7 @@ async def _output(
 
     try:
         async with asyncio.timeout(None if is_seen else PLUGIN_TIMEOUT):
-            with every(PROGRESS_PERIOD, tell):
+            with call_every(PROGRESS_PERIOD, tell):
                 await process.has_given.wait()
                 if len(process.output) > LARGEST_OUTPUT:
                     raise ConfigError(f"exec plugin {argv[0]} gave more than {LARGEST_OUTPUT} bytes")

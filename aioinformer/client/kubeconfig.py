@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from .._core.tasks import with_grace
+from .._core.tasks import shielded
 from ..errors import ConfigError
 from .credentials import (
     FROM_URL,
@@ -141,7 +141,7 @@ class KubeConfig:
         elif provider:
             yaml = library.module("config.kube_config").yaml
             renewing = self._oidc.renew({**mapping(provider, "config")}, user, sections.user_name, yaml, wall)
-            authorization = f"Bearer {await with_grace(REFRESH_GRACE, renewing)}"
+            authorization = f"Bearer {await shielded(renewing, grace=REFRESH_GRACE)}"
             origins.append("auth-provider oidc")
         elif plugin and not certificate:
             cluster = await to_thread(sections.cluster_info) if plugin.get("provideClusterInfo") else {}

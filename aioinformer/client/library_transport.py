@@ -7,14 +7,16 @@ import hashlib
 import logging
 import math
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from ssl import SSLCertVerificationError
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from .._core.tasks import finish, within
+import anyio
+
+from .._core.tasks import finish
 from ..errors import ApiError, ClientClosedError, ConfigError, TransportError, WrongEventLoopError
 from ..handlers import require_plain
 from .credentials import (
@@ -62,9 +64,13 @@ class _Deadline:
         """Seconds until it."""
         return self._end - asyncio.get_running_loop().time()
 
-    def awaiting(self, too_late: Callable[[float], str]) -> AbstractAsyncContextManager[None]:
+    @contextmanager
+    def awaiting(self, too_late: Callable[[float], str]) -> Iterator[None]:
         """Around what is waited for; raises a TransportError that says what has not come in so many seconds."""
-        return within(self.left, lambda: TransportError(too_late(self._seconds)))
+        with anyio.move_on_after(self.left) as scope:
+            yield
+        if scope.cancelled_caught:
+            raise TransportError(too_late(self._seconds))
 
 
 @dataclass(slots=True, eq=False)
@@ -173,7 +179,7 @@ class LibraryTransport:
         """Ask for a change; see ``Transport.send``."""
         deadline = _Deadline(timeout)
         body = await self._ask(HttpRequest(path, query, None, change=change), deadline)
-        async with deadline.awaiting(_NO_ANSWER):
+        with deadline.awaiting(_NO_ANSWER):
             return await _read(body)
 
     async def stream(
@@ -189,7 +195,7 @@ class LibraryTransport:
         A 401, or a certificate that cannot be verified, has the configuration read anew; if there are other credentials
         now, or other authorities, it asks once more (client-go ``token_source.go``, ``ca_rotation.go``).
         """
-        async with deadline.awaiting(_NO_CREDENTIALS):
+        with deadline.awaiting(_NO_CREDENTIALS):
             opened = await self._ready()
         shown = opened.credentials()
         try:
@@ -200,7 +206,7 @@ class LibraryTransport:
             if isinstance(refused, ApiError):
                 opened.access.renew_at = -math.inf  # a certificate says nothing against our credentials
             try:
-                async with deadline.awaiting(_NO_ANSWER):
+                with deadline.awaiting(_NO_ANSWER):
                     opened = await self._renew(opened)
             except (ConfigError, TransportError) as error:  # or its time is over, and the renewal goes on
                 say_more(refused, f"the credentials could not be renewed: {error}")
@@ -213,7 +219,7 @@ class LibraryTransport:
         sessions = opened.sessions
         progress = sessions.begin()
         try:
-            async with deadline.awaiting(progress.too_late):
+            with deadline.awaiting(progress.too_late):
                 response = await sessions.ask(request, opened.access, progress)
         except BaseException as error:
             from aiohttp import RedirectClientError  # it is loaded by now

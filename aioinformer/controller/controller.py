@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sized
 from dataclasses import dataclass, field
 from typing import Any
+
+import anyio
 
 from .._core.checks import require_methods, require_timeout
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
 from .._core.tasks import (
     Running,
-    heed_cancellation,
     is_own_cancellation,
-    maybe_await,
+    raise_if_cancelled,
     run_until_first,
-    within,
 )
 from ..deltas import Delta
 from ..errors import FIFOClosedError, RejectedObjectError, RequeueError, StoppedError, SyncTimeout
@@ -178,16 +179,14 @@ class Controller(Running):
         """
         require_timeout(timeout)
         self.require_own_loop()
-        async with within(
-            timeout,
-            lambda: SyncTimeout(
-                f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
-            ),
-            self.has_synced,
-        ):
+        with anyio.move_on_after(timeout) as scope:
             refused = [self.wait_refused] if fail_fast else []
             await run_until_first(self._wait_queue, self._ended.wait, *refused)
         if not self.has_synced():
+            if scope.cancelled_caught:
+                raise SyncTimeout(
+                    f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
+                )
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
 
@@ -270,7 +269,8 @@ class Controller(Running):
 
     async def _finish(self, result: object, deltas: list[Delta]) -> None:
         try:
-            await maybe_await(result)
+            if inspect.isawaitable(result):
+                await result
         except (Exception, asyncio.CancelledError) as error:
             if is_own_cancellation(error):
                 raise
@@ -278,7 +278,7 @@ class Controller(Running):
         else:
             self._record_success()
         finally:
-            heed_cancellation()
+            raise_if_cancelled()
 
     def _record_success(self) -> None:
         self._requeued = 0

@@ -8,7 +8,7 @@ from typing import TypeVar, Unpack
 
 from .._core.coop import Budget
 from .._core.failure_log import FailureLog
-from .._core.tasks import heed_cancellation, is_cancelled, maybe_await
+from .._core.tasks import is_cancelled, maybe_await
 from ..deltas import Delta
 from ..handlers import ResourceEventHandler, handler_name, require_handler
 from ..notifications import Notification
@@ -65,7 +65,6 @@ def new_informer(
                 raise
             key, version = key_and_version(notification.obj)
             failures.log(error, "%s failed on %s at %s", name, key, version, traceback=error)
-        heed_cancellation()  # the handler may have swallowed the cancellation
 
     async def process(deltas: list[Delta], is_in_initial_list: bool) -> None:
         budget = Budget()

@@ -21,7 +21,7 @@ from .._core.checks import (
     require_seconds,
     require_text,
 )
-from .._core.tasks import START_PATIENCE, Running
+from .._core.tasks import NOT_STARTED_WARNING_DELAY, Running
 from ..errors import (
     AioInformerError,
     AlreadyExistsError,
@@ -215,7 +215,7 @@ class EventRecorder(Running):
             return
         loop = asyncio.get_running_loop()
         if self._recorded == 1 and not self._is_started:
-            loop.call_later(START_PATIENCE, self._warn_if_not_started)
+            loop.call_later(NOT_STARTED_WARNING_DELAY, self._warn_if_not_started)
         now, micros = loop.time(), int(self._wall() * 1_000_000)
         note, identities = _cut(note, LONGEST_NOTE), (_identity(regarding), _identity(other or {}))
         key = EventKey(type, reason, action or reason, *identities, note)

@@ -6,8 +6,10 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Protocol
 
+import anyio
+
 from .._core.checks import require_timeout
-from .._core.tasks import run_until_first, within
+from .._core.tasks import run_until_first
 from ..errors import StoppedError, SyncTimeout
 from ..processor import ListenerState, ProcessorListener
 from .wait import Syncing
@@ -70,16 +72,14 @@ class Registration:
         """
         require_timeout(timeout)
         self._informer.require_own_loop()
-        async with within(
-            timeout,
-            lambda: self._too_late(timeout),
-            self.has_synced,
-        ):
+        with anyio.move_on_after(timeout) as scope:
             await run_until_first(
                 partial(self._informer.wait_synced, fail_fast=fail_fast), self._listener.wait_stopped
             )
             await self._listener.wait_initial_delivered()
         if not self.has_synced():
+            if scope.cancelled_caught:
+                raise self._too_late(timeout)
             raise StoppedError(f"{self!r}: stopped or removed before it had synced: {self.what_is_done()}")
         return True
 

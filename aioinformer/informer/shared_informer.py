@@ -9,15 +9,16 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Generic, TypeVar, Unpack
 
+import anyio
+
 from .._core.checks import require_text, require_timeout
 from .._core.tasks import (
-    START_PATIENCE,
+    NOT_STARTED_WARNING_DELAY,
     Running,
     finish,
     run_until_first,
-    within,
 )
-from .._core.timers import every
+from .._core.timers import call_every
 from ..controller import Config, Controller, QueueName, make_queue, require_queue
 from ..deltas import Delta
 from ..errors import ConfigError, InformerError, StoppedError, SyncTimeout
@@ -393,17 +394,15 @@ class SharedIndexInformer(Running, Generic[T]):
         self.require_own_loop()
         if self.has_synced():
             return True
-
-        def too_late() -> SyncTimeout:
-            return SyncTimeout(
-                f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
-            )
-
-        async with within(timeout, too_late, self.has_synced):
+        with anyio.move_on_after(timeout) as scope:
             refused = [self._wait_refused] if fail_fast else []
             with self._warning_if_unstarted():
                 await run_until_first(self._wait_controllers, self.wait_stopped, *refused)
         if not self.has_synced():
+            if scope.cancelled_caught:
+                raise SyncTimeout(
+                    f"{self.name}: not synced after {timeout:g} s: {self.state}", informer=self.name
+                )
             raise StoppedError(f"{self.name} stopped before it had synced: {self.state}")
         return True
 
@@ -539,7 +538,7 @@ class SharedIndexInformer(Running, Generic[T]):
         if self._started.is_set():
             yield
             return
-        warning = asyncio.get_running_loop().call_later(START_PATIENCE, self._warn_unstarted)
+        warning = asyncio.get_running_loop().call_later(NOT_STARTED_WARNING_DELAY, self._warn_unstarted)
         try:
             yield
         finally:
@@ -563,7 +562,7 @@ class SharedIndexInformer(Running, Generic[T]):
         await run_until_first(*(controller.wait_refused for controller in self._controllers))
 
     async def _end_handlers(self, processor: asyncio.Task[None]) -> None:
-        with every(CANCEL_GRACE, self._log_stubborn_handlers):
+        with call_every(CANCEL_GRACE, self._log_stubborn_handlers):
             await finish(processor)
 
     def _log_stubborn_handlers(self) -> None:

@@ -11,7 +11,8 @@ from itertools import count
 from operator import attrgetter
 from typing import Any
 
-from .._core.tasks import within
+import anyio
+
 from ..controller import Controller
 from ..errors import ConfigError, StoppedError, VersionTimeout
 from ..objects.keys import (
@@ -311,9 +312,11 @@ class VersionWaits:
             )
         if self.is_reached(goal):
             return
-        async with within(timeout, lambda: self._timeout(goal, timeout), lambda: self.is_reached(goal)):
+        with anyio.move_on_after(timeout) as scope:
             await self._wait(goal)
         if not self.is_reached(goal):
+            if scope.cancelled_caught:
+                raise self._timeout(goal, timeout)
             raise StoppedError(
                 f"{self._name} stopped at {self._reached(goal)} before it had reached "
                 f"{goal.version or 'the deletion'}{_about(goal)}: {self._state()}"

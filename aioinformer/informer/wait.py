@@ -7,8 +7,10 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
+import anyio
+
 from .._core.checks import require_methods, require_timeout
-from .._core.tasks import finish, within
+from .._core.tasks import finish
 from ..errors import ConfigError, SyncTimeout
 
 logger = logging.getLogger(__name__)
@@ -49,12 +51,6 @@ async def wait_for_cache_sync(
         StoppedError: One stopped first; the message names it. Raised at once.
         ApiError, ConfigError: With ``fail_fast``, a first list was refused.
     """
-
-    def too_late() -> SyncTimeout:
-        missing = "; ".join(map(_doing, _missing(informers)))
-        only = getattr(informers[0], "name", None) if len(informers) == 1 else None
-        return SyncTimeout(f"not synced after {timeout:g} s: {missing}", informer=only)
-
     require_timeout(timeout)
     for each in informers:
         require_methods("what is waited for", each, ("has_synced", "wait_synced"), "SharedIndexInformer(...)")
@@ -64,8 +60,13 @@ async def wait_for_cache_sync(
             if not each.has_synced():
                 name = f"waiting for {_name(each)}"
                 waiting.append(asyncio.create_task(_wait(each, fail_fast=fail_fast), name=name))
-        async with within(timeout, too_late, lambda: not _missing(informers)):
+        with anyio.move_on_after(timeout) as scope:
             await _all(waiting, informers)
+        if scope.cancelled_caught and (missing := _missing(informers)):
+            only = getattr(informers[0], "name", None) if len(informers) == 1 else None
+            raise SyncTimeout(
+                f"not synced after {timeout:g} s: {'; '.join(map(_doing, missing))}", informer=only
+            )
     finally:
         await finish(*waiting)
         for task in waiting:

@@ -15,13 +15,15 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
+import anyio
+
 from .._core.checks import (
     require_namespace,
     require_object_name,
     require_seconds,
     require_text,
 )
-from .._core.tasks import finish, with_grace, within
+from .._core.tasks import finish, shielded
 from ..errors import (
     AlreadyExistsError,
     AlreadyStartedError,
@@ -259,8 +261,8 @@ class LeaderElector:
             await self._acquire()
         except BaseException:
             try:
-                if self._may_hold_lease and self._release:
-                    await with_grace(self._renew_deadline, self._give_back())
+                if self._may_hold_lease and self._release:  # the answer may be missing, not the Lease
+                    await shielded(self._give_back(), grace=self._renew_deadline)
             finally:
                 self._body = None
             raise
@@ -285,7 +287,7 @@ class LeaderElector:
                 await finish(renewing)
             finally:
                 if lost is None and self._release:
-                    await with_grace(self._renew_deadline, self._give_back())
+                    await shielded(self._give_back(), grace=self._renew_deadline)
         finally:
             self._expiry.cancel()
             self._body = self._term = None
@@ -438,7 +440,7 @@ class LeaderElector:
             return
         seconds = self._renew_deadline
         try:
-            async with within(seconds, lambda: TransportError(f"no success within {seconds:g} s")):
+            with anyio.move_on_after(seconds):
                 while (spec := await self._lock.read()) is not None:
                     record = Record.of(spec)
                     if record.holder != self.identity:
@@ -450,6 +452,8 @@ class LeaderElector:
                         continue
                     logger.info("%s: the lease is given back", self)
                     return
+                return
+            raise TransportError(f"it took longer than {seconds:g} s")
         except Exception as error:
             logger.warning("%s: the lease could not be given back, it has to expire: %s", self, said(error))
 

@@ -1,3 +1,3 @@
-"""What an object is: ``KubeObject``, metadata, keys, labels, fields, codecs, packing, protobuf, finalizers and
+"""Kubernetes objects: ``KubeObject``, metadata, keys, labels, fields, codecs, packing, protobuf, finalizers and
 status conditions.
 """

@@ -1,4 +1,4 @@
-"""From what a ListerWatcher gave (bytes, dicts, instances) to the object type that the user chose."""
+"""Codecs turn a ListerWatcher's values (bytes, dicts, instances) into the user's object type."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class Codec(Generic[T]):
-    """Turns values into one object type. Get one by ``codec_for``.
+    """Decodes values into one object type. Get one from ``codec_for``.
 
     Args:
-        from_bytes: Decodes one object; raises nothing but DecodeError.
+        from_bytes: Decodes one object; raises only DecodeError.
 
     Attributes:
-        object_type: The type, or None for a codec that passes everything through.
-        read_item: What lists may read their items by (``ListOptions.read_item``), or None.
+        object_type: The type; None for a codec that passes everything through.
+        read_item: The decoder that lists may use for their items (``ListOptions.read_item``), or None.
     """
 
     def __init__(
@@ -38,15 +38,15 @@ class Codec(Generic[T]):
         self.read_item = read_item
 
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
-        """The value as the object type; instances of it pass as they are.
+        """Return a value as the object type. Instances of it are returned as they are.
 
         Args:
-            value: JSON bytes, a dict, a KubeObject or an instance of the object type; or the DecodeError of what its
-                source could not read.
-            type_meta: apiVersion and kind, where the value does not carry them.
+            value: JSON bytes, a dict, a KubeObject or an instance of the object type; or a DecodeError, if the list or
+                watch could not read the object.
+            type_meta: apiVersion and kind, used if the value does not have them.
 
         Raises:
-            DecodeError: The value cannot be that object.
+            DecodeError: The value does not fit the object type.
         """
         if self._from_bytes is None:
             return value  # type: ignore[no-any-return]
@@ -54,10 +54,10 @@ class Codec(Generic[T]):
             try:
                 return self._from_bytes(value, type_meta)  # type: ignore[no-any-return]
             except DecodeError:
-                alone = without_rest(value)
-                if alone is None:
+                first_object = without_rest(value)
+                if first_object is None:
                     raise
-            return self._from_bytes(alone, type_meta)  # type: ignore[no-any-return]
+            return self._from_bytes(first_object, type_meta)  # type: ignore[no-any-return]
         assert self.object_type is not None
         if isinstance(value, self.object_type) and not isinstance(value, dict):
             return value
@@ -66,7 +66,7 @@ class Codec(Generic[T]):
         if isinstance(value, dict):
             return self._decode_dict(value, type_meta)
         if isinstance(value, DecodeError):
-            # Its source could not read it. Another one: what is raised keeps the frames that keep the event.
+            # A new error: raising the old one again would add frames to it that keep the event in memory.
             raise DecodeError(*value.args) from value.__cause__
         if isinstance(value, (bytearray, memoryview)):
             return self._from_bytes(bytes(value), type_meta)  # type: ignore[no-any-return]
@@ -85,7 +85,7 @@ class Codec(Generic[T]):
 
 
 class LeanCodec(Codec[T]):
-    """A codec whose objects are without managed fields."""
+    """A codec that drops metadata.managedFields."""
 
     def decode(self, value: Any, type_meta: TypeMeta | None = None) -> T:
         obj = super().decode(value, type_meta)
@@ -93,15 +93,15 @@ class LeanCodec(Codec[T]):
 
 
 def codec_for(object_type: type[T] | None, *, drop_managed_fields: bool = False) -> Codec[T]:
-    """The codec of an object type.
+    """Return the codec of an object type.
 
     Args:
         object_type: KubeObject, dict, a ``msgspec.Struct`` with ``metadata``, a kubernetes_asyncio (or
             ``kubernetes.aio``) model class, or None to pass everything through.
-        drop_managed_fields: Whether objects are to be without metadata.managedFields.
+        drop_managed_fields: Whether to drop metadata.managedFields.
 
     Raises:
-        ConfigError: Objects of this type could not be cached, with the field that is missing.
+        ConfigError: Objects of this type cannot be cached. The message names the missing field.
     """
     make = LeanCodec[T] if drop_managed_fields else Codec[T]
     if object_type is None:
@@ -114,17 +114,17 @@ def codec_for(object_type: type[T] | None, *, drop_managed_fields: bool = False)
         require_cacheable(object_type)
     if drop_managed_fields:
         from_bytes = lean_from_bytes(kind, from_bytes)
-    # Others take long, and are read in turns. KubeObjects made lean would leave the gaps of whole ones in memory.
+    # Models are slow to decode, so the reflector decodes them in slices. Lean KubeObjects would fragment the memory.
     made_lean = drop_managed_fields and is_kube_object_type(object_type)
     read_in_lists = issubclass(class_of(object_type), msgspec.Struct) and not made_lean
     return make(kind, from_bytes, read_item=from_bytes if read_in_lists else None)
 
 
 def decode_bookmark(value: Any) -> Any:
-    """What a BOOKMARK has for an object: a KubeObject, or the instance of whatever type it came as.
+    """Return a BOOKMARK's object: a KubeObject, or the instance that the watch gave.
 
     Raises:
-        DecodeError: It cannot be read.
+        DecodeError: The object cannot be read.
     """
     is_encoded = isinstance(value, (bytes, bytearray, memoryview, dict, DecodeError))
     return codec_for(KubeObject).decode(value) if is_encoded else value

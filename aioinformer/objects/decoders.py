@@ -1,4 +1,4 @@
-"""From bytes to the object types that are not this package's: dicts, Structs and models."""
+"""Decoders for object types other than KubeObject: dicts, Structs and models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .nesting import DECODE_ERRORS as DECODE_ERRORS
 from .nesting import decode_any, decode_parts, decode_typed, end_of_brackets
 
 FromBytes = Callable[[bytes, TypeMeta | None], Any]
-"""Decodes one object, of this apiVersion and kind where the bytes do not say; raises nothing but DecodeError."""
+"""Decodes one object. apiVersion and kind are for bytes without them. Raises only DecodeError."""
 
 
 class _Line(msgspec.Struct):
@@ -28,34 +28,35 @@ _decode_line = msgspec.json.Decoder(_Line).decode
 
 
 def without_rest(raw: bytes) -> bytes | None:
-    """What is left of an object that could not be decoded without the fields behind it; None where there are none.
+    """Cut off the fields that follow an object; None if nothing follows it.
 
-    Watches give them: who cuts an object out of its line, down to the closing brace, does not look for where it ends.
+    The event decoder takes an object from its line up to the line's closing brace without a search for the object's
+    end, so a line with fields after ``object`` gives such bytes.
     """
     try:
-        alone = bytes(_decode_line(b'{"object":%s}' % raw).object)
+        first_object = bytes(_decode_line(b'{"object":%s}' % raw).object)
     except RecursionError:
         end = end_of_brackets(raw, 0)
         return raw[:end] if end and raw[end:].lstrip().startswith(b",") else None
     except DECODE_ERRORS:
         return None
-    return alone if len(alone) < len(raw) else None
+    return first_object if len(first_object) < len(raw) else None
 
 
 def class_of(object_type: Any) -> Any:
-    """The class that objects of a type are instances of: dict for ``dict[str, Any]`` and for a TypedDict."""
+    """Return the class of a type's objects: dict for ``dict[str, Any]`` and for a TypedDict."""
     found = get_origin(object_type) or object_type
     return dict if is_typeddict(found) else found
 
 
 def decoder_of(wanted: Any) -> FromBytes:
-    """The decoder of an object type.
+    """Return the decoder of an object type.
 
     Args:
         wanted: dict, a ``msgspec.Struct``, or a kubernetes_asyncio (or ``kubernetes.aio``) or pydantic model class.
 
     Raises:
-        ConfigError: It is no such type, or a Struct that msgspec cannot decode.
+        ConfigError: It is another type, or a Struct that msgspec cannot decode.
     """
     if not isinstance(class_of(wanted), type):
         raise ConfigError(f"an object type is a class, not {wanted!r}")
@@ -63,7 +64,7 @@ def decoder_of(wanted: Any) -> FromBytes:
 
 
 _METADATA = (
-    ". A Metadata(msgspec.Struct, rename='camel') that does for all that reads objects has `name: str`, "
+    ". A Metadata(msgspec.Struct, rename='camel') that has all the fields that aioinformer reads: `name: str`, "
     '`namespace: str = ""`, `uid: str = ""`, `resource_version: str = ""`, `generation: int = 0`, '
     "`labels: dict[str, str] = {}`, `annotations: dict[str, str] = {}`, `finalizers: list[str] = []`, "
     "`deletion_timestamp: str | None = None`, `owner_references: list[dict[str, Any]] = []`"
@@ -71,11 +72,11 @@ _METADATA = (
 
 
 def require_cacheable(wanted: Any) -> None:
-    """Find out that objects of a type could not be cached, for want of what a cache reads of them.
+    """Check that objects of a type have the fields that a cache reads.
 
     Raises:
-        ConfigError: It is a Struct or model without metadata, or a Struct without a name in it, or with a version that
-            is never set.
+        ConfigError: A Struct or model has no metadata, or a Struct's metadata has no name, or a resource_version that
+            JSON never sets.
     """
     struct = class_of(wanted)
     is_struct = issubclass(struct, msgspec.Struct)
@@ -92,17 +93,17 @@ def require_cacheable(wanted: Any) -> None:
     if isinstance(meta, type) and issubclass(meta, msgspec.Struct):
         names = {field.name: field.encode_name for field in msgspec.structs.fields(meta)}
         where = f"{struct.__name__}.metadata ({meta.__name__})"
-        lacks = []
+        missing = []
         if "name" not in names.values():
-            lacks.append(
+            missing.append(
                 f"{where} needs a field name: give metadata a Struct of your own, with name among its fields{_METADATA}"
             )
         if "resource_version" in names and "resourceVersion" not in names.values():
-            lacks.append(
+            missing.append(
                 f'{where} needs resourceVersion for the name of resource_version in JSON: rename="camel" gives it'
             )
-        if lacks:
-            raise ConfigError("; ".join(lacks))
+        if missing:
+            raise ConfigError("; ".join(missing))
 
 
 @lru_cache(maxsize=256)
@@ -112,7 +113,7 @@ def _decoder_of(wanted: Any) -> FromBytes:
         return _dict_from_bytes
     if issubclass(object_type, msgspec.Struct):
         return _guarded(_struct_decoder(wanted), object_type)
-    if hasattr(object_type, "model_validate"):  # asked first: kubernetes.aio's models have openapi_types too
+    if hasattr(object_type, "model_validate"):  # before openapi_types, which kubernetes.aio's models have too
         return _guarded(_pydantic_decoder(object_type), object_type)
     if hasattr(object_type, "openapi_types"):
         return _guarded(_openapi_decoder(object_type), object_type)
@@ -122,27 +123,29 @@ def _decoder_of(wanted: Any) -> FromBytes:
 
 
 def _guarded(from_bytes: FromBytes, object_type: type[Any]) -> FromBytes:
-    """The decoder with whatever it raises as a DecodeError."""
+    """Wrap a decoder so that it raises only DecodeError."""
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
         try:
             return from_bytes(raw, type_meta)
         except DecodeError:
             raise
-        except Exception as error:  # models raise whatever their generator thought of
-            raise DecodeError(f"not a {object_type.__name__}: {_said(error)}; {described(raw)}") from error
+        except Exception as error:  # models raise errors of any type
+            raise DecodeError(
+                f"not a {object_type.__name__}: {_message_without_values(error)}; {described(raw)}"
+            ) from error
 
     return decode
 
 
-def _said(error: Exception) -> str:
-    """What an error says, without the values that it quotes, where that is known."""
+def _message_without_values(error: Exception) -> str:
+    """Return an error's message. pydantic's quote the object's values, which may be secret: those are left out."""
     errors: Any = getattr(error, "errors", None)
-    if callable(errors):  # pydantic's
+    if callable(errors):  # of pydantic
         try:
             listed: Any = errors(include_input=False)
             found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in listed[:3]]
-        except Exception:  # another one's, of that name
+        except Exception:  # another library's method of this name
             return type(error).__name__
         return f"{type(error).__name__}({'; '.join(found)})"
     return f"{error!r:.200}"
@@ -163,11 +166,13 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
         decoder = msgspec.json.Decoder(struct)
     except Exception as error:  # annotations are evaluated, which may raise anything
         raise ConfigError(f"msgspec cannot decode {struct.__name__}: {error}") from error
-    says_type = bool({field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"})
+    has_type_fields = bool(
+        {field.encode_name for field in msgspec.structs.fields(struct)} & {"apiVersion", "kind"}
+    )
     decode = decoder.decode
 
     def from_bytes(raw: bytes, type_meta: TypeMeta | None) -> Any:
-        if says_type:
+        if has_type_fields:
             raw = _with_type_meta(raw, type_meta)
         try:
             return decode(raw)
@@ -178,7 +183,7 @@ def _struct_decoder(struct: type[msgspec.Struct]) -> FromBytes:
 
 
 def without_managed_fields(raw: bytes) -> bytes:
-    """Return an object that msgspec refuses without metadata.managedFields; what cannot be read, as it is."""
+    """Drop metadata.managedFields from an object that msgspec refuses. Unreadable bytes are returned as they are."""
     try:
         fields = decode_parts(raw)
         if isinstance(metadata := fields.get("metadata"), dict):
@@ -189,17 +194,22 @@ def without_managed_fields(raw: bytes) -> bytes:
 
 
 def api_client_of(model: Any) -> Any:
-    """An ApiClient of a model class's package, not initialised: what turns models into JSON and back reads none of it.
+    """Return an ApiClient of a model class's package that converts models from and to JSON and sends no requests.
 
     Raises:
-        ConfigError: It is no model of kubernetes_asyncio.
+        ConfigError: It is not a model of kubernetes_asyncio.
     """
     package = model.__module__.partition(".models")[0]
     try:
         api_client = importlib.import_module(f"{package}.api_client").ApiClient
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{model.__qualname__} is not a model of kubernetes_asyncio: {error}") from error
-    return api_client.__new__(api_client)
+
+    class Converter(api_client):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            """Open no HTTP session: the conversion does not need one."""
+
+    return Converter()
 
 
 def _openapi_decoder(model: Any) -> FromBytes:
@@ -223,13 +233,13 @@ def _pydantic_decoder(model: Any) -> FromBytes:
 
     def decode(raw: bytes, type_meta: TypeMeta | None) -> Any:
         if from_dict is not None:
-            # Generated models forbid fields that they do not know, which a newer server sends: this drops them.
+            # Generated models refuse unknown fields, which a newer server may send. from_dict drops them.
             instance = from_dict(_dict_from_bytes(raw, type_meta))
         else:
             raw = _with_type_meta(raw, type_meta)
             try:
                 instance = model.model_validate_json(raw)
-            except ValueError:  # also of what is nested deeply, and of half a surrogate pair
+            except ValueError:  # such as deep nesting, or half a surrogate pair
                 instance = model.model_validate(_dict_from_bytes(raw, None))
         if getattr(instance, "metadata", None) is None:
             raise DecodeError(f"object without metadata: {begins(raw)}")
@@ -239,16 +249,16 @@ def _pydantic_decoder(model: Any) -> FromBytes:
 
 
 def with_type_meta(fields: dict[str, Any], type_meta: TypeMeta | None) -> dict[str, Any]:
-    """An object's fields, with its collection's apiVersion and kind for what it does not say itself."""
+    """Return an object's fields, with apiVersion and kind of its collection if it has none."""
     if type_meta is None:
         return fields
     return {"apiVersion": type_meta.api_version, "kind": type_meta.kind, **fields}
 
 
 def _with_type_meta(raw: bytes, type_meta: TypeMeta | None) -> bytes:
-    """The bytes with the collection's in front: of fields that are there twice the last counts, which is its own."""
-    alone = raw.lstrip(b" \t\r\n")
-    if type_meta is None or not alone.startswith(b"{"):
+    """Put apiVersion and kind in front of the object's fields. If a field is there twice, the last one counts."""
+    stripped = raw.lstrip(b" \t\r\n")
+    if type_meta is None or not stripped.startswith(b"{"):
         return raw
     head = msgspec.json.encode({"apiVersion": type_meta.api_version, "kind": type_meta.kind})
-    return head[:-1] + b"," + alone[1:]
+    return head[:-1] + b"," + stripped[1:]

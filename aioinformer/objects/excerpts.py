@@ -1,6 +1,6 @@
-"""What messages say of bytes that cannot be decoded: which object they are, or how they begin. They quote no data.
+"""Descriptions of undecodable bytes for messages: the object's key and uid, or how the bytes begin.
 
-An object may be a Secret, and a message goes to logs that many can read.
+They contain no data: an object may be a Secret, and many people can read logs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from .nesting import DECODE_ERRORS, decode_typed
 _LENGTH = 80
 
 _TEXT = re.compile(
-    rb'"(?:kind|apiVersion|type|resourceVersion)"\s*:\s*"[^"\\]{0,60}"'  # is told
-    rb'|"[A-Za-z]{1,30}"\s*:'  # a field's name, too
-    rb'|("[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[A-Za-z0-9+/=_-]{20,})',  # not what is in texts, nor what may be base64
+    rb'"(?:kind|apiVersion|type|resourceVersion)"\s*:\s*"[^"\\]{0,60}"'  # shown
+    rb'|"[A-Za-z]{1,30}"\s*:'  # shown: a field's name
+    rb'|("[^"\\]*+(?:\\.?[^"\\]*+)*+"?|[A-Za-z0-9+/=_-]{20,})',  # hidden: strings, and what may be base64
     re.DOTALL,
 )
 
@@ -37,7 +37,7 @@ _object_decoder = msgspec.json.Decoder(_Object)
 
 
 def described(raw: bytes) -> str:
-    """Return what a message may end with about an object's JSON: kind, key and uid; or how it begins, without data."""
+    """Describe an object's JSON by kind, key and uid; if it has none, by how it begins."""
     try:
         found = decode_typed(_object_decoder, raw)
     except DECODE_ERRORS:
@@ -51,18 +51,18 @@ def described(raw: bytes) -> str:
 
 
 def begins(raw: bytes) -> str:
-    """Return what a message may end with about bytes: how they begin, ``…`` in place of texts."""
+    """Describe bytes by how they begin, with ``...`` in place of strings."""
     return f"it begins {excerpt(raw)}"
 
 
 def excerpt(raw: bytes) -> str:
-    """Return how bytes begin, for messages: ``…`` in place of texts, which may be a Secret's."""
+    """Return how bytes begin, with ``...`` in place of strings, which may be secret."""
     beginning = bytes(raw[: 4 * _LENGTH])
     shown = _TEXT.sub(lambda found: b"..." if found[1] else found[0], beginning)
     return repr(shown[:_LENGTH])
 
 
 def _plain(value: Any) -> str:
-    """A value of an object in one line, not too long."""
+    """Return a value in one line of at most 300 characters."""
     text = str(value or "")[:300]
     return text if text.isprintable() else repr(text)

@@ -1,4 +1,4 @@
-"""Fields of objects by their path: ``field("spec.nodeName")`` reads that of any kind of object, and nothing else."""
+"""Reads single fields by path: ``field("spec.nodeName")`` works on all object types and decodes nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from .._core.checks import require_text
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
 from .decoders import DECODE_ERRORS, class_of
@@ -27,13 +26,13 @@ _STEP = re.compile(
 )
 
 _Step = str | int
-"""A field's name, an element's number, or _ALL."""
+"""A field's name, an element's index, or _ALL."""
 
 _ALL = -1
 """A step to every element of a list."""
 
 _SEVERAL = (list, tuple, set, frozenset)
-"""What a list of JSON may be in a Struct."""
+"""Types of Struct fields that are JSON lists."""
 
 _SNAKE_CASE = re.compile(r"(?P<parent>metadata|spec|status)\.(?P<name>[a-z0-9]+(_[a-z0-9]+)+)(?=[.[]|$)")
 
@@ -47,21 +46,22 @@ _AT_HAND: dict[str, Callable[[KubeObject], str]] = {
 
 @lru_cache(maxsize=1024)
 def field(path: str) -> Field:
-    """The field of a path.
+    """Return the field of a path.
 
-    The path is that of the JSON: ``"spec.nodeName"``, ``"metadata.labels['app.kubernetes.io/name']"``,
-    ``"spec.containers[*].image"`` for one of each element, ``"spec.containers[0].image"`` for that of the first.
+    The path uses the names in JSON: ``"spec.nodeName"``, ``"metadata.labels['app.kubernetes.io/name']"``,
+    ``"spec.containers[*].image"`` for all elements, ``"spec.containers[0].image"`` for the first.
 
     Raises:
-        ConfigError: It is no path; or it is that of a model, ``"spec.node_name"``, where JSON has ``spec.nodeName``.
+        ConfigError: It is not a path, or it has the names of a model, such as ``"spec.node_name"``.
     """
     return Field(path)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether values are equal, and none is true where the other is 1; within dicts and lists Python takes these for
-    equal, and to look for them would take many times as long as all else. What is nested too deeply to be compared is
-    equal to itself alone.
+    """Return whether values are equal, with True unlike 1.
+
+    Inside dicts and lists True equals 1, as in Python: a deep check would take many times as long. Values that are
+    nested too deeply to be compared are equal only to themselves.
     """
     try:
         return one == other and isinstance(one, bool) is isinstance(other, bool)
@@ -70,23 +70,22 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 class Field:
-    """Reads one field of objects, of whatever kind. Get one by ``field``.
+    """Reads one field of objects of all types. Get one from ``field``.
 
-    Of a KubeObject nothing but the path is decoded. What is not there is None, or, with a ``[*]``, left out.
+    Of a KubeObject only the path is decoded. A missing field is None; with ``[*]`` it is left out.
 
     Args:
         path: As for ``field``.
-        in_place: Whether what a ``[*]`` finds stays where it was: a list in a list for each further ``[*]``, None where
-            nothing is. To compare objects by.
+        in_place: Whether ``[*]`` keeps positions, to compare objects: nested lists for further ``[*]``, and None for
+            missing fields.
 
     Attributes:
-        path: As given.
+        path: The path.
     """
 
     __slots__ = ("_along", "_decode", "_many", "_read", "_steps", "_wanted", "path")
 
     def __init__(self, path: str, *, in_place: bool = False) -> None:
-        require_text("the path of a field", path)
         self.path = path
         self._steps = _parse(path)
         self._many = _ALL in self._steps
@@ -96,15 +95,15 @@ class Field:
         self._read = self._reader()
 
     def __call__(self, obj: Any) -> Any:
-        """The field's value, the caller's own if the object is a KubeObject; with a ``[*]`` a list of values.
+        """Return the field's value; with ``[*]`` a list of values. Values of a KubeObject are copies.
 
         Args:
-            obj: A KubeObject, dict, Struct or model, or a tombstone, of which the last state is read; None has no
+            obj: A KubeObject, dict, Struct or model; or a tombstone, whose last state is read; or None, which has no
                 fields.
 
         Raises:
             DecodeError: The object cannot be read.
-            ConfigError: It is none, such as a WatchEvent or a Change.
+            ConfigError: It is not an object, but for instance a WatchEvent or a Change.
         """
         if isinstance(obj, DeletedFinalStateUnknown):
             obj = obj.obj
@@ -118,11 +117,11 @@ class Field:
         return self._along(obj, self._steps, _member)
 
     def values(self, obj: Any) -> list[str]:
-        """What an index lists an object under: the values as in JSON, without its quotes.
+        """Return the values for an index: strings as they are, other values as in JSON.
 
         Raises:
             DecodeError: The object cannot be read.
-            TypeError: It has an object or a list there.
+            TypeError: The value is an object or a list.
         """
         found = self(obj)
         if found is None:
@@ -132,7 +131,7 @@ class Field:
         return [self._text(value) for value in (found if self._many else [found])]
 
     def equals(self, *wanted: Any) -> Callable[[Any], bool]:
-        """A predicate, for listers and filters: whether the field, or with a ``[*]`` any of them, is one of these."""
+        """Return a predicate for listers and filters: whether the field, or with ``[*]`` any value, is one of these."""
 
         def is_wanted(value: Any) -> bool:
             return value in wanted and any(is_same(value, each) for each in wanted)
@@ -142,19 +141,19 @@ class Field:
         return lambda obj: is_wanted(self(obj))
 
     def require_known(self, object_type: Any) -> None:
-        """Find out that objects of a type forget the field, which nobody would ever see set.
+        """Check that an object type has the field. Structs drop fields that they do not name.
 
         Args:
-            object_type: A Struct may; all other types have everything.
+            object_type: The object type. Types other than Structs have all fields.
 
         Raises:
-            ConfigError: It names no such field, where it could.
+            ConfigError: The Struct does not name the field.
         """
         kind = class_of(object_type)
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and not issubclass(kind, KubeObject):
-            lack = _lack(inspect.type_info(object_type), self._steps)
-            if lack:
-                raise ConfigError(f"{self.path!r} is no field of a {kind.__name__}: {lack}")
+            missing = _missing(inspect.type_info(object_type), self._steps)
+            if missing:
+                raise ConfigError(f"{self.path!r} is no field of a {kind.__name__}: {missing}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Field, (self.path,)) if self._along is not _in_place else (_in_place_field, (self.path,))
@@ -163,20 +162,20 @@ class Field:
         return f"field({self.path!r})"
 
     def _reader(self) -> Callable[[KubeObject], Any]:
-        """How a KubeObject is read."""
+        """Return the fastest reader of KubeObjects for this path."""
         steps, along = self._steps, self._along
         if (at_hand := _AT_HAND.get(self.path)) is not None:
             return lambda obj: at_hand(obj) or None
         if steps[:2] == ("metadata", "labels") and (inside := steps[2:]):
             return lambda obj: along(read_labels(obj), inside, _member)
-        if steps[0] in ("apiVersion", "kind"):  # which the bytes may leave to the collection
+        if steps[0] in ("apiVersion", "kind"):  # the bytes may not have them
             return lambda obj: along(obj, steps, _member)
         if steps[0] == "spec" and (decode := _decoder(steps[1:])) is not None:
             return lambda obj: self._of_spec(obj, decode)
         return self._decoded
 
     def _of_spec(self, obj: KubeObject, decode: Callable[[bytes | msgspec.Raw], Any]) -> Any:
-        """As below, with nothing before the spec, and nothing after it, to skip over."""
+        """Read a field of the spec, without a scan of the rest of the object."""
         try:
             found = decode(obj._spec) if obj._spec else None
         except DECODE_ERRORS:
@@ -190,7 +189,7 @@ class Field:
             found = None if self._decode is None else self._decode(obj.raw)
         except DECODE_ERRORS:
             found = None
-        if found is None:  # it is of another shape, or no JSON, which is for the whole field to say
+        if found is None:  # of another type or not JSON: read the top-level field, which raises the error
             return self._along(obj, self._steps, _member)
         return self._along(found, self._steps, _value)
 
@@ -198,8 +197,8 @@ class Field:
         if isinstance(value, str):
             return value
         plain = None
-        with suppress(TypeError):  # it is of a class that JSON knows nothing of
-            plain = msgspec.to_builtins(value)  # an Enum's value, a datetime as in JSON
+        with suppress(TypeError):  # a class that msgspec does not know
+            plain = msgspec.to_builtins(value)  # such as an Enum's value, or a datetime as in JSON
         if isinstance(plain, str):
             return plain
         if isinstance(plain, (bool, int, float)):
@@ -208,7 +207,7 @@ class Field:
 
 
 def _in_place_field(path: str) -> Field:
-    """How pickle makes one again."""
+    """Unpickle a Field with ``in_place``."""
     return Field(path, in_place=True)
 
 
@@ -237,7 +236,7 @@ def _parse(path: str) -> tuple[_Step, ...]:
 
 
 def _decoder(steps: tuple[_Step, ...]) -> Callable[[bytes | msgspec.Raw], Any] | None:
-    """Decodes this path and skips over all else; None for names that msgspec could not look for."""
+    """Return a decoder of one path that skips all other fields; None for names that msgspec does not accept."""
     shape: Any = Any
     for step in reversed(steps):
         if isinstance(step, str):
@@ -255,7 +254,7 @@ _Member = Callable[[Any, str], Any]
 
 
 def _at(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
-    """What is at the end of the steps, which do not part."""
+    """Return the value at the end of steps without _ALL."""
     for step in steps:
         if found is None:
             return None
@@ -264,23 +263,23 @@ def _at(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
 
 
 def _every(found: Any, steps: tuple[_Step, ...], member: _Member) -> list[Any]:
-    """Everything that is at the end of the steps."""
+    """Return all values at the end of the steps."""
     return list(_each(found, steps, 0, member))
 
 
 def _in_place(found: Any, steps: tuple[_Step, ...], member: _Member) -> Any:
-    """What is at the end of the steps, in lists that are as those on the way."""
+    """Return all values at the end of the steps, in lists of the same positions as in the object."""
     if _ALL not in steps:
         return _at(found, steps, member)
-    parting = steps.index(_ALL)
-    elements = _at(found, steps[:parting], member)
+    first_all = steps.index(_ALL)
+    elements = _at(found, steps[:first_all], member)
     if not isinstance(elements, _SEVERAL):
         return None
-    return [_in_place(element, steps[parting + 1 :], member) for element in elements]
+    return [_in_place(element, steps[first_all + 1 :], member) for element in elements]
 
 
 def _each(found: Any, steps: tuple[_Step, ...], at: int, member: _Member) -> Iterator[Any]:
-    """Everything that is at the end of the steps from this one on, which may part."""
+    """Yield all values at the end of the steps from position ``at`` on."""
     for position in range(at, len(steps)):
         step = steps[position]
         if step == _ALL:
@@ -299,12 +298,12 @@ def _element(found: Any, number: int) -> Any:
 
 
 def _value(found: Any, name: str) -> Any:
-    """The field that was decoded."""
+    """Return the next level of a value that ``_decoder`` decoded."""
     return found.value
 
 
 def _member(found: Any, name: str) -> Any:
-    """A field by its name in JSON, of whatever has fields."""
+    """Return a field by its name in JSON, of any object type."""
     kind = type(found)
     if kind is dict:
         return found.get(name)
@@ -318,34 +317,32 @@ def _member(found: Any, name: str) -> Any:
 
 @lru_cache(maxsize=1024)
 def _may_have(kind: Any, step: _Step) -> bool:
-    """Whether it may be the type of an object, or of what has such a field; None is as good as an object that has
-    nothing."""
+    """Return whether a type has metadata or this field, so that its values can be read. NoneType counts, too."""
     attributes = _attributes(kind)
     return kind is type(None) or attributes is None or "metadata" in attributes or step in attributes
 
 
-def _lack(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:
-    """What is missing in a type on the way that the steps go; "" where nothing is, or where it may have anything."""
+def _missing(kind: inspect.Type, steps: tuple[_Step, ...]) -> str:
+    """Describe the first step that a type has no field for; "" if it has all, or if a type on the way is open."""
     if not steps:
         return ""
     if isinstance(kind, inspect.UnionType):
-        lacks = [_lack(each, steps) for each in kind.types if not isinstance(each, inspect.NoneType)]
-        return "" if "" in lacks else lacks[0]
+        missing = [_missing(each, steps) for each in kind.types if not isinstance(each, inspect.NoneType)]
+        return "" if "" in missing else missing[0]
     step, rest = steps[0], steps[1:]
     if isinstance(kind, (inspect.ListType, inspect.VarTupleType)) and isinstance(step, int):
-        return _lack(kind.item_type, rest)
+        return _missing(kind.item_type, rest)
     if not isinstance(kind, (inspect.StructType, inspect.TypedDictType, inspect.DataclassType)):
         return ""
     known = {each.encode_name: each.type for each in kind.fields}
     if step in known:
-        return _lack(known[str(step)], rest)
+        return _missing(known[str(step)], rest)
     return f"{kind.cls.__name__} has no {step}, but {', '.join(known) or 'nothing'}"
 
 
 @lru_cache(maxsize=1024)
 def _attributes(kind: type[Any]) -> Mapping[str, str] | None:
-    """The attributes of a Struct, dataclass or model by their names in JSON; none of what has no fields, None of
-    mappings."""
+    """Return the attributes of a Struct, dataclass or model by their names in JSON; None for mappings."""
     if issubclass(kind, Mapping):
         return None
     if issubclass(kind, msgspec.Struct):

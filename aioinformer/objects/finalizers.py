@@ -1,4 +1,4 @@
-"""Finalizers, on every kind of object (controller-runtime ``controllerutil``). Nothing is changed in place."""
+"""Reads and edits finalizers of all object types (controller-runtime ``controllerutil``). Never changes in place."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 
 def contains_finalizer(obj: Any, name: str) -> bool:
-    """Whether an object has a finalizer."""
+    """Return whether an object has a finalizer."""
     return name in finalizers_of(obj)
 
 
 def add_finalizer(obj: T, name: str) -> tuple[T, bool]:
-    """``(obj, changed)``: the object with a finalizer, as a new object if it had to be added.
+    """Return ``(obj, changed)``: the object with a finalizer, a new object if it had to be added.
 
     Raises:
-        ConfigError: The object's type has no finalizers, or the name is none that a finalizer may have.
+        ConfigError: The object's type has no finalizers, or the name is not a qualified name.
     """
     finalizers = finalizers_of(obj)
     if name in finalizers:
@@ -34,7 +34,7 @@ def add_finalizer(obj: T, name: str) -> tuple[T, bool]:
 
 
 def remove_finalizer(obj: T, name: str) -> tuple[T, bool]:
-    """``(obj, changed)``: the object without a finalizer, as a new object if it had to be removed.
+    """Return ``(obj, changed)``: the object without a finalizer, a new object if it had to be removed.
 
     Raises:
         ConfigError: The object's type has no finalizers.
@@ -46,7 +46,7 @@ def remove_finalizer(obj: T, name: str) -> tuple[T, bool]:
 
 
 def finalizers_of(obj: Any) -> list[str]:
-    """The finalizers in an object's metadata; a list of the caller's own.
+    """Return the finalizers in an object's metadata, as a new list.
 
     Raises:
         ConfigError: The object's type has no finalizers.
@@ -80,7 +80,7 @@ def _with_finalizers(obj: Any, finalizers: list[str]) -> Any:
 
 
 def _replaced(obj: Any, field: str, value: Any) -> Any:
-    """A shallow copy with one attribute replaced."""
+    """Return a shallow copy with one attribute replaced."""
     if isinstance(obj, msgspec.Struct):
         return msgspec.structs.replace(obj, **{field: value})
     changed = copy.copy(obj)

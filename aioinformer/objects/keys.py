@@ -1,4 +1,4 @@
-"""Keys, and the few facts that every kind of object has (client-go ``tools/cache/store.go``)."""
+"""Keys, and readers of fields that every object has, for all object types (client-go ``tools/cache/store.go``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from .._core.checks import require_callable
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import DecodeError, KeyFuncError, shortened
 from .kube_object import KubeObject, read_labels
@@ -19,19 +18,19 @@ KeyFunc = Callable[[Any], str]
 
 
 class ExplicitKey(str):
-    """A key given where an object is expected."""
+    """A key in place of an object."""
 
     __slots__ = ()
 
 
 def meta_namespace_key_func(obj: Any) -> str:
-    """``"namespace/name"``, or ``"name"`` for a cluster-scoped object (``MetaNamespaceKeyFunc``).
+    """Return ``"namespace/name"``, or ``"name"`` for a cluster-scoped object (``MetaNamespaceKeyFunc``).
 
     Args:
         obj: A KubeObject, dict, Struct or model, or an ExplicitKey, which is its own key.
 
     Raises:
-        KeyFuncError: The object has no metadata, or no name in it; a DeletedFinalStateUnknown has none.
+        KeyFuncError: The object has no metadata.name, or is a DeletedFinalStateUnknown.
     """
     if isinstance(obj, KubeObject):
         key = obj.key
@@ -50,12 +49,12 @@ def meta_namespace_key_func(obj: Any) -> str:
 
 
 def deletion_handling_meta_namespace_key_func(obj: Any) -> str:
-    """As ``meta_namespace_key_func``, and the key of a DeletedFinalStateUnknown.
+    """Return the key as ``meta_namespace_key_func`` does, also of a DeletedFinalStateUnknown.
 
     Raises:
-        KeyFuncError: The object has no metadata, or no name in it.
+        KeyFuncError: The object has no metadata.name.
     """
-    kind = type(obj)  # the usual cases first, without a second call
+    kind = type(obj)  # common cases first: this runs for each event
     if kind is KubeObject and (key := obj.key) and key[-1] != "/":
         return key  # type: ignore[no-any-return]
     if (read := _names_reader(kind)) is not None:  # type: ignore[arg-type]  # classes are hashable
@@ -66,7 +65,7 @@ def deletion_handling_meta_namespace_key_func(obj: Any) -> str:
 
 
 def split_meta_namespace_key(key: str) -> tuple[str, str]:
-    """``(namespace, name)`` of a key; the namespace is ``""`` for a cluster-scoped object.
+    """Split a key into ``(namespace, name)``. The namespace is ``""`` for a cluster-scoped object.
 
     Raises:
         KeyFuncError: The key has more than one slash.
@@ -78,13 +77,7 @@ def split_meta_namespace_key(key: str) -> tuple[str, str]:
 
 
 def keyed_by(key_func: KeyFunc) -> KeyFunc:
-    """A user's key function made safe: it also knows tombstones and explicit keys, gives strings, and raises nothing
-    but KeyFuncError (from what the user's function raised).
-
-    Raises:
-        ConfigError: It is no function.
-    """
-    require_callable("key_func", key_func)
+    """Wrap a user's key function: the result accepts tombstones and explicit keys, and raises only KeyFuncError."""
     if key_func in (meta_namespace_key_func, deletion_handling_meta_namespace_key_func):
         return deletion_handling_meta_namespace_key_func
 
@@ -105,7 +98,7 @@ def keyed_by(key_func: KeyFunc) -> KeyFunc:
 
 
 def resource_version_of(obj: Any) -> str:
-    """metadata.resourceVersion of an object or of a tombstone's last state; ``""`` where there is none."""
+    """Return metadata.resourceVersion of an object or of a tombstone's last state; ``""`` if there is none."""
     kind = type(obj)
     if kind is KubeObject:
         return obj._version or obj.resource_version  # type: ignore[no-any-return]
@@ -117,9 +110,11 @@ def resource_version_of(obj: Any) -> str:
 
 
 def same_version(old: Any, new: Any) -> bool:
-    """Whether two states of an object have the same resourceVersion, or are the same one. Of Structs without such a
-    field: whether they are equal. States whose comparison raises are different: nested too deeply, or as their own
-    ``__eq__`` will have it. It raises nothing itself, so that one object keeps no other from being told of."""
+    """Return whether two states of an object are identical or have the same resourceVersion.
+
+    Structs without a resourceVersion are compared by ``==``; states whose comparison raises are different. This never
+    raises, so that one object cannot stop the notifications of others.
+    """
     if old is new:
         return True
     if type(old) is KubeObject and type(new) is KubeObject and (version := new._version):
@@ -137,7 +132,7 @@ def same_version(old: Any, new: Any) -> bool:
 
 
 def key_and_version(obj: Any) -> tuple[str, str]:
-    """What logs call an object or tombstone, whatever it is."""
+    """Return key and resourceVersion of an object or tombstone for logs. Never raises for a missing name."""
     try:
         key = deletion_handling_meta_namespace_key_func(obj)
     except KeyFuncError:
@@ -146,7 +141,7 @@ def key_and_version(obj: Any) -> tuple[str, str]:
 
 
 def namespace_of(obj: Any) -> str:
-    """metadata.namespace of an object or of a tombstone's last state; ``""`` where there is none."""
+    """Return metadata.namespace of an object or of a tombstone's last state; ``""`` if there is none."""
     return (
         obj.namespace
         if isinstance(obj, KubeObject)
@@ -155,12 +150,12 @@ def namespace_of(obj: Any) -> str:
 
 
 def uid_of(obj: Any) -> str:
-    """metadata.uid of an object or of a tombstone's last state; ``""`` where there is none."""
+    """Return metadata.uid of an object or of a tombstone's last state; ``""`` if there is none."""
     return obj.uid if isinstance(obj, KubeObject) else str(metadata_field(obj, "uid", "uid") or "")
 
 
 def type_of(obj: Any) -> tuple[str, str]:
-    """``(apiVersion, kind)`` of an object; ``""`` for what it does not say, as metadata alone says neither."""
+    """Return ``(apiVersion, kind)`` of an object; ``""`` if unknown, as for objects read with metadata only."""
     if isinstance(obj, KubeObject):
         found = obj.api_version, obj.kind
     else:
@@ -170,7 +165,7 @@ def type_of(obj: Any) -> tuple[str, str]:
 
 
 def kind_hint(obj: Any) -> str:
-    """What a message about an object without a kind may end with: of metadata alone, why, and what to do."""
+    """Return a hint for messages about an object without a kind that was read with metadata only; else ``""``."""
     if read_field(obj, "kind", "kind") != PARTIAL_KIND:
         return ""
     return (
@@ -180,12 +175,12 @@ def kind_hint(obj: Any) -> str:
 
 
 def is_deleting(obj: Any) -> bool:
-    """Whether an object is marked for deletion."""
+    """Return whether an object is marked for deletion."""
     return metadata_field(obj, "deletion_timestamp", "deletionTimestamp") is not None
 
 
 def labels_of(obj: Any) -> Mapping[str, str]:
-    """metadata.labels of an object or of a tombstone's last state; none where they are no labels."""
+    """Return metadata.labels of an object or of a tombstone's last state; empty if they cannot be read."""
     if isinstance(obj, KubeObject):
         try:
             labels = read_labels(obj)
@@ -197,22 +192,22 @@ def labels_of(obj: Any) -> Mapping[str, str]:
 
 
 def metadata_field(obj: Any, attribute: str, field: str) -> Any:
-    """One field of the metadata of an object, or of a tombstone's last state; None or empty where there is none.
+    """Return a field of the metadata of an object, or of a tombstone's last state; None or empty if there is none.
 
     Args:
         obj: The object.
-        attribute: What the field is called in Python: ``"deletion_timestamp"``.
-        field: What it is called on the wire: ``"deletionTimestamp"``.
+        attribute: The field's name in Python: ``"deletion_timestamp"``.
+        field: The field's name in JSON: ``"deletionTimestamp"``.
     """
     if isinstance(obj, DeletedFinalStateUnknown):
         obj = obj.obj
-    if type(obj) is KubeObject:  # a quick answer; what follows knows one, too
+    if type(obj) is KubeObject:  # faster than read_field
         return getattr(obj.metadata, attribute)
     return read_field(read_field(obj, "metadata", "metadata"), attribute, field)
 
 
 def read_field(value: Any, attribute: str, field: str) -> Any:
-    """One field of a mapping, or of a Struct or model by either of its names; None where there is none."""
+    """Return a field of a mapping, or of a Struct or model by either of its names; None if there is none."""
     if _is_mapping(value):
         return value.get(field)
     if isinstance(value, msgspec.Struct):
@@ -221,19 +216,19 @@ def read_field(value: Any, attribute: str, field: str) -> Any:
 
 
 def lacks_version(kind: type[Any]) -> bool:
-    """Whether objects of a class cannot say their version: Structs whose metadata, a Struct, has no such field."""
+    """Return whether objects of a class have no resourceVersion: Structs whose metadata has no such field."""
     return _version_reader(kind) is _no_version  # type: ignore[arg-type]  # classes are hashable
 
 
 def lacks_uid(kind: type[Any]) -> bool:
-    """As ``lacks_version``, of their uid."""
+    """Return whether objects of a class have no uid: Structs whose metadata has no such field."""
     names = _metadata_attributes(kind)
     return bool(names) and "uid" not in names
 
 
 @lru_cache(maxsize=256)
 def _names_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, Any]] | None:
-    """Reads a Struct's metadata.name and namespace in one step, where its type says that they are there."""
+    """Return a fast reader of a Struct's metadata.name and namespace; None if the type may lack them."""
     names = _metadata_attributes(kind)
     if not names.keys() >= {"name", "namespace"}:
         return None
@@ -242,7 +237,7 @@ def _names_reader(kind: type[Any]) -> Callable[[Any], tuple[Any, Any]] | None:
 
 @lru_cache(maxsize=256)
 def _version_reader(kind: type[Any]) -> Callable[[Any], Any] | None:
-    """Reads a Struct's metadata.resourceVersion in one step."""
+    """Return a fast reader of a Struct's metadata.resourceVersion; None for other types."""
     names = _metadata_attributes(kind)
     found = names.get("resourceVersion") or names.get("resource_version")
     if found is None:
@@ -251,12 +246,12 @@ def _version_reader(kind: type[Any]) -> Callable[[Any], Any] | None:
 
 
 def _no_version(obj: Any) -> str:
-    """The version of a Struct that has no field for it."""
+    """Read the version of a Struct that has no field for it."""
     return ""
 
 
 def _metadata_attributes(kind: type[Any]) -> Mapping[str, str]:
-    """The attributes of the Struct that ``metadata`` must be; none where it may be something else."""
+    """Return the attributes of the metadata's Struct; empty if metadata may be of another type."""
     if not issubclass(kind, msgspec.Struct):
         return {}
     for field in msgspec.structs.fields(kind):
@@ -271,11 +266,11 @@ def _metadata_attributes(kind: type[Any]) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def _attributes(kind: type[msgspec.Struct]) -> Mapping[str, str]:
-    """A Struct's attributes, by what they are called in JSON, and by their own names."""
+    """Return a Struct's attributes by their names in JSON and in Python."""
     fields = msgspec.structs.fields(kind)
     return {field.name: field.name for field in fields} | {field.encode_name: field.name for field in fields}
 
 
 def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a value is a mapping; quick for dicts and Structs, as asking an abstract class is not."""
+    """Return whether a value is a mapping. Dicts and Structs avoid the slow check of the abstract class."""
     return isinstance(value, dict) or (not isinstance(value, msgspec.Struct) and isinstance(value, Mapping))

@@ -1,4 +1,4 @@
-"""KubeObject: an object as the bytes that the server sent, decoded where somebody reads it."""
+"""KubeObject: an object that keeps the server's bytes and decodes fields when they are read."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .nesting import DECODE_ERRORS, decode_typed
 S = TypeVar("S")
 
 LABELS_BEGIN = 1024
-"""Bytes of an object in which API servers begin its labels: there is little before them."""
+"""API servers write an object's labels within its first bytes. The search for labels ends here."""
 
 
 Wanted = tuple[tuple[str, "Wanted"], ...]
-"""Fields by their names in JSON, each with those that are wanted of it; all of them if it is empty."""
+"""Field names in JSON, each with the wanted fields inside it; empty for all fields."""
 
 
 def on_path(*names: str) -> Wanted:
-    """The field of a path: each is in the one before."""
+    """Return the ``Wanted`` of one path of field names."""
     wanted: Wanted = ()
     for name in reversed(names):
         wanted = ((name, wanted),)
@@ -34,7 +34,7 @@ def on_path(*names: str) -> Wanted:
 
 
 class _NoAttribute:
-    """In place of an attribute that one expects: says how it is read. (A ``__getattr__`` would slow all others.)"""
+    """A missing attribute whose error says how to read the field. (``__getattr__`` would slow all others.)"""
 
     def __init__(self, remedy: str) -> None:
         self._remedy = remedy
@@ -62,13 +62,13 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Head(msgspec.Struct, gc=False):
-    """What is read of every object, in one pass over its bytes."""
+    """The fields that are read of every object, in one pass over its bytes."""
 
-    # null is what some clients write for an empty field
+    # some clients write null for an empty field
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
-    resourceVersion: str | None = None  # noqa: N815 - the wire's name, decoded without a lookup
+    resourceVersion: str | None = None  # noqa: N815 - named as in JSON, so that msgspec needs no renaming
 
 
 class _HeadAlone(msgspec.Struct, gc=False):
@@ -77,12 +77,12 @@ class _HeadAlone(msgspec.Struct, gc=False):
 
 class _HeadAndLabels(Head, gc=False):
     labels: msgspec.Raw = msgspec.Raw(b"{}")
-    """As they are: what many read and many do not. A view of the object's bytes."""
+    """Undecoded, because many callers do not read them. A view of the object's bytes."""
 
 
 class _HeadOnly(msgspec.Struct, gc=False):
     metadata: _HeadAndLabels
-    spec: msgspec.Raw = msgspec.Raw()  # likewise
+    spec: msgspec.Raw = msgspec.Raw()  # undecoded, as labels
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -132,13 +132,13 @@ _dict_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def encode(value: Any) -> bytes:
-    """A dict or list as JSON.
+    """Encode a dict or list as JSON.
 
     Raises:
-        DecodeError: It cannot be written as JSON.
+        DecodeError: A value cannot be encoded.
     """
     try:
-        # A copy: what msgspec gives keeps a buffer larger than itself.
+        # A copy: the bytes that msgspec returns keep a larger buffer.
         return bytes(memoryview(msgspec.json.encode(value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise DecodeError(f"not JSON: {error}") from error
@@ -146,43 +146,47 @@ def encode(value: Any) -> bytes:
 
 @lru_cache(maxsize=256)
 def _field_decoder(field: str) -> msgspec.json.Decoder[Any]:
-    """Decodes one top-level field and skips over the others."""
-    if not isinstance(field, str):  # None, for which msgspec takes the attribute's name
+    """Return a decoder of one top-level field that skips the others."""
+    if not isinstance(field, str):  # msgspec would replace None by the attribute's name
         raise TypeError(field)
     wanted = msgspec.field(name=field, default=msgspec.UNSET)
     return msgspec.json.Decoder(msgspec.defstruct("Field", [("value", Any, wanted)]))
 
 
 class Form(Protocol):
-    """What the bytes of objects are that are kept, where they are not JSON: protobuf, or either of them compressed."""
+    """Storage encoding of an object's bytes, when it is not JSON: protobuf, or compressed JSON or protobuf."""
 
     def raw_of(self, obj: KubeObject) -> bytes:
-        """An object's JSON.
+        """Return an object's JSON.
 
         Raises:
-            DecodeError: It cannot be read.
+            DecodeError: The object cannot be read.
         """
         ...
 
     def fields_of(self, obj: KubeObject, wanted: Wanted = ()) -> dict[str, Any] | None:
-        """The wanted fields of an object, as its JSON has them; None where they are to be had from that. Raises so."""
+        """Return the wanted fields as decoded JSON; None if the caller has to decode ``raw_of``.
+
+        Raises:
+            DecodeError: The object cannot be read.
+        """
         ...
 
     def uid_of(self, obj: KubeObject) -> str:
-        """The uid of an object that has none at hand."""
+        """Return the uid of an object whose ``_uid`` is empty."""
         ...
 
     def version_of(self, obj: KubeObject) -> str:
-        """The resourceVersion, likewise."""
+        """Return the resourceVersion of an object whose ``_version`` is empty."""
         ...
 
 
 class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     """The metadata of one KubeObject (``metav1.ObjectMeta``), read-only.
 
-    Name, namespace, uid and resource_version are at hand, and labels are read alone (of protobuf annotations, too);
-    the first use of any other field decodes them all, once for this view. Every ``obj.metadata`` is a view of its own,
-    so what a caller does to the dicts and lists it got here changes nothing for others.
+    Name, namespace, uid and resource_version cost nothing. Labels are decoded alone, and so are annotations of an
+    object that came as protobuf. The first use of another field decodes all fields, once for this view. Each
+    ``obj.metadata`` is a new view: a caller may change its dicts and lists without an effect on others.
     """
 
     _obj: KubeObject
@@ -190,7 +194,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
     _annotations: dict[str, str] | None = None
     _more: _Meta | None = None
 
-    if not TYPE_CHECKING:  # the names of the JSON, and of what is not read so
+    if not TYPE_CHECKING:  # names as in JSON, and fields without an attribute
         resourceVersion = _NoAttribute("it is resource_version")  # noqa: N815
         generateName = _NoAttribute("it is generate_name")  # noqa: N815
         ownerReferences = _NoAttribute("it is owner_references")  # noqa: N815
@@ -211,27 +215,27 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def uid(self) -> str:
-        """``""`` where the server gave none."""
+        """``""`` if the server sent none."""
         return self._obj.uid
 
     @property
     def resource_version(self) -> str:
-        """``""`` where the server gave none."""
+        """``""`` if the server sent none."""
         return self._obj.resource_version
 
     @property
     def generate_name(self) -> str:
-        """What the server was to begin the name with; ``""`` where it was given."""
+        """The prefix of a generated name; ``""`` if the name was given."""
         return self._rest.generate_name or ""
 
     @property
     def generation(self) -> int:
-        """Counts the changes of the spec; 0 where the server does not count."""
+        """The number of changes of the spec; 0 if the server does not count them."""
         return self._rest.generation or 0
 
     @property
     def labels(self) -> dict[str, str]:
-        """Read alone, where they can be."""
+        """The labels; empty if there are none."""
         if self._labels is None:
             found = _labels_alone(self._obj)
             self._labels = self._rest.labels or {} if found is None else found
@@ -239,7 +243,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def annotations(self) -> dict[str, str]:
-        """All of them; empty where there are none."""
+        """The annotations; empty if there are none."""
         if self._annotations is None:
             fields = self._obj._fields(ANNOTATIONS)
             found: dict[str, str] | None = (
@@ -250,34 +254,34 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
     @property
     def finalizers(self) -> list[str]:
-        """Who has to let go before the object goes."""
+        """The finalizers that have to be removed before the object is deleted."""
         return self._rest.finalizers or []
 
     @property
     def owner_references(self) -> list[OwnerReference]:
-        """To whom it belongs."""
+        """The owners."""
         return self._rest.owner_references or []
 
     @property
     def creation_timestamp(self) -> datetime | None:
-        """When it was created; None where the server did not say."""
+        """When it was created; None if the server sent no time."""
         return self._rest.creation_timestamp
 
     @property
     def deletion_timestamp(self) -> datetime | None:
-        """When the object was marked for deletion; None while it is not."""
+        """When the object was marked for deletion; None if it is not."""
         return self._rest.deletion_timestamp
 
     @property
     def deletion_grace_period_seconds(self) -> int | None:
-        """Seconds that its deletion gives it; None while it is not marked."""
+        """The grace period of its deletion in seconds; None if it is not marked for deletion."""
         return self._rest.deletion_grace_period_seconds
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectMeta) and _is_equal(self._obj["metadata"], other._obj["metadata"])
 
     def __ne__(self, other: object) -> bool:
-        return not self == other  # a Struct's own knows nothing of the above
+        return not self == other  # a Struct's own ``__ne__`` does not call ``__eq__``
 
     def __hash__(self) -> int:
         return hash(self._obj)
@@ -299,7 +303,7 @@ class ObjectMeta(msgspec.Struct, eq=False, gc=False):
 
 
 def _is_equal(one: Any, other: Any) -> bool:
-    """Whether values are equal; what is nested too deeply to be compared is not."""
+    """Return whether values are equal. Values that are nested too deeply to be compared are not."""
     try:
         return bool(one == other)
     except RecursionError:
@@ -307,52 +311,52 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 AS_JSON: Any = type("KubeObject", (), {})()
-"""In place of a form, where the bytes are JSON. msgspec encodes no object that has it: that would be of internals."""
+"""The form of JSON. Its type makes msgspec refuse to encode a KubeObject, which would encode its private fields."""
 
 
 class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A Kubernetes object of any kind, kept as its bytes, JSON or protobuf. Immutable, and a Mapping of its fields.
 
-    ``key``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are read once; ``metadata`` gives the rest
-    of the metadata typed; ``obj["spec"]`` decodes that field, anew at each use, so what a reader does to the
-    result never reaches the cache or another reader. To read many fields use ``to_dict()``, or name them in a
-    ``msgspec.Struct`` and use ``decode``. Made by ``from_bytes`` and ``from_dict``.
+    ``key``, ``namespace``, ``name``, ``uid`` and ``resource_version`` are decoded once. ``metadata`` has the other
+    fields of the metadata, typed. ``obj["spec"]`` decodes that field at each use, so a reader may change the result
+    without an effect on the cache or other readers. To read many fields, use ``to_dict()``, or name them in a
+    ``msgspec.Struct`` and use ``decode``. Create objects with ``from_bytes`` and ``from_dict``.
 
-    How an object arrived makes no difference: the items of a built-in LIST carry no apiVersion and kind, watch
-    objects do, and both give the same ``to_dict()`` and are equal, as dicts are: true equals 1. Nor does how it is
-    kept: one that came as protobuf says the same, and so does a compressed one, some microseconds later.
+    Objects from lists and watches are equal and give the same ``to_dict()``, although items of a built-in list have no
+    apiVersion and kind. The same holds for JSON, protobuf and compressed objects. Objects compare as dicts do: true
+    equals 1.
 
-    To send one on, take ``raw``, or ``to_dict()``; msgspec refuses to encode it.
+    To send an object, use ``raw`` or ``to_dict()``. msgspec refuses to encode it.
 
     Attributes:
         key: ``"namespace/name"``, or ``"name"`` for cluster-scoped objects.
     """
 
-    # A Struct that the garbage collector does not track: a million of them cost its passes nothing.
+    # gc=False: the garbage collector does not track objects, so a million of them do not slow its passes.
     _kept: bytes
     key: str
-    _uid: str  # "" where it is packed
-    _version: str  # likewise
+    _uid: str  # "" if the bytes have it: see Form.uid_of
+    _version: str  # "" if the bytes have it: see Form.version_of
     _type_meta: TypeMeta | None
-    _labels: Any = None  # of JSON, a part of what is kept; of protobuf, where to look; None for neither
-    _spec: msgspec.Raw | None = None  # a part, likewise; empty where there is none
+    _labels: Any = None  # for JSON a Raw, for protobuf their offset; None if unknown
+    _spec: msgspec.Raw | None = None  # for JSON; empty if there is none
     _form: Form = AS_JSON
 
     @classmethod
     def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
-        """The object that these JSON bytes say.
+        """Return the object of JSON bytes.
 
         Args:
-            raw: One JSON object with a ``metadata`` object, no name twice in it. All of it is scanned, but a number
-                too large for any type is found where it is read. It may be nested 10,000 levels deep; what is no text
-                is U+FFFD in it.
-            type_meta: apiVersion and kind, each where the bytes do not carry it.
+            raw: One JSON object with a ``metadata`` object and no duplicate names. All bytes are scanned, but a number
+                that is too large for any type is found only when it is read. It may have 10,000 levels. Invalid UTF-8
+                is read as U+FFFD.
+            type_meta: apiVersion and kind, each used if the bytes do not have it.
 
         Raises:
-            DecodeError: It is no JSON, or no Kubernetes object.
+            DecodeError: It is not JSON, or not a Kubernetes object.
         """
         if type(raw) is not bytes:
-            raw = bytes(raw)  # of a buffer that its owner may go on writing to
+            raw = bytes(raw)  # the owner of a buffer may change it
         try:
             decoded = _decode_head(raw)
         except DECODE_ERRORS:
@@ -369,17 +373,17 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         labels: msgspec.Raw | None = None,
         spec: msgspec.Raw | None = None,
     ) -> Self:
-        """The object of these bytes, of which this was read already; labels and spec only if they are parts of them."""
+        """Return the object of bytes with a decoded head. labels and spec have to be views of the bytes."""
         name = head.name or ""
         key = f"{head.namespace}/{name}" if head.namespace else name
         return cls(raw, key, head.uid or "", head.resourceVersion or "", type_meta, labels, spec)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The object that this dict says; NaN and infinities, which JSON has not, are null in it.
+        """Return the object of a dict. NaN and infinities become null, as JSON has none.
 
         Raises:
-            DecodeError: It cannot be written as JSON, or has no metadata.
+            DecodeError: A value cannot be encoded as JSON, or there is no metadata.
         """
         return cls.from_bytes(encode(fields))
 
@@ -396,24 +400,24 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def raw(self) -> bytes:
-        """The object's JSON, as the server sent it; of one that came as protobuf what says the same."""
+        """The object's JSON as the server sent it; for protobuf the equivalent JSON."""
         return self._kept if self._form is AS_JSON else self._form.raw_of(self)
 
     @property
     def uid(self) -> str:
-        """``""`` where the server gave none."""
+        """``""`` if the server sent none."""
         return self._uid if self._uid or self._form is AS_JSON else self._form.uid_of(self)
 
     @property
     def resource_version(self) -> str:
-        """``""`` where the server gave none."""
+        """``""`` if the server sent none."""
         if self._version or self._form is AS_JSON:
             return self._version
         return self._form.version_of(self)
 
     @property
     def metadata(self) -> ObjectMeta:
-        """Its metadata, typed; a view of its own each time."""
+        """The typed metadata; a new view at each use."""
         return ObjectMeta(self)
 
     @property
@@ -428,23 +432,23 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def api_version(self) -> str:
-        """Such as ``"apps/v1"``; ``""`` where nobody says."""
+        """Such as ``"apps/v1"``; ``""`` if unknown."""
         return str(self.get("apiVersion") or "")
 
     @property
     def kind(self) -> str:
-        """Such as ``"Deployment"``; ``""`` where nobody says."""
+        """Such as ``"Deployment"``; ``""`` if unknown."""
         return str(self.get("kind") or "")
 
     def to_dict(self) -> dict[str, Any]:
-        """A copy to edit: the whole object as plain dicts and lists."""
+        """Return the whole object as dicts and lists, a copy that the caller may change."""
         fields = self._fields()
         if fields is None:
             fields = self._decode_with(_dict_decoder, "the object")
         return with_type_meta(fields, self._type_meta)
 
     def decode(self, type: type[S]) -> S:
-        """The object as another object type: dict, a ``msgspec.Struct`` or a model class.
+        """Decode the object to another object type: dict, a ``msgspec.Struct`` or a model class.
 
         Raises:
             DecodeError: The object does not fit the type.
@@ -452,7 +456,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         if not is_kube_object_type(type):
             return cast("S", decoder_of(type)(self.raw, self._type_meta))
         made: KubeObject
-        if is_made_its_own_way(type):
+        if overrides_construction(type):
             made = type.from_bytes(self.raw, self._type_meta)
         else:
             made = type(
@@ -470,7 +474,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __getitem__(self, field: str) -> Any:
         try:
             decoder = _field_decoder(field)
-        except (TypeError, ValueError):  # no name that msgspec could look for
+        except (TypeError, ValueError):  # not a name that msgspec accepts
             return self.to_dict()[field]
         if field == "spec" and self._spec:
             return self._decode_with(_any_decoder, field, self._spec)
@@ -488,22 +492,22 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.get(field, msgspec.UNSET) is not msgspec.UNSET
 
     def get(self, field: Any, default: Any = None) -> Any:
-        """The decoded field, or the default where there is none."""
+        """Return the decoded field, or the default if there is none."""
         try:
             return self[field]
         except KeyError:
             return default
 
     def keys(self) -> KeysView[str]:
-        """The names of the top-level fields."""
+        """Return the names of the top-level fields."""
         return self.to_dict().keys()
 
     def values(self) -> ValuesView[Any]:
-        """The top-level fields, decoded."""
+        """Return the top-level fields, decoded."""
         return self.to_dict().values()
 
     def items(self) -> ItemsView[str, Any]:
-        """The top-level fields by name, decoded."""
+        """Return names and values of the top-level fields, decoded."""
         return self.to_dict().items()
 
     def __iter__(self) -> Iterator[str]:
@@ -513,7 +517,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         return len(self.to_dict())
 
     def __bool__(self) -> bool:
-        return True  # it has metadata; without this, "if obj:" would decode it all to count its fields
+        return True  # without this, ``if obj:`` would decode the object to count its fields
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KubeObject):
@@ -527,13 +531,13 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
             return False
         same_bytes = (
             self._kept == other._kept if self._form is other._form else self.raw == other.raw
-        )  # which of one dictionary compress to the same
+        )  # equal bytes compress equally with one dictionary
         return (same_bytes and self._type_meta == other._type_meta) or _is_equal(
             self.to_dict(), other.to_dict()
         )
 
     def __ne__(self, other: object) -> bool:
-        return not self == other  # a Struct's own knows nothing of the above
+        return not self == other  # a Struct's own ``__ne__`` does not call ``__eq__``
 
     def __hash__(self) -> int:
         return hash((self.key, self.uid, self.resource_version))
@@ -552,7 +556,7 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self
 
     def _fields(self, wanted: Wanted = ()) -> dict[str, Any] | None:
-        """The wanted fields; None where they are to be decoded from the JSON."""
+        """Return the wanted fields; None if they have to be decoded from the JSON."""
         if self._form is AS_JSON:
             return None
         try:
@@ -580,10 +584,10 @@ class KubeObject(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 def read_head(raw: bytes) -> Head:
-    """Read the head of an object that msgspec refuses, as it may be nested deeply.
+    """Read the head of an object that msgspec refuses, such as a deeply nested one.
 
     Raises:
-        DecodeError: It is no JSON, or no Kubernetes object.
+        DecodeError: It is not JSON, or not a Kubernetes object.
     """
     try:
         return decode_typed(_head_decoder, raw).metadata
@@ -592,21 +596,21 @@ def read_head(raw: bytes) -> Head:
 
 
 def is_kube_object_type(wanted: object) -> TypeGuard[type[KubeObject]]:
-    """Whether this is KubeObject, or a class of one's own made of it."""
+    """Return whether a type is KubeObject or a subclass."""
     return isinstance(wanted, type) and issubclass(wanted, KubeObject)
 
 
-def is_made_its_own_way(wanted: type[KubeObject]) -> bool:
-    """Whether a class made of KubeObject makes objects in a way of its own, by which it may refuse some."""
-    own: Any = wanted
-    plain: Any = KubeObject
+def overrides_construction(wanted: type[KubeObject]) -> bool:
+    """Return whether a subclass of KubeObject overrides ``from_bytes`` or ``of``, which may then refuse objects."""
+    subclass: Any = wanted
+    base: Any = KubeObject
     return any(
-        getattr(own, name).__func__ is not getattr(plain, name).__func__ for name in ("from_bytes", "of")
+        getattr(subclass, name).__func__ is not getattr(base, name).__func__ for name in ("from_bytes", "of")
     )
 
 
 def read_labels(obj: KubeObject) -> Any:
-    """metadata.labels and nothing else of the metadata, whatever they are; none are ``{}``.
+    """Return metadata.labels, of any type; ``{}`` if there are none. Nothing else of the metadata is decoded.
 
     Raises:
         DecodeError: The object cannot be read.
@@ -618,7 +622,7 @@ def read_labels(obj: KubeObject) -> Any:
 
 
 def _labels_alone(obj: KubeObject) -> dict[str, str] | None:
-    """metadata.labels, without a scan of the rest; None if that cannot be, or if they are no labels."""
+    """Return metadata.labels without a scan of the rest; None if that fails, or if they are not strings."""
     if (fields := obj._fields(LABELS)) is not None:
         labels: dict[str, str] = fields["metadata"].get("labels", {})
         return labels
@@ -629,8 +633,8 @@ def _labels_alone(obj: KubeObject) -> dict[str, str] | None:
         begin = raw.find(b'"labels":{', 0, LABELS_BEGIN)
         if begin < 0:
             return None
-        # What ends behind the first labels can be read as an object only if they are in one at the top, with nothing
-        # else open: then that is what the whole says.
+        # Bytes that are cut after the labels and closed with two braces decode only if the labels are in
+        # a top-level object.
         front: _FrontOnly = _decode_front(raw[: raw.find(b"}", begin) + 1] + b"}}")
     except DECODE_ERRORS:
         return None

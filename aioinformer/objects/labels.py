@@ -23,9 +23,9 @@ class Requirement:
     """One condition on a label.
 
     Attributes:
-        key: The label.
+        key: The label's key.
         operator: `in`, `notin`, `exists`, `!`, `gt` or `lt`.
-        values: What it is compared with.
+        values: The operands.
     """
 
     key: str
@@ -33,7 +33,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet it. As upstream, `notin` is met where the label is missing."""
+        """Return whether labels meet the condition. As upstream, `notin` is met if the label is missing."""
         value = labels.get(self.key)
         if not isinstance(value, str):
             value = None  # no label
@@ -57,8 +57,8 @@ class Requirement:
 
 
 _TOKEN = re.compile(r"[ \t\r\n]*(!=|==|[=!<>(),]|[^ \t\r\n=!<>(),]+)")
-"""What else is space, such as a no-break space, is a part of a word, and no label: as for the server."""
-_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label has no more
+"""As for the server, other white space, such as a no-break space, is a part of a word, which is then no label."""
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")  # a label has at most 63 characters
 _INT64 = range(-(2**63), 2**63)
 _OPERATORS = {"=": "in", "==": "in", "!=": "notin", "in": "in", "notin": "notin", ">": "gt", "<": "lt"}
 _PUNCTUATION = frozenset(["!=", "==", "=", "!", "<", ">", "(", ")", ","])
@@ -68,7 +68,7 @@ SUBDOMAIN_RULE = (
     "and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
-"""What the server says of a name that is none as in DNS."""
+"""The server's message for a name that is not a DNS subdomain."""
 
 _KEY_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -83,12 +83,12 @@ _VALUE_RULE = (
 
 
 def _is_int64(value: str) -> bool:
-    """Whether it is a number that upstream takes (``strconv.ParseInt``)."""
+    """Return whether upstream accepts it as a number (``strconv.ParseInt``)."""
     return _INTEGER.fullmatch(value) is not None and int(value) in _INT64
 
 
 class LabelSelector:
-    """A parsed label selector; without requirements it matches everything."""
+    """A parsed label selector. Without requirements it matches everything."""
 
     __slots__ = ("requirements",)
 
@@ -100,22 +100,23 @@ class LabelSelector:
         """Parse `a=b,c!=d,e in (f,g),h,!i,j>1`.
 
         Raises:
-            SelectorError: It cannot be parsed; the words are the real server's, of the first thing that is wrong. A
-                NUL, at which the server stops reading, is refused.
-            ConfigError: It is no string.
+            SelectorError: It cannot be parsed. The message is the server's for the first fault. NUL is refused too;
+                the server stops reading there.
+            ConfigError: It is not a string.
         """
         require_text("a label selector", text)
         return cls(_LabelParser(text).requirements())
 
     @classmethod
     def of(cls, selector: str | Mapping[str, Any] | LabelSelector) -> LabelSelector:
-        """A selector however it was given: as text, parsed, as the labels that there must be, or as the spec of an
-        object has it, with `matchLabels` and `matchExpressions` (``LabelSelectorAsSelector``).
+        """Return the selector of a string, a dict of required labels, or an object's `spec.selector`.
+
+        A `spec.selector` has `matchLabels` and `matchExpressions` (``LabelSelectorAsSelector``).
 
         Raises:
-            SelectorError: It cannot be parsed, or what a spec has is no label. The labels that there must be are not
-                looked at: what is none is on no object (``SelectorFromSet``).
-            ConfigError: A label is no string.
+            SelectorError: It cannot be parsed, or a label of a `spec.selector` is invalid. Required labels in a dict
+                are not validated: no object has an invalid label (``SelectorFromSet``).
+            ConfigError: A label is not a string.
         """
         if isinstance(selector, LabelSelector):
             return selector
@@ -125,8 +126,8 @@ class LabelSelector:
         return cls(tuple(_selected(selector) if in_spec else _equal(selector)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels meet every requirement."""
-        for requirement in self.requirements:  # noqa: SIM110 - a lister asks this for each of its objects
+        """Return whether labels meet every requirement."""
+        for requirement in self.requirements:  # noqa: SIM110 - a lister calls this for each object
             if not requirement.matches(labels):
                 return False
         return True
@@ -150,7 +151,7 @@ _IN_SPEC = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!
 
 
 def _selected(selector: Mapping[str, Any]) -> Iterator[Requirement]:
-    """What the selector in an object's spec asks for."""
+    """Return the requirements of an object's `spec.selector`."""
     try:
         given = msgspec.convert(selector, _InSpec)
     except msgspec.ValidationError as error:
@@ -167,7 +168,7 @@ def _selected(selector: Mapping[str, Any]) -> Iterator[Requirement]:
 
 
 def _required(key: str, operator: str, values: Collection[str]) -> Requirement:
-    """A requirement that labels could meet (``NewRequirement``)."""
+    """Return a validated requirement (``NewRequirement``)."""
     _valid_key("key", key)
     for number, value in enumerate(values):
         _valid_value(f"values[{number}][{key}]", value)
@@ -182,7 +183,7 @@ def _equal(labels: Mapping[str, Any]) -> Iterator[Requirement]:
 
 
 def label_key_faults(key: str) -> list[str]:
-    """What is wrong with the key of a label, as of an annotation, or with a finalizer (``content.IsLabelKey``)."""
+    """Return the faults of the key of a label or annotation, or of a finalizer (``content.IsLabelKey``)."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -202,7 +203,7 @@ def label_key_faults(key: str) -> list[str]:
 
 
 def label_value_faults(value: str) -> list[str]:
-    """What is wrong with the value of a label (``content.IsLabelValue``)."""
+    """Return the faults of a label's value (``content.IsLabelValue``)."""
     faults = []
     if len(value) > LONGEST_NAME:
         faults.append(f"must be no more than {LONGEST_NAME} bytes")
@@ -212,12 +213,12 @@ def label_value_faults(value: str) -> list[str]:
 
 
 def _valid_key(where: str, key: str) -> str:
-    """A label's key, if it may be one."""
+    """Return a valid label key, or raise SelectorError."""
     return _valid(where, key, label_key_faults(key))
 
 
 def _valid_value(where: str, value: str) -> str:
-    """A label's value, if it may be one."""
+    """Return a valid label value, or raise SelectorError."""
     return _valid(where, value, label_value_faults(value))
 
 
@@ -228,7 +229,7 @@ def _valid(where: str, text: str, faults: list[str]) -> str:
 
 
 class _LabelParser:
-    """Recursive descent over the tokens of a label selector."""
+    """A recursive descent parser of label selectors."""
 
     def __init__(self, text: str) -> None:
         self._tokens = [match.group(1) for match in _TOKEN.finditer(text)]

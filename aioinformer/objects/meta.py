@@ -1,4 +1,4 @@
-"""The words in which list and watch are spoken: options, results, events (k8s.io/apimachinery ``metav1``)."""
+"""Options, results and events of list and watch (k8s.io/apimachinery ``metav1``)."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ DELETED = "DELETED"
 BOOKMARK = "BOOKMARK"
 ERROR = "ERROR"
 NO_EVENT = ""
-"""The type given to a line of a watch that says no event; its object is the line."""
+"""The type of a watch line that is not an event; its object is the line."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""Annotation, value ``"true"``, of the bookmark that closes a WatchList's initial events (KEP-3157)."""
+"""The annotation, with value ``"true"``, of the bookmark that ends a WatchList's initial events (KEP-3157)."""
 
 NOT_OLDER_THAN = "NotOlderThan"
 
 PARTIAL_KIND = "PartialObjectMetadata"
-"""What an object whose metadata alone was asked for says in place of its kind."""
+"""The kind of objects from a request for metadata only."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -44,25 +44,25 @@ _MATCHES = ("", NOT_OLDER_THAN, "Exact")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What a list or watch asks for (``metav1.ListOptions``). An empty value is not sent.
+    """Options of a list or watch request (``metav1.ListOptions``). Empty values are not sent.
 
     Attributes:
-        resource_version: ``""`` the most recent state, ``"0"`` any state, else at least (or, for a watch,
-            after) this version.
+        resource_version: ``""`` for the most recent state, ``"0"`` for any state, else for a list at least this
+            version, for a watch events after it.
         resource_version_match: ``"NotOlderThan"``, ``"Exact"`` or ``""``.
-        limit: Objects a page; 0 asks for all at once.
-        continue_token: The next page of a list, as its last page named it.
+        limit: Objects per page; 0 for all in one page.
+        continue_token: The token of the next page, from the page before.
         label_selector: As kubectl's ``-l``.
         field_selector: As kubectl's ``--field-selector``.
-        allow_watch_bookmarks: Ask a watch for BOOKMARK events.
-        send_initial_events: Ask a watch to begin with the collection itself (WatchList).
+        allow_watch_bookmarks: Request BOOKMARK events.
+        send_initial_events: Request a watch that begins with the collection's objects (WatchList).
         timeout_seconds: Seconds after which the server ends a watch.
-        read_item: What makes an object of a list's item (its bytes; apiVersion and kind where the list has them), for
-            a source that has to read items to take them apart: it may then give the object instead of the bytes.
-            Raises DecodeError for what is not one whole JSON object. Not sent, and options are not compared by it.
+        read_item: Decodes a list's item from its bytes, and the list's apiVersion and kind. A ListerWatcher that has to
+            scan the items anyway may call it and return objects in place of bytes. It raises DecodeError for bytes
+            that are not one whole JSON object. Not sent, and not compared.
 
     Raises:
-        ConfigError: A value that no request can carry.
+        ConfigError: A value cannot be sent.
     """
 
     resource_version: str = ""
@@ -89,7 +89,7 @@ class ListOptions:
 
 
 class TypeMeta(NamedTuple):
-    """apiVersion and kind, which the items of a built-in LIST leave to their collection."""
+    """apiVersion and kind. Items of built-in lists do not have them; the list has."""
 
     api_version: str
     kind: str
@@ -97,13 +97,13 @@ class TypeMeta(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListResult:
-    """A list, a page of one, or a piece of a page.
+    """A list, a page of a list, or a part of a page.
 
     Args:
-        items: Bytes, dicts or instances of the object type; of what the source could not read the DecodeErrors.
-        resource_version: The version of the collection that the items show.
+        items: Bytes, dicts or instances of the object type; a DecodeError for each object that could not be read.
+        resource_version: The collection's version.
         continue_token: ``""`` on the last page.
-        type_meta: apiVersion and kind of the items, for items that do not carry them.
+        type_meta: apiVersion and kind, for items without them.
     """
 
     items: Sequence[Any]
@@ -113,10 +113,10 @@ class ListResult:
 
 
 def require_list_result(given: object) -> ListResult:
-    """See that a list function has given what it should.
+    """Check the result of a user's list function.
 
     Raises:
-        DecodeError: It is no ListResult.
+        DecodeError: It is not a ListResult.
     """
     if not isinstance(given, ListResult):
         raise DecodeError(f"expected a ListResult, got {type(given).__name__}")
@@ -124,14 +124,12 @@ def require_list_result(given: object) -> ListResult:
 
 
 class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
-    """One event of a watch. Unpacks as ``type, object = event``.
+    """One event of a watch. Unpacks as ``type, object = event``; type checkers do not know the types then.
 
-    A ``WatchEvent[Pod]`` has a Pod for its object; a ``WatchEvent`` anything. Type checkers do not know what it
-    unpacks as.
-
-    ``type`` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, or whatever else a server said, or NO_EVENT. ``object``
-    is bytes, a dict or an instance of the object type; an ERROR's is its Status as a dict. What a source could not
-    read is the DecodeError that says why.
+    Attributes:
+        type: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or NO_EVENT, or another type that the server sent.
+        object: Bytes, a dict or an instance of the object type, such as a Pod in a ``WatchEvent[Pod]``. For ERROR it
+            is the Status as a dict. If the object could not be read, it is the DecodeError.
     """
 
     type: str
@@ -142,5 +140,5 @@ class WatchEvent(msgspec.Struct, Generic[Object], frozen=True, gc=False):
 
 
 def micro_time(micros: int) -> str:
-    """A time of so many microseconds since 1970 (``metav1.MicroTime``)."""
+    """Format microseconds since 1970 as a ``metav1.MicroTime``."""
     return f"{_EPOCH + timedelta(microseconds=micros):%Y-%m-%dT%H:%M:%S.%fZ}"

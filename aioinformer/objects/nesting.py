@@ -1,7 +1,7 @@
-"""JSON that API servers store and msgspec refuses: nested deeply, or with half a surrogate pair in a text.
+"""Reads JSON that API servers store and msgspec refuses: deep nesting, and half a surrogate pair in a string.
 
-msgspec reads as many levels as CPython's recursion limit has left, fewer than 1,000. API servers take 10,000, as Go
-does. What is here is tried only where msgspec has failed.
+msgspec reads fewer than 1,000 levels, as CPython's recursion limit allows. API servers accept 10,000, as Go does.
+These functions are slow and used only after msgspec has failed.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ import msgspec
 T = TypeVar("T")
 
 MOST_LEVELS = 10_000
-"""Levels that are read, as many as by Go's encoding/json."""
+"""Levels that can be read, the limit of Go's encoding/json."""
 
 _LEVELS_AT_ONCE = 100
-"""Levels that msgspec is given in one piece: few enough wherever in a program that is."""
+"""Levels of one piece for msgspec: few enough at any stack depth of a program."""
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are no JSON, not of the wanted shape, or nested too deeply."""
+"""Errors of msgspec for bytes that are not JSON, do not fit the type, or are nested too deeply."""
 
 _FLAT = rb'[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SIMPLE = _FLAT
-for _ in range(4):  # each level saves steps in Python, and may scan once more what is nested deeper
+for _ in range(4):  # more levels save steps in Python, but deeper nesting is scanned again
     _SIMPLE = rb"%b|[\[{](?:%b)*+[\]}]" % (_FLAT, _SIMPLE)
 _BRACKETS = re.compile(rb"(?:%b)*+(?:([\[{])|([\]}])|.?)" % _SIMPLE, re.DOTALL)
-"""Skips texts, numbers and what is nested little. The next bracket is group 1 if it opens, group 2 if it closes;
-there is neither at the end, or at a quote without its other one."""
+"""Skips strings, numbers and shallow objects up to the next bracket: group 1 if it opens, group 2 if it closes.
+Neither matches at the end, and at a quote without a closing one."""
 
 _LONE_SURROGATE = re.compile(
     rb"(?<!\\)((?:\\\\)*+)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
@@ -40,13 +40,13 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 def decode_any(raw: bytes | msgspec.Raw) -> Any:
-    """Return what JSON says, as dicts and lists, also where msgspec refuses it.
+    """Decode JSON to dicts and lists, even if msgspec refuses it.
 
-    Bytes that are not UTF-8, and half a surrogate pair, become U+FFFD, as in Go. A float that is too large becomes
-    infinite.
+    Bytes that are not UTF-8, and half a surrogate pair, become U+FFFD, as in Go. Floats that are too large become
+    infinity.
 
     Raises:
-        DECODE_ERRORS: It is no JSON, or nested more than MOST_LEVELS deep.
+        DECODE_ERRORS: It is not JSON, or has more than MOST_LEVELS levels.
     """
     try:
         return _decode_any(raw)
@@ -55,39 +55,39 @@ def decode_any(raw: bytes | msgspec.Raw) -> Any:
 
 
 def decode_typed(decoder: msgspec.json.Decoder[T], raw: bytes | msgspec.Raw) -> T:
-    """Return what a decoder gives, whatever the nesting and the texts of what it skips or takes as ``Any``.
+    """Decode with a typed decoder, even if fields that it skips or reads as ``Any`` are nested deeply.
 
     Raises:
-        DECODE_ERRORS: It is no JSON, not of the wanted shape, or nested more than MOST_LEVELS deep.
+        DECODE_ERRORS: It is not JSON, does not fit the type, or has more than MOST_LEVELS levels.
     """
     try:
         return decoder.decode(raw)
     except (RecursionError, UnicodeDecodeError):
         cut = _Cut(_tidy(bytes(raw)))
-    except msgspec.DecodeError:  # msgspec checks surrogates also in what it skips
+    except msgspec.DecodeError:  # msgspec checks surrogates also in fields that it skips
         whole = bytes(raw)
         if (tidy := _tidy(whole)) == whole:
             raise
         return decode_typed(decoder, tidy)
     try:
         found = decoder.decode(cut.shallow)
-    except DECODE_ERRORS:  # it reads what was cut out
+    except DECODE_ERRORS:  # the decoder reads a field that was cut out
         return msgspec.convert(cut.value(), decoder.type, str_keys=True)
     cut.require_unseen(found)
     return found
 
 
 def decode_parts(raw: bytes) -> dict[str, Any]:
-    """Return the fields of a JSON object for msgspec to encode again: what is nested deeply is a Raw.
+    """Decode a JSON object so that msgspec can encode it again: deeply nested values are ``msgspec.Raw``.
 
     Raises:
-        DECODE_ERRORS: It is no JSON object, or nested more than MOST_LEVELS deep.
+        DECODE_ERRORS: It is not a JSON object, or has more than MOST_LEVELS levels.
     """
     return msgspec.convert(_Cut(_tidy(raw)).parts(), dict[str, Any])
 
 
 def end_of_brackets(data: bytes, begin: int) -> int:
-    """Return where the object or list at ``begin`` ends; 0 if there is none, or if it does not end."""
+    """Return the end of the object or list that begins at ``begin``; 0 if there is none, or no end."""
     if data[begin : begin + 1] not in (b"{", b"["):
         return 0
     depth = 0
@@ -104,7 +104,7 @@ def end_of_brackets(data: bytes, begin: int) -> int:
 
 
 class _Cut:
-    """JSON in pieces that msgspec can read. A number that nothing can be stands for what is nested deeper.
+    """JSON in pieces that msgspec can read. In a piece, a random number that is too large stands for each deeper piece.
 
     Args:
         raw: The JSON.
@@ -116,8 +116,8 @@ class _Cut:
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
         self._pieces: dict[str, tuple[int, int, bytes]] = {}
-        """Where each piece is, and its JSON, by the number that stands for it; inner pieces first."""
-        self._mark = f"1e{secrets.randbits(64) | 1 << 63}"  # nobody can have written it into the JSON
+        """Begin, end and JSON of each piece, by the number that stands for it; inner pieces first."""
+        self._mark = f"1e{secrets.randbits(64) | 1 << 63}"  # random, so the JSON cannot contain it
         open_pieces: list[tuple[int, list[bytes]]] = []
         outer: list[bytes] = []
         depth = copied = 0
@@ -149,16 +149,16 @@ class _Cut:
         self.shallow = b"".join(outer)
 
     def require_unseen(self, found: Any) -> None:
-        """Check that no Raw in what was decoded of the outermost piece has a number that stands for a piece.
+        """Check that no Raw in the decoded outermost piece contains a number that stands for a piece.
 
         Raises:
-            msgspec.DecodeError: One has.
+            msgspec.DecodeError: A Raw contains one.
         """
         if self._mark.encode() in msgspec.json.encode(found, enc_hook=repr):
             raise msgspec.DecodeError("a field of type Raw is nested too deeply: give it the type Any")
 
     def value(self) -> Any:
-        """All of it."""
+        """Return the whole value."""
         values: dict[str, Any] = {}
         decode = self._decode(values, float)
         for number, (_, _, piece) in self._pieces.items():
@@ -166,7 +166,7 @@ class _Cut:
         return decode(self.shallow)
 
     def parts(self) -> Any:
-        """The outermost piece; what is deeper, and each float, is a Raw."""
+        """Return the outermost piece's value, with a Raw for each deeper piece and each float."""
         raw = self._raw
         parts = {number: msgspec.Raw(raw[begin:end]) for number, (begin, end, _) in self._pieces.items()}
         return self._decode(parts, lambda text: msgspec.Raw(text.encode()))(self.shallow)
@@ -180,7 +180,7 @@ class _Cut:
 
 
 def _tidy(raw: bytes) -> bytes:
-    """The JSON with U+FFFD for what is no text."""
+    """Replace invalid UTF-8 and lone surrogates with U+FFFD."""
     try:
         raw.decode()
     except UnicodeDecodeError:

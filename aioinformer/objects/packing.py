@@ -1,4 +1,4 @@
-"""The bytes of a KubeObject, packed by one zstd dictionary: a head that is read alone, and the rest compressed."""
+"""Compresses the bytes of KubeObjects with a zstd dictionary. uid and resourceVersion stay readable."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _UID = 16
 _HEAD = _UID + 8
-"""Bytes before what is compressed: the uid, and the resourceVersion. Zeroes where there is none, or none of the usual
-form, which is kept as text."""
+"""Bytes of uid and resourceVersion, in front of the compressed bytes. They are zero if there is none, or one of an
+unusual form, which is kept as a string."""
 
 
 class ZstdPacking:
-    """Packs and unpacks by one dictionary, which lives for as long as an object that needs it.
+    """Compresses and decompresses with one dictionary, which lives as long as the objects that need it.
 
-    Packing is for one thread, unpacking for any.
+    Only one thread may pack. All threads may unpack.
     """
 
     def __init__(self, zstd: Any, dictionary: zstandard.ZstdCompressionDict, level: int) -> None:
@@ -48,11 +48,11 @@ class ZstdPacking:
         self._forms: dict[Form, ZstdForm] = {}
 
     def has(self, obj: KubeObject) -> bool:
-        """Whether an object is packed by this dictionary."""
+        """Return whether an object is compressed with this dictionary."""
         return isinstance(obj._form, ZstdForm) and obj._form.packing is self
 
     def pack(self, obj: KubeObject) -> KubeObject:
-        """The object, packed."""
+        """Return the object, compressed."""
         plain = unpacked(obj)
         form = plain._form
         uid, version = obj.uid, obj.resource_version
@@ -60,7 +60,7 @@ class ZstdPacking:
         kept = b"".join(
             (uid_bytes or bytes(_UID), version_bytes or bytes(_HEAD - _UID), self._compress(plain._kept))
         )
-        return msgspec.structs.replace(  # a class of one's own may have more fields
+        return msgspec.structs.replace(  # a subclass may have more fields
             obj,
             _kept=kept,
             _uid="" if uid_bytes else uid,
@@ -72,11 +72,11 @@ class ZstdPacking:
 
 
 class ZstdForm:
-    """Bytes of another form, packed.
+    """The form of compressed bytes.
 
     Args:
-        packing: By what.
-        inner: The other form.
+        packing: The dictionary.
+        inner: The form of the decompressed bytes.
     """
 
     def __init__(self, packing: ZstdPacking, inner: Form) -> None:
@@ -84,7 +84,7 @@ class ZstdForm:
         self.inner = inner
 
     def plain(self, obj: KubeObject) -> KubeObject:
-        """An object of this form in the other one."""
+        """Return an object of this form, decompressed."""
         kept = self.packing.unpacking.call(obj._kept[_HEAD:])
         return msgspec.structs.replace(
             obj, _kept=kept, _uid=obj.uid, _version=obj.resource_version, _form=self.inner
@@ -105,19 +105,19 @@ class ZstdForm:
 
 
 def unpacked(obj: KubeObject) -> KubeObject:
-    """An object as it came."""
+    """Return an object, decompressed if it is compressed."""
     return obj._form.plain(obj) if isinstance(obj._form, ZstdForm) else obj
 
 
 class _PerThread(threading.local):
-    """A decompressor for each thread: one cannot be used by two at a time, and objects are read anywhere."""
+    """A decompressor for each thread: objects are read in any thread, and a decompressor works in one at a time."""
 
     def __init__(self, make: Callable[[], Callable[[bytes], bytes]]) -> None:
         self.call = make()
 
 
 def _uid_bytes(uid: str) -> bytes:
-    """A uid of the usual form as bytes; none of any other form."""
+    """Return the bytes of a UUID; empty for a uid of another form."""
     try:
         found = bytes.fromhex(uid.replace("-", ""))
     except ValueError:
@@ -131,6 +131,6 @@ def _uid_text(uid: bytes) -> str:
 
 
 def _version_bytes(version: str) -> bytes:
-    """A resourceVersion of the usual form as bytes; none of any other form."""
+    """Return the bytes of a decimal resourceVersion; empty for one of another form."""
     usual = version.isascii() and version.isdecimal() and len(version) < 20 and version[0] != "0"
     return int(version).to_bytes(_HEAD - _UID, "big") if usual else b""

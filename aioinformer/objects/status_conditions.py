@@ -1,4 +1,4 @@
-"""Conditions in an object's status (k8s.io/apimachinery ``api/meta/conditions.go``). Nothing is changed in place."""
+"""Reads and sets status conditions (k8s.io/apimachinery ``api/meta/conditions.go``). Never changes in place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from time import time
 from typing import Any, TypeVar
 
-from .._core.checks import require_text
 from ..errors import ConfigError
 from .kube_object import KubeObject
 
@@ -16,31 +15,28 @@ T = TypeVar("T", KubeObject, dict[str, Any])
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
 COMPARED = ("status", "reason", "message", "observedGeneration")
-"""The fields that a condition is set for."""
+"""The fields whose change makes ``set_status_condition`` change the object."""
 
 
 def set_status_condition(
     obj: T, kind: str, status: str, reason: str, message: str = "", *, now: datetime | None = None
 ) -> tuple[T, bool]:
-    """``(obj, changed)``: the object with a condition in its status, as a new object if it was not so.
+    """Return ``(obj, changed)``: the object with a condition in its status, a new object if the condition changed.
 
-    The condition's ``observedGeneration`` is the object's generation, if it has one. Its ``lastTransitionTime``
-    changes with its status alone; fields that are not named here stay as they are.
+    ``observedGeneration`` is set to the object's generation, if it has one. ``lastTransitionTime`` changes only when
+    the status changes. Other fields of the condition stay as they are.
 
     Args:
         obj: A KubeObject, or a dict.
         kind: The condition's type, such as ``"Ready"``.
         status: ``"True"``, ``"False"`` or ``"Unknown"``.
-        reason: Why, in one word for programs: ``"DeploymentAvailable"``.
-        message: Why, for people.
-        now: The time of day; None asks the clock.
+        reason: The reason for programs, one word: ``"DeploymentAvailable"``.
+        message: The reason for people.
+        now: The current time; None for the system clock.
 
     Raises:
-        ConfigError: The object is of another type, or an argument cannot be what it is for.
+        ConfigError: The object is of another type, or the status is another string.
     """
-    require_text("kind", kind)
-    require_text("reason", reason)
-    require_text("message", message)
     if status not in (TRUE, FALSE, UNKNOWN):
         raise ConfigError(f"a condition's status is 'True', 'False' or 'Unknown', not {status!r}")
     conditions = _conditions_of(obj)
@@ -60,41 +56,41 @@ def set_status_condition(
 
 
 def remove_status_condition(obj: T, kind: str) -> tuple[T, bool]:
-    """``(obj, changed)``: the object without a condition in its status, as a new object if it had it.
+    """Return ``(obj, changed)``: the object without a condition in its status, a new object if it had the condition.
 
     Raises:
-        ConfigError: The object is no KubeObject, and no dict.
+        ConfigError: The object is neither a KubeObject nor a dict.
     """
     conditions = _conditions_of(obj)
-    left = [each for each in conditions if each.get("type") != kind]
-    if len(left) == len(conditions):
+    remaining = [each for each in conditions if each.get("type") != kind]
+    if len(remaining) == len(conditions):
         return obj, False
-    return _with_conditions(obj, left), True
+    return _with_conditions(obj, remaining), True
 
 
 def find_status_condition(obj: KubeObject | Mapping[str, Any], kind: str) -> dict[str, Any] | None:
-    """The condition of a type in an object's status, as a dict; None where there is none.
+    """Return the condition of a type in an object's status; None if there is none.
 
     Raises:
-        ConfigError: The object is no KubeObject, and no dict.
+        ConfigError: The object is neither a KubeObject nor a dict.
     """
     return next((each for each in _conditions_of(obj) if each.get("type") == kind), None)
 
 
 def is_status_condition_true(obj: KubeObject | Mapping[str, Any], kind: str) -> bool:
-    """Whether an object's status has a condition, and its status is ``"True"``.
+    """Return whether an object has a condition whose status is ``"True"``.
 
     Raises:
-        ConfigError: The object is no KubeObject, and no dict.
+        ConfigError: The object is neither a KubeObject nor a dict.
     """
     return _is(obj, kind, TRUE)
 
 
 def is_status_condition_false(obj: KubeObject | Mapping[str, Any], kind: str) -> bool:
-    """Whether an object's status has a condition, and its status is ``"False"``.
+    """Return whether an object has a condition whose status is ``"False"``.
 
     Raises:
-        ConfigError: The object is no KubeObject, and no dict.
+        ConfigError: The object is neither a KubeObject nor a dict.
     """
     return _is(obj, kind, FALSE)
 
@@ -105,7 +101,7 @@ def _is(obj: KubeObject | Mapping[str, Any], kind: str, status: str) -> bool:
 
 
 def _conditions_of(obj: Any) -> list[dict[str, Any]]:
-    """What an object has of them, in a list of the caller's own."""
+    """Return an object's conditions, as a new list."""
     if not isinstance(obj, (KubeObject, Mapping)):
         raise ConfigError(f"conditions are those of a KubeObject or a dict, not of a {type(obj).__name__}")
     return list((obj.get("status") or {}).get("conditions") or ())

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 from .._core.checks import require_qualified_name
-from .._core.tasks import heed_cancellation, maybe_await
+from .._core.tasks import maybe_await
 from ..errors import ConfigError
 from ..handlers import require_callback
 from ..informer import SharedIndexInformer
@@ -113,7 +113,6 @@ class Finalizing:
             if not contains_finalizer(obj, self._finalizer):
                 return None
             result = await maybe_await(self._cleanup(request))
-            heed_cancellation()  # a cancelled cleanup is incomplete, even if it swallowed the cancellation
             if result is None or (isinstance(result, Result) and result.is_final):
                 await self._written.drop_finalizer(obj, self._finalizer)
                 return None

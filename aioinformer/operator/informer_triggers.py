@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-from .._core.tasks import heed_cancellation, is_own_cancellation
+from .._core.tasks import is_own_cancellation, raise_if_cancelled
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import ConfigError
 from ..handlers import ResourceEventHandler, callable_name, is_of_kind, require_arguments
@@ -342,7 +342,7 @@ class Watch(InformerTrigger):
     async def _finish(self, waiting: list[tuple[Any, Awaitable[Requests]]], priority: int) -> None:
         try:
             for obj, mapping in waiting:
-                heed_cancellation()  # the previous call may have swallowed it
+                raise_if_cancelled()  # the previous call may have swallowed it
                 try:
                     self._add_all(await mapping, priority)
                 except (Exception, asyncio.CancelledError) as error:

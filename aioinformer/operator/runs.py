@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from .._core.timers import Alarm
+from .._core.timers import DeadlineTimer
 
 CANCEL_GRACE = 10.0
 """Seconds that a cancelled reconcile may take to end before it counts as stuck."""
@@ -72,7 +72,7 @@ class Runs:
         self._on_stuck = on_stuck
         self._running: dict[str, Run] = {}  # in the order of their start
         self._overdue: dict[str, Run] = {}
-        self._alarm = Alarm(self._check_deadlines)
+        self._timer = DeadlineTimer(self._check_deadlines)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class Runs:
             self._loop = asyncio.get_running_loop()
         if self._timeout is not None:
             run.due = run.started + self._timeout
-            self._alarm.ring_by(run.due)
+            self._timer.fire_by(run.due)
 
     def end(self, run: Run) -> None:
         """Record that a reconcile has ended."""
@@ -115,7 +115,7 @@ class Runs:
 
     def close(self) -> None:
         """Stop watching the deadlines."""
-        self._alarm.turn_off()
+        self._timer.cancel()
 
     def _check_deadlines(self, now: float) -> None:
         for run in list(self._overdue.values()):
@@ -132,7 +132,7 @@ class Runs:
             self._overdue[run.key] = run
             run.task.cancel()
         for run in list(self._running.values())[:1]:  # the others are due later
-            self._alarm.ring_by(run.due)
+            self._timer.fire_by(run.due)
         for run in self._overdue.values():
             if not run.is_stuck:
-                self._alarm.ring_by(run.due)
+                self._timer.fire_by(run.due)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 from .._core.coop import Budget
-from .._core.tasks import heed_cancellation, is_cancelled
+from .._core.tasks import is_cancelled, raise_if_cancelled
 from ..errors import ConfigError
 from ..handlers import callable_name, is_of_kind, require_arguments
 from ..workqueue import WorkQueue
@@ -80,7 +80,7 @@ class SourceTrigger(Trigger):
             try:
                 async for request in iterator:
                     self._take(request)
-                    heed_cancellation()  # the source may have swallowed it
+                    raise_if_cancelled()  # the source may have swallowed it
                     if budget.is_spent():
                         await budget.pause()
             finally:

@@ -261,7 +261,7 @@ class Workers:
             took = perf_counter() - began
             self.counts.seconds.observe(took)
             if took > SLOW_CALL:
-                self._slow.note(key, took, call, len(self._queue))
+                self._slow.record(key, took, call, len(self._queue))
 
     def _handle_result(self, key: str, result: object) -> None:
         if result is not None and not isinstance(result, Result):

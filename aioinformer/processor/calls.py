@@ -149,7 +149,7 @@ class HandlerCalls:
         """Warn if nothing else could run meanwhile, or if many notifications wait."""
         key, _ = key_and_version(notification.obj)
         depth = self._pending.depth
-        if not self._slow.note(key, took, call, depth) and self._is_behind(depth):
+        if not self._slow.record(key, took, call, depth) and self._is_behind(depth):
             self._slow.warn(f"took {took * 1000:.0f} ms on {key}, with {depth} waiting")
 
     def warn_if_behind(self) -> None:

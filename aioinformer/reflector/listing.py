@@ -8,9 +8,11 @@ from builtins import list as List  # noqa: N812 - Pager.list hides the builtin
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, overload
+from typing import Any, cast, overload
 
-from .._core.tasks import within
+import anyio
+
+from .._core.tasks import maybe_await
 from ..client.error_mapping import network_errors
 from ..errors import ApiError, DecodeError, IdleTimeoutError, TransportError
 from ..objects.decoders import FromBytes
@@ -178,10 +180,10 @@ class Pager:
     async def _next(self, answer: Any) -> ListResult | None:
         seconds = self._timeout
         with network_errors():
-            async with within(
-                seconds, lambda: IdleTimeoutError(f"the list has not answered for {seconds:g} s")
-            ):
-                return await anext(answer, None)
+            with anyio.move_on_after(seconds):
+                found: Any = await maybe_await(anext(answer, None))
+                return cast("ListResult | None", found)
+            raise IdleTimeoutError(f"the list has not answered for {seconds:g} s")
 
 
 def refuses_version(error: ApiError, resource_version: str) -> bool:

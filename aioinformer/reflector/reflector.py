@@ -17,7 +17,6 @@ from .._core.checks import require_seconds
 from .._core.coop import yielding
 from .._core.tasks import (
     Running,
-    heed_cancellation,
     is_cancelled,
     is_own_cancellation,
     maybe_await,
@@ -221,7 +220,6 @@ class Reflector(Running, Generic[T]):
         try:
             if watch is None:
                 await self._list()
-            heed_cancellation()  # the tasks below cannot see this task's cancellation
             if self._resync_period > 0:
                 await run_until_first(partial(self._watch, watch), self._resync_periodically)
             else:
@@ -233,7 +231,6 @@ class Reflector(Running, Generic[T]):
     # -- the initial state ---------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        heed_cancellation()
         self._stats.enter(Phase.LISTING)
         self._record_list_begun()
         self._streaming.list_tried()
@@ -301,7 +298,6 @@ class Reflector(Running, Generic[T]):
         initial = InitialEvents(self._initial_events_timeout, self._store.key_of)
         try:
             while not initial.is_complete:
-                heed_cancellation()
                 batch = await watch.next_batch(initial.deadline())
                 if batch is None:
                     raise TransportError("the stream ended before its closing bookmark")
@@ -345,7 +341,6 @@ class Reflector(Running, Generic[T]):
         await yielding(listed.release())
 
     async def _decode_piece(self, piece: ListResult) -> list[Any]:
-        heed_cancellation()
         self._stats.received()
         objects = await self._decoder.objects_of(piece)
         self._stats.listed += len(objects)
@@ -388,7 +383,6 @@ class Reflector(Running, Generic[T]):
             watch = ended = None  # the error keeps the last batch alive
 
     async def _open(self, version: str, send_initial_events: bool | None = None) -> OpenWatch:
-        heed_cancellation()
         self._stats.watch_begun()
         options = ListOptions(
             resource_version=version,
@@ -406,11 +400,9 @@ class Reflector(Running, Generic[T]):
         self._stats.watching(watch.healthy_from)
         is_refused = False
         try:
-            heed_cancellation()
             while (batch := await watch.next_batch()) is not None:
                 await self._apply(batch, watch)
                 await asyncio.sleep(0)  # let the handlers of this batch run before the next one
-                heed_cancellation()
                 if self._must_relist_for_missed():
                     break
             else:
@@ -486,7 +478,6 @@ class Reflector(Running, Generic[T]):
         if self._next_resync is None:
             self._next_resync = _now() + self._resync_period
         while True:
-            heed_cancellation()
             await asyncio.sleep(self._next_resync - _now())
             try:
                 if self._should_resync is None or self._should_resync():
@@ -498,7 +489,6 @@ class Reflector(Running, Generic[T]):
                 self._next_resync = _now() + self._resync_period
 
     async def _back_off(self) -> None:
-        heed_cancellation()
         self._stats.enter(Phase.BACKING_OFF)
         await self._retry.wait()
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import anyio
 
-from .._core.tasks import maybe_await, within
+from .._core.tasks import maybe_await, raise_if_cancelled
+from .._core.timers import ReusableTimeout
 from ..client.error_mapping import network_error, network_errors
 from ..errors import IdleTimeoutError, TransportError, VeryShortWatchError
 from ..objects.meta import ListOptions, WatchEvent
 from ..protocols import ListerWatcher, WatchStream
 from .next_step import VERY_SHORT
-from .rolling_timeout import RollingTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class OpenWatch:
         self._stream: WatchStream | None = stream
         self._idle_timeout = timeout + IDLE_GRACE
         self._pulse = pulse or Pulse()
-        self._timeout = RollingTimeout()
+        self._timeout = ReusableTimeout()
         self._last_bookmark: float | None = None
         self.started = started
         self.healthy_from = started + min(HEALTHY, timeout)
@@ -132,9 +132,10 @@ class OpenWatch:
         try:
             batch = await self._timeout.wait(anext(self._stream), until)
         except StopAsyncIteration:
+            raise_if_cancelled()
             return None
         except Exception as error:
-            if isinstance(error, TimeoutError) and self._timeout.has_ended:
+            if isinstance(error, TimeoutError) and self._timeout.has_expired:
                 if deadline is None and not self._pulse.record_silence() and quiet < end:
                     return None
                 raise IdleTimeoutError(
@@ -143,6 +144,7 @@ class OpenWatch:
             if (found := network_error(error)) is not None:
                 raise found from error
             raise
+        raise_if_cancelled()
         return batch if isinstance(batch, list) else [batch]
 
     def very_short_end(self, now: float) -> VeryShortWatchError | None:
@@ -193,10 +195,10 @@ async def open_watch(
     """
     started = asyncio.get_running_loop().time()
     with network_errors():
-        async with within(
-            answer_timeout, lambda: TransportError(f"no answer to a watch for {answer_timeout:g} s")
-        ):
+        with anyio.move_on_after(answer_timeout) as scope:
             opened: Any = await maybe_await(list_watch.watch(options))
             stream: WatchStream = aiter(opened)
+        if scope.cancelled_caught:
+            raise TransportError(f"no answer to a watch for {answer_timeout:g} s")
     from_any = not options.send_initial_events and options.resource_version in ("", "0")
     return OpenWatch(stream, started, options.timeout_seconds or 0, from_any, pulse)

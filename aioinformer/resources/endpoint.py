@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import anyio
 import msgspec
 
-from .._core.tasks import within
 from ..client import Client
 from ..client.error_mapping import asking, say_more
 from ..client.transport import JSON, Change, Query
@@ -64,8 +64,9 @@ class Endpoint(Generic[T]):
         """Read an object from the server."""
         seconds = self.timeout
         with refusing("get", str(self), key), self.addresses.collection.explaining():
-            async with within(seconds, lambda: TransportError(f"no answer within {seconds:g} s")):
+            with anyio.move_on_after(seconds):
                 return await self.client.get(self.addresses.of(key), timeout=seconds)
+            raise TransportError(f"no answer within {seconds:g} s")
 
     async def write(
         self,

@@ -8,7 +8,7 @@ from collections import deque
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from .._core.tasks import START_PATIENCE, run_until_first
+from .._core.tasks import NOT_STARTED_WARNING_DELAY, run_until_first
 from ..deltas import DeletedFinalStateUnknown
 from ..errors import InformerError
 from ..handlers import ResourceEventHandler
@@ -58,7 +58,9 @@ class InformerEvents(ResourceEventHandler[T], Generic[T]):
     async def __aenter__(self) -> Self:
         self._registration = self._informer.add_event_handler(self)
         self._left = False
-        self._start_check = asyncio.get_running_loop().call_later(START_PATIENCE, self._warn_if_not_started)
+        self._start_check = asyncio.get_running_loop().call_later(
+            NOT_STARTED_WARNING_DELAY, self._warn_if_not_started
+        )
         return self
 
     async def __aexit__(

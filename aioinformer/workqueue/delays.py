@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from .._core.checks import is_finite
 from .._core.coop import Budget
-from .._core.timers import Alarm
+from .._core.timers import DeadlineTimer
 from ..errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)
@@ -38,7 +38,7 @@ class Delays(Generic[T]):
         self._entries: list[Entry[T]] = []
         self._old_entries: list[Entry[T]] = []  # the heap before a compaction; valid entries move to _entries
         self._numbers = count()
-        self._alarm = Alarm(self._fire)
+        self._timer = DeadlineTimer(self._fire)
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -66,7 +66,7 @@ class Delays(Generic[T]):
         self._pending[item] = (when, number, priority)
         heappush(self._entries, (when, number, item))
         self._compact()
-        self._alarm.ring_by(when)
+        self._timer.fire_by(when)
 
     def cancel(self, item: T) -> bool:
         """Remove an item. Returns whether it was there."""
@@ -80,7 +80,7 @@ class Delays(Generic[T]):
         self._pending.clear()
         self._entries.clear()
         self._old_entries.clear()
-        self._alarm.turn_off()
+        self._timer.cancel()
 
     def _fire(self, now: float) -> None:
         budget = Budget()
@@ -95,7 +95,7 @@ class Delays(Generic[T]):
                 self._compact()
         finally:
             if entries := self._next():
-                self._alarm.ring_by(entries[0][0])
+                self._timer.fire_by(entries[0][0])
 
     def _next(self) -> list[Entry[T]]:
         """Return the heap whose first entry is due next."""

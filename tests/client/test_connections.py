@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from aioinformer import Client, IdleTimeoutError, TransportError
+from aioinformer import Client, TransportError
 from aioinformer.client import sessions
+from aioinformer.errors import IdleTimeoutError
 
 from ..listwatch.streams import json_of, serving
 from .wire import CHUNKED, Asked, chunk, wired

@@ -1,4 +1,4 @@
-"""Values that cannot work are found out where they were given."""
+"""checks.py: bad arguments raise ConfigError with their name and value."""
 
 from __future__ import annotations
 
@@ -20,24 +20,22 @@ from aioinformer._core.checks import (
 from aioinformer.objects.versions import NONE, number_of, require_version
 
 HUGE = pytest.param(10**400, id="10**400")
-"""A whole number that is no float."""
+"""An int that no float can hold."""
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1, 2.5, 10**9])
-def test_seconds(value: float) -> None:
-    require_seconds("patience", value)
+def test_require_seconds_accepts_numbers(value: float) -> None:
+    require_seconds("delay", value)
 
 
 @pytest.mark.parametrize("value", [-1, -0.001, math.nan, math.inf, -math.inf, HUGE, True, "5", None])
-def test_what_are_no_seconds(value: Any) -> None:
-    with pytest.raises(
-        ConfigError, match=r"^patience must be a number of seconds, 0 or more, not "
-    ) as caught:
-        require_seconds("patience", value)
+def test_require_seconds_refuses_other_values(value: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^delay must be a number of seconds, 0 or more, not ") as caught:
+        require_seconds("delay", value)
     assert repr(value) in str(caught.value)
 
 
-def test_a_timeout_may_be_none() -> None:
+def test_require_timeout_accepts_none_and_negative_numbers() -> None:
     require_timeout(None)
     require_timeout(0)
     require_timeout(-0.1)
@@ -48,7 +46,7 @@ def test_a_timeout_may_be_none() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, False, "5", None])
-def test_what_is_no_count(value: Any) -> None:
+def test_require_count_refuses_other_values(value: Any) -> None:
     require_count("page_size", 0)
     require_count("page_size", 500)
     with pytest.raises(ConfigError, match=r"^page_size must be a whole number, 0 or more, not "):
@@ -56,14 +54,14 @@ def test_what_is_no_count(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["false", "true", 0, 1, None])
-def test_what_is_no_flag(value: Any) -> None:
+def test_require_flag_refuses_other_values(value: Any) -> None:
     require_flag("insecure", True)
     require_flag("insecure", False)
     with pytest.raises(ConfigError, match=r"^insecure must be true or false, not "):
         require_flag("insecure", value)
 
 
-def test_several_things_are_a_list() -> None:
+def test_require_list_refuses_single_values_and_strings() -> None:
     assert require_list("owns", (5, 6)) == [5, 6]
     with pytest.raises(ConfigError, match=r"owns must be a list, also of one alone: \[5\]"):
         require_list("owns", 5)  # type: ignore[arg-type]
@@ -71,7 +69,7 @@ def test_several_things_are_a_list() -> None:
         require_list("owns", "pods")
 
 
-def test_what_is_no_text_and_no_function() -> None:
+def test_require_text_and_require_callable_refuse_other_values() -> None:
     require_text("name", "")
     require_callable("handler", print)
     with pytest.raises(ConfigError, match="name must be a string, not 5"):
@@ -96,13 +94,13 @@ def test_what_is_no_text_and_no_function() -> None:
         ("resource_version_match", "Sometime"),
     ],
 )
-def test_list_options_that_no_request_can_carry(option: str, value: Any) -> None:
+def test_list_options_refuse_values_that_no_request_can_carry(option: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=option) as caught:
         ListOptions(**{option: value})
     assert repr(value) in str(caught.value)
 
 
-def test_versions_are_whole_numbers_of_any_length() -> None:
+def test_versions_of_any_length_sort_as_numbers() -> None:
     long, longer = "9" * 5000, "1" * 5001  # int() takes 4300 digits
     versions = ["", "0", "9", "10", "99", "100", "18446744073709551616", long, longer]
     mixed = [longer, "100", "", "9", "18446744073709551616", "10", long, "0", "99"]

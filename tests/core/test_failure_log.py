@@ -1,4 +1,4 @@
-"""failure_log.py: of many failures the log has the first few, and then counts."""
+"""failure_log.py: the first failures have log lines, further ones are counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lines(world: Simulation, containing: str) -> list[str]:
 
 
 @simulated
-async def test_a_handler_that_fails_on_all_objects_is_logged_a_few_times_and_counted(
+async def test_handler_that_fails_on_all_objects_is_logged_and_counted(
     world: Simulation,
 ) -> None:
     for number in range(100):
@@ -48,11 +48,13 @@ async def test_a_handler_that_fails_on_all_objects_is_logged_a_few_times_and_cou
         assert len(lines(world, "more failures")) == 2
         create(world, "later")
         await asyncio.sleep(1)
-        assert lines(world, "failed on add of default/later"), "things were quiet, so this is news"
+        assert lines(world, "failed on add of default/later"), (
+            "after a quiet interval failures are logged again"
+        )
 
 
 @simulated
-async def test_a_reconciler_that_fails_on_all_objects_is_logged_a_few_times_and_counted(
+async def test_reconciler_that_fails_on_all_objects_is_logged_and_counted(
     world: Simulation,
 ) -> None:
     for number in range(100):
@@ -69,7 +71,7 @@ async def test_a_reconciler_that_fails_on_all_objects_is_logged_a_few_times_and_
 
 
 @simulated
-async def test_a_map_function_that_fails_on_all_objects_is_logged_a_few_times_and_counted(
+async def test_map_function_that_fails_on_all_objects_is_logged_and_counted(
     world: Simulation,
 ) -> None:
     for number in range(100):
@@ -88,7 +90,7 @@ async def test_a_map_function_that_fails_on_all_objects_is_logged_a_few_times_an
     assert len(lines(world, "failed: ")) == FIRST + 1
 
 
-async def test_each_type_of_error_has_its_first_lines_and_tracebacks(
+async def test_each_error_type_has_its_own_first_lines(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     failures = FailureLog("mine", logging.getLogger("tests"))
@@ -98,19 +100,17 @@ async def test_each_type_of_error_has_its_first_lines_and_tracebacks(
     found = [(record.getMessage(), record.exc_info is not None) for record in caplog.records]
     shown = [(f"mine failed on {number}", True) for number in range(FIRST) for _ in range(2)]
     assert found == shown
-    assert {record.funcName for record in caplog.records} == {
-        "test_each_type_of_error_has_its_first_lines_and_tracebacks"
-    }
+    assert {record.funcName for record in caplog.records} == {"test_each_error_type_has_its_own_first_lines"}
 
 
-async def test_types_made_up_for_each_error_are_not_all_remembered(caplog: pytest.LogCaptureFixture) -> None:
+async def test_remembers_a_limited_number_of_error_types(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog("mine", logging.getLogger("tests"))
     for number in range(100):
         failures.log(type(f"Error{number}", (Exception,), {})(), "%s failed on %s", "mine", number)
     assert len(caplog.messages) == 16
 
 
-async def test_at_debug_every_failure_has_a_line(caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_failure_has_a_line_at_debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     failures = FailureLog("mine", logging.getLogger("tests"))
     for number in range(100):

@@ -1,4 +1,4 @@
-"""slow_calls.py: who holds the event loop is named. What handlers and reconcilers make of it is tested with them."""
+"""slow_calls.py: warnings about functions that block the event loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return clock
 
 
-async def test_the_longest_step_is_what_counts(clock: list[float]) -> None:
+async def test_step_timer_reports_the_longest_step(clock: list[float]) -> None:
     async def work() -> str:
         for seconds in (0.1, 0.3, 0.2):
             clock[0] += seconds
@@ -33,7 +33,7 @@ async def test_the_longest_step_is_what_counts(clock: list[float]) -> None:
     assert timer.longest == pytest.approx(0.3)
 
 
-async def test_whatever_can_be_awaited_is_timed(clock: list[float]) -> None:
+async def test_step_timer_accepts_any_awaitable(clock: list[float]) -> None:
     @types.coroutine
     def old_style() -> Generator[Any, Any, str]:
         clock[0] += 0.3
@@ -45,21 +45,21 @@ async def test_whatever_can_be_awaited_is_timed(clock: list[float]) -> None:
     assert timer.longest == pytest.approx(0.3)
 
 
-async def test_warnings_are_rare_and_an_async_call_is_timed_once_one_was_slow(
+async def test_warns_every_ten_seconds_and_times_steps_after_a_slow_async_call(
     caplog: pytest.LogCaptureFixture, clock: list[float]
 ) -> None:
     async def work() -> None:
         clock[0] += 0.2
 
     slow = SlowCalls("work", logging.getLogger("tests"))
-    assert slow.note("ns/a", 0.2, None, 7)
-    assert slow.note("ns/b", 0.2, None, 7)
-    assert caplog.messages == ["work held the event loop for 200 ms on ns/a, with 7 waiting"]
+    assert slow.record("ns/a", 0.2, None, 7)
+    assert slow.record("ns/b", 0.2, None, 7)
+    assert caplog.messages == ["work blocked the event loop for 200 ms on ns/a, with 7 waiting"]
     clock[0] += WARN_EVERY
     call, timed = work(), [slow.times_steps]
-    assert not slow.note("ns/c", 0.2, call, 7)
+    assert not slow.record("ns/c", 0.2, call, 7)
     assert [*timed, slow.times_steps] == [False, True]
     timer = StepTimer(call)
     await timer
-    assert slow.note("ns/d", 0.9, timer, 7)
-    assert caplog.messages[1:] == ["work held the event loop for 200 ms on ns/d, with 7 waiting"]
+    assert slow.record("ns/d", 0.9, timer, 7)
+    assert caplog.messages[1:] == ["work blocked the event loop for 200 ms on ns/d, with 7 waiting"]

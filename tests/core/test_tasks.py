@@ -1,10 +1,11 @@
-"""tasks.py and turns.py: nothing outlives what began it, and nobody holds the loop for long."""
+"""tasks.py and coop.py: every task has an owner, and long work yields to others."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from time import perf_counter
 
@@ -24,8 +25,7 @@ from aioinformer._core.tasks import (
     maybe_await,
     raise_failures,
     run_until_first,
-    with_grace,
-    within,
+    shielded,
 )
 from aioinformer.errors import AlreadyStartedError, ClientClosedError, WrongEventLoopError, said
 
@@ -39,13 +39,13 @@ class Idle(Running):
         await asyncio.Event().wait()
 
 
-def test_what_is_not_started_says_so_without_an_event_loop() -> None:
-    """It is set up at a module's level, or before ``asyncio.run``."""
+def test_require_not_started_needs_no_event_loop() -> None:
+    """Handlers are added at module level, or before ``asyncio.run``."""
     Idle().require_not_started()
 
 
 class Stubborn:
-    """Takes its time to end: ignores the first cancellation until it is let go."""
+    """Ignores its cancellation until ``let_go`` is set."""
 
     def __init__(self) -> None:
         self.started = self.ended = False
@@ -62,10 +62,10 @@ class Stubborn:
 
 
 class TestFinish:
-    async def test_nothing_to_finish(self) -> None:
+    async def test_finish_accepts_no_tasks(self) -> None:
         await finish()
 
-    async def test_it_waits_until_all_have_ended(self) -> None:
+    async def test_waits_until_all_tasks_have_ended(self) -> None:
         stubborn = Stubborn()
         tasks = [asyncio.create_task(stubborn.run()), asyncio.create_task(asyncio.sleep(3600))]
         await until(lambda: stubborn.started)
@@ -77,7 +77,7 @@ class TestFinish:
         assert stubborn.ended
 
     @pytest.mark.parametrize("times", [1, 3])
-    async def test_cancelled_meanwhile_it_still_waits_and_then_is_cancelled(self, times: int) -> None:
+    async def test_cancelled_caller_waits_and_is_cancelled_afterwards(self, times: int) -> None:
         stubborn = Stubborn()
         task = asyncio.create_task(stubborn.run())
         await until(lambda: stubborn.started)
@@ -92,7 +92,7 @@ class TestFinish:
             await finishing
         assert stubborn.ended
 
-    async def test_tasks_that_have_ended_are_left_alone(self) -> None:
+    async def test_keeps_the_error_of_a_task_that_has_ended(self) -> None:
         async def fail() -> None:
             raise ValueError
 
@@ -104,7 +104,7 @@ class TestFinish:
 
 
 class TestRaiseFailures:
-    async def test_one_alone_is_raised_as_it_is_and_several_as_a_group(self) -> None:
+    async def test_raises_one_error_alone_and_several_as_a_group(self) -> None:
         async def fail(error: Exception) -> None:
             raise error
 
@@ -127,7 +127,7 @@ class TestRaiseFailures:
         assert caught.group_contains(ValueError, depth=1)
         assert caught.group_contains(KeyError)
 
-    async def test_who_waited_for_what_has_stopped_says_so_only_where_nobody_says_why(self) -> None:
+    async def test_stopped_error_is_raised_only_without_its_cause(self) -> None:
         async def fail(error: Exception) -> None:
             raise error
 
@@ -138,7 +138,7 @@ class TestRaiseFailures:
         with pytest.raises(StoppedError):
             raise_failures("failed", waiting)
 
-    async def test_so_where_it_says_it_in_a_group(self) -> None:
+    async def test_stopped_error_in_a_group_is_raised_only_without_its_cause(self) -> None:
         async def fail(*errors: Exception) -> None:
             raise ExceptionGroup("of one task", errors)
 
@@ -156,7 +156,7 @@ class TestRaiseFailures:
 
 
 class TestRunUntilFirst:
-    async def test_the_others_are_cancelled_and_awaited(self) -> None:
+    async def test_cancels_and_awaits_the_others(self) -> None:
         stubborn = Stubborn()
 
         async def first() -> None:
@@ -170,7 +170,7 @@ class TestRunUntilFirst:
         await running
         assert stubborn.ended
 
-    async def test_an_error_is_raised(self) -> None:
+    async def test_raises_the_error_of_a_function(self) -> None:
         async def fail() -> None:
             raise ValueError
 
@@ -178,7 +178,7 @@ class TestRunUntilFirst:
             await run_until_first(asyncio.Event().wait, fail)
 
     @pytest.mark.parametrize("count", range(5))
-    async def test_cancelled_at_any_moment_it_leaves_nothing(self, count: int) -> None:
+    async def test_cancelled_at_any_moment_it_leaves_no_task(self, count: int) -> None:
         started: list[int] = []
         ended: list[int] = []
 
@@ -196,7 +196,7 @@ class TestRunUntilFirst:
         assert sorted(started) == sorted(ended)
 
     @pytest.mark.parametrize("count", range(6))
-    async def test_cancelled_after_one_has_failed_it_ends_by_that_failure(self, count: int) -> None:
+    async def test_failure_wins_over_a_later_cancellation(self, count: int) -> None:
         stubborn = Stubborn()
 
         async def fail() -> None:
@@ -211,7 +211,7 @@ class TestRunUntilFirst:
         await asyncio.wait({task})
         assert isinstance(task.exception(), ValueError)
 
-    async def test_one_that_fails_of_being_cancelled_is_heard_of(self) -> None:
+    async def test_raises_an_error_of_the_cleanup(self) -> None:
         async def fail() -> None:
             try:
                 await asyncio.Event().wait()
@@ -229,7 +229,7 @@ class TestRunUntilFirst:
         with pytest.raises(ValueError):
             await task
 
-    async def test_several_errors_are_raised_together(self) -> None:
+    async def test_raises_several_errors_as_a_group(self) -> None:
         async def fail(number: int) -> None:
             raise ValueError(number)
 
@@ -238,20 +238,20 @@ class TestRunUntilFirst:
         assert [str(error) for error in caught.value.exceptions] == ["1", "2"]
 
 
-class TestWithGrace:
-    async def test_its_result_and_its_error_are_passed_on(self) -> None:
+class TestShielded:
+    async def test_returns_the_result_and_raises_the_error(self) -> None:
         async def seven() -> int:
             return 7
 
         async def fail() -> None:
             raise ValueError("no")
 
-        assert await with_grace(60, seven()) == 7
+        assert await shielded(seven(), grace=60) == 7
         with pytest.raises(ValueError, match="no"):
-            await with_grace(60, fail())
+            await shielded(fail(), grace=60)
 
     @pytest.mark.parametrize("fails", [False, True])
-    async def test_cancelled_it_goes_on_to_its_end(
+    async def test_coroutine_continues_after_a_cancellation(
         self, fails: bool, caplog: pytest.LogCaptureFixture
     ) -> None:
         begun, let_go, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -261,9 +261,9 @@ class TestWithGrace:
             await let_go.wait()
             ended.set()
             if fails:
-                raise ValueError("nobody but the log hears of it")
+                raise ValueError("only the log has it")
 
-        task = asyncio.create_task(with_grace(60, work()))
+        task = asyncio.create_task(shielded(work(), grace=60))
         await begun.wait()
         task.cancel()
         await turns(3)
@@ -272,19 +272,19 @@ class TestWithGrace:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert ended.is_set()
-        assert ("failed after its caller was cancelled: nobody but the log" in caplog.text) == fails
+        assert ("failed after its caller was cancelled: only the log" in caplog.text) == fails
 
-    async def test_but_not_for_longer_than_that(self) -> None:
+    async def test_coroutine_is_cancelled_after_the_grace(self) -> None:
         stubborn = Stubborn()
         stubborn.let_go.set()
-        task = asyncio.create_task(with_grace(0.01, stubborn.run()))
+        task = asyncio.create_task(shielded(stubborn.run(), grace=0.01))
         await until(lambda: stubborn.started)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert stubborn.ended
 
-    async def test_a_scope_of_anyio_that_cancels_in_each_turn_cuts_nothing_off(self) -> None:
+    async def test_coroutine_continues_in_a_cancelled_anyio_scope(self) -> None:
         ended = asyncio.Event()
 
         async def work() -> None:
@@ -293,52 +293,12 @@ class TestWithGrace:
 
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await with_grace(60, work())
+            await shielded(work(), grace=60)
         assert scope.cancelled_caught
         assert ended.is_set()
 
 
-class TooLateError(Exception):
-    """What a caller of within() makes of it."""
-
-
-class TestWithin:
-    async def test_what_comes_in_time_is_awaited(self) -> None:
-        came: list[bool] = []
-        for timeout in (60, None):
-            async with within(timeout, TooLateError):
-                await turns(3)
-                came.append(True)
-        assert came == [True, True]
-
-    async def test_too_late_is_what_the_caller_says(self) -> None:
-        with pytest.raises(TooLateError) as raised:
-            async with within(0.01, TooLateError):
-                await asyncio.Event().wait()
-        assert isinstance(raised.value.__cause__, TimeoutError)
-
-    async def test_over_after_all_is_not_too_late(self) -> None:
-        async with within(0.0, TooLateError, lambda: True):
-            await asyncio.Event().wait()
-
-    async def test_a_timeout_of_what_is_awaited_is_its_own(self) -> None:
-        with pytest.raises(TimeoutError, match="its own"):
-            async with within(60, TooLateError, lambda: True):
-                raise TimeoutError("its own")
-
-    async def test_cancelled_it_is_cancelled(self) -> None:
-        async def wait() -> None:
-            async with within(60, TooLateError, lambda: True):
-                await asyncio.Event().wait()
-
-        waiting = asyncio.create_task(wait())
-        await turns(3)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-
-async def test_settle_awaits_what_can_be_awaited() -> None:
+async def test_maybe_await_awaits_only_awaitables() -> None:
     seen: list[int] = []
 
     async def work() -> None:
@@ -349,6 +309,32 @@ async def test_settle_awaits_what_can_be_awaited() -> None:
     await maybe_await(None)
     await maybe_await("no awaitable")
     assert seen == [1, 1]
+
+
+async def _ignore_cancellation() -> None:
+    with suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+
+
+async def _fail_when_cancelled() -> None:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        raise ValueError("cancelled") from None
+
+
+@pytest.mark.parametrize("function", [_ignore_cancellation, _fail_when_cancelled])
+async def test_maybe_await_raises_a_cancellation_that_user_code_swallowed(
+    function: Callable[[], Awaitable[None]],
+) -> None:
+    task = asyncio.create_task(maybe_await(function()))
+    await turns(3)
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+    with anyio.move_on_after(0.001) as scope:
+        await maybe_await(function())
+    assert scope.cancelled_caught
 
 
 class Service(Running):
@@ -368,14 +354,14 @@ class Service(Running):
 
 
 class TestRunning:
-    async def test_entering_starts_and_leaving_ends(self) -> None:
+    async def test_entering_starts_and_leaving_stops(self) -> None:
         service = Service()
         async with service as entered:
             assert entered is service
             await service.started.wait()
         assert service.ended
 
-    async def test_leaving_at_once_ends_what_had_not_begun(self) -> None:
+    async def test_leaving_before_the_first_step_stops_it(self) -> None:
         async with Service():
             pass
 
@@ -385,7 +371,7 @@ class TestRunning:
                 await service.started.wait()
 
     @pytest.mark.parametrize("error", [ClientClosedError("the client is closed"), ValueError("broken")])
-    async def test_its_death_is_logged_with_a_traceback_where_the_message_says_too_little(
+    async def test_failure_is_logged_with_a_traceback_unless_it_is_an_error_of_ours(
         self, error: Exception, caplog: pytest.LogCaptureFixture
     ) -> None:
         with pytest.raises(type(error)):
@@ -396,7 +382,7 @@ class TestRunning:
         assert record.message.endswith(f" failed: {said(error)}")
         assert (record.exc_info is not None) == isinstance(error, ValueError)
 
-    async def test_what_the_body_raised_is_not_forgotten(self) -> None:
+    async def test_error_of_the_body_stays_as_context(self) -> None:
         with pytest.raises(ValueError, match="broken") as caught:
             async with Service(ValueError("broken")) as service:
                 await service.started.wait()
@@ -407,14 +393,14 @@ class TestRunning:
                 raise KeyError
 
     async def test_entering_and_leaving_in_different_tasks(self) -> None:
-        """Design 2: fixtures and cleanup contexts do so."""
+        """Design 2: fixtures and lifespans do so."""
         service = Service()
         await asyncio.create_task(service.__aenter__())
         await service.started.wait()
         await asyncio.create_task(service.__aexit__(None, None, None))
         assert service.ended
 
-    async def test_it_is_entered_once(self) -> None:
+    async def test_second_entering_is_refused(self) -> None:
         service = Service()
         async with service:
             with pytest.raises(AlreadyStartedError):
@@ -422,8 +408,8 @@ class TestRunning:
         with pytest.raises(AlreadyStartedError):
             await service.__aenter__()
 
-    def test_of_another_loop_it_is_told_that_it_was_entered_before(self) -> None:
-        """Such as the next test's: to hand the call over to the first one would not help."""
+    def test_entering_again_in_another_loop_says_already_started(self) -> None:
+        """Such as the next test's loop: to call in the first loop would not help."""
 
         async def enter_and_leave() -> None:
             async with service:
@@ -434,7 +420,7 @@ class TestRunning:
         with pytest.raises(AlreadyStartedError):
             asyncio.run(enter_and_leave())
 
-    async def test_leaving_while_being_cancelled_still_ends_it(self) -> None:
+    async def test_cancelled_while_leaving_it_still_stops(self) -> None:
         service = Service()
 
         async def use() -> None:
@@ -466,14 +452,14 @@ class TestRunning:
             await asyncio.to_thread(lambda: asyncio.run(enter_and_leave()))
 
 
-class TestTurns:
+class TestYielding:
     @pytest.fixture
     def no_time_passes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A turn's end is how long it is."""
+        """With a clock at 0 the end of a budget is its length."""
         monkeypatch.setattr("aioinformer._core.coop.perf_counter", lambda: 0.0)
 
     async def test_long_work_lets_others_run(self) -> None:
-        """Design 2: no step holds the loop for long."""
+        """Design 2: no step blocks the event loop for long."""
         rounds = 0
         working = True
 
@@ -494,7 +480,7 @@ class TestTurns:
         await watching
         assert rounds >= 3
 
-    async def test_short_work_is_done_in_one_go(self) -> None:
+    async def test_short_work_does_not_yield(self) -> None:
         budget = Budget()
         done = asyncio.create_task(asyncio.sleep(0))
         await yielding(iter([None] * 3))
@@ -506,8 +492,8 @@ class TestTurns:
         assert not budget.is_spent()
 
     @pytest.mark.usefixtures("no_time_passes")
-    async def test_what_is_under_way_at_once_shares_a_turn(self) -> None:
-        """Design 2: however much is under way, no round of the loop takes long."""
+    async def test_concurrent_work_shares_one_slice(self) -> None:
+        """Design 2: a loop iteration stays short, however much work runs concurrently."""
         lengths: list[float] = []
 
         async def work() -> None:
@@ -524,7 +510,7 @@ class TestTurns:
         assert Budget().end == SLICE
 
     @pytest.mark.usefixtures("no_time_passes")
-    async def test_the_least_share_is_worth_its_pause(self) -> None:
+    async def test_share_of_a_slice_has_a_minimum(self) -> None:
         async def pause_twice() -> None:  # eager tasks are in the first by the next line
             budget = Budget()
             await budget.pause()
@@ -537,12 +523,12 @@ class TestTurns:
             assert Budget().end == SLICE / MAX_SHARES
 
     @pytest.mark.usefixtures("no_time_passes")
-    async def test_what_is_cancelled_in_a_pause_has_no_share(self) -> None:
+    async def test_work_cancelled_in_a_pause_has_no_share(self) -> None:
         await cancel_after(1, Budget().pause())
         assert Budget().end == SLICE
 
     @pytest.mark.usefixtures("no_time_passes")
-    async def test_event_loops_of_other_threads_have_turns_of_their_own(self) -> None:
+    async def test_event_loops_of_other_threads_do_not_share(self) -> None:
         async def length() -> float:
             return Budget().end
 
@@ -555,7 +541,7 @@ class TestTurns:
         assert lengths == [SLICE]
         await pausing
 
-    async def test_cancelled_it_stops_in_the_middle(self) -> None:
+    async def test_cancelled_work_stops_at_its_next_yield(self) -> None:
         taken = 0
 
         def steps() -> Iterator[None]:

@@ -123,7 +123,7 @@ def test_status_is_raised_as_its_error() -> None:
         (envelope(bytes(5000)), "the answer is a Pod, not a list"),
         (
             b"knock, knock",
-            "the answer is not a list: it does not begin as Kubernetes' protobuf does, but b'knock",
+            "the answer is not a list: it does not begin as Kubernetes' protobuf does, but with b'knock",
         ),
         (listed(kind="CaveList"), "Cave of v1 cannot be read as protobuf"),
         (envelope(field(1, 5) + field(2, pod()), TypeMeta("v1", "PodList")), "it has no such field"),
@@ -132,7 +132,7 @@ def test_status_is_raised_as_its_error() -> None:
             envelope(field(1, b"\x12\x7f"), TypeMeta("v1", "PodList")),
             "the answer is not a list: a piece of 127 bytes",
         ),
-        (envelope(b"\xff" * 30, TypeMeta("v1", "PodList")), "does not end"),
+        (envelope(b"\xff" * 30, TypeMeta("v1", "PodList")), "longer than ten bytes"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 10_000])

@@ -71,7 +71,7 @@ class TestEveryType:
         for same in (json.loads(RAW), KubeObject.from_bytes(RAW), bytearray(RAW), memoryview(RAW)):
             assert codec.decode(same) == obj
 
-    def test_how_it_arrived_makes_no_difference(self, object_type: type[Any]) -> None:
+    def test_lists_and_watches_give_equal_objects(self, object_type: type[Any]) -> None:
         """Design 2: items of a LIST carry no apiVersion and kind, watch objects do."""
         codec = codec_for(object_type)
         watched = codec.decode(json.dumps({"apiVersion": "v1", "kind": "Pod", **WHOLE}).encode())
@@ -115,18 +115,18 @@ class TestEveryType:
         ],
         ids=lambda wrong: repr(wrong)[:30],
     )
-    def test_what_is_no_object(self, object_type: type[Any], wrong: Any) -> None:
+    def test_other_values_are_decode_errors(self, object_type: type[Any], wrong: Any) -> None:
         with pytest.raises(DecodeError):
             codec_for(object_type).decode(wrong, POD)
 
     @pytest.mark.parametrize(
         "wrong", [None, 5, "{}", [], object()], ids=["None", "5", "str", "list", "object"]
     )
-    def test_what_is_of_no_known_type(self, object_type: type[Any], wrong: Any) -> None:
+    def test_unsupported_types_are_decode_errors(self, object_type: type[Any], wrong: Any) -> None:
         with pytest.raises(DecodeError, match="expected"):
             codec_for(object_type).decode(wrong)
 
-    def test_fields_that_are_not_known_here_are_no_trouble(self, object_type: type[Any]) -> None:
+    def test_unknown_fields_are_accepted(self, object_type: type[Any]) -> None:
         """A server may be newer than the models."""
         newer = json.loads(RAW)
         newer["metadata"]["newer"] = newer["spec"]["newer"] = newer["newer"] = {"x": 1}
@@ -146,7 +146,7 @@ def test_models_are_whole(model: Any) -> None:
 
 @pytest.mark.parametrize("object_type", [KubeObject, Pod, dict, *MODELS, None])
 @pytest.mark.parametrize("lean", [False, True])
-def test_what_is_read_where_a_list_is_taken_apart(object_type: type[Any] | None, lean: bool) -> None:
+def test_read_item_is_set_for_fast_types(object_type: type[Any] | None, lean: bool) -> None:
     codec = codec_for(object_type, drop_managed_fields=lean)
     if object_type is not Pod and (object_type is not KubeObject or lean):
         assert codec.read_item is None
@@ -159,7 +159,7 @@ def test_what_is_read_where_a_list_is_taken_apart(object_type: type[Any] | None,
         codec.read_item(RAW[:-1], None)
 
 
-def test_nothing_passes_through_everything() -> None:
+def test_codec_of_none_returns_values_as_they_are() -> None:
     codec: Codec[Any] = codec_for(None)
     for value in (b"x", None, {"a": 1}, 5):
         assert codec.decode(value) is value
@@ -260,12 +260,12 @@ class OwnModel(V1Pod):
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_types_that_could_not_be_cached_are_found_out_at_once(wrong: Any, message: str) -> None:
+def test_types_that_cannot_be_cached_are_refused(wrong: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         codec_for(wrong)
 
 
-def test_what_is_only_looked_at_need_not_be_fit_for_a_cache() -> None:
+def test_decode_accepts_types_that_cannot_be_cached() -> None:
     class View(msgspec.Struct):
         spec: Spec
 
@@ -300,7 +300,7 @@ def test_models_are_imported_only_when_asked_for() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_struct_without_metadata_is_told_all_that_metadata_may_need() -> None:
+def test_struct_without_metadata_gets_a_hint() -> None:
     with pytest.raises(ConfigError) as caught:
         codec_for(NoMetadata)
     for part in (

@@ -99,7 +99,7 @@ class TestEveryKind:
         assert contains_finalizer(after, MINE)
         assert before == untouched
 
-    def test_what_is_so_already_is_the_same_object(self, object_type: type[Any]) -> None:
+    def test_unchanged_object_is_returned_itself(self, object_type: type[Any]) -> None:
         without, having = self.sample(object_type), self.sample(object_type, MINE)
         assert remove_finalizer(without, MINE) == (without, False)
         assert add_finalizer(having, MINE)[0] is having
@@ -124,7 +124,7 @@ class Cave(KubeObject, frozen=True):
         return msgspec.structs.replace(obj, depth=obj["spec"]["depth"])
 
 
-def test_an_object_of_a_class_of_ones_own_stays_one() -> None:
+def test_subclass_is_kept() -> None:
     cave = Cave.from_dict(pod_dict(spec={"depth": 7}))
     having, _ = add_finalizer(cave, MINE)
     without, _ = remove_finalizer(having, MINE)
@@ -133,7 +133,7 @@ def test_an_object_of_a_class_of_ones_own_stays_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["", None, 5, "two words", "a/b/c"])
-def test_what_is_no_finalizer_is_not_added(name: Any) -> None:
+def test_bad_finalizer_name_is_refused(name: Any) -> None:
     with pytest.raises(ConfigError, match="the finalizer must be"):
         add_finalizer(pod(), name)
 
@@ -160,7 +160,7 @@ def test_removing_takes_every_occurrence() -> None:
     ],
     ids=repr,
 )
-def test_what_has_no_finalizers(wrong: Any) -> None:
+def test_types_without_finalizers_are_refused(wrong: Any) -> None:
     for call in (add_finalizer, remove_finalizer, contains_finalizer):
         with pytest.raises(ConfigError, match="has no finalizers"):
             call(wrong, MINE)

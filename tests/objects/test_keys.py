@@ -67,7 +67,7 @@ def test_every_kind_of_tombstone_has_them_too() -> None:
         assert labels_of(tombstone) == labels_of(obj)
 
 
-def test_a_tombstones_key_is_asked_for_by_the_other_function() -> None:
+def test_meta_namespace_key_func_refuses_tombstones() -> None:
     """MetaNamespaceKeyFunc: "object has no meta"."""
     with pytest.raises(KeyFuncError, match="deletion_handling"):
         meta_namespace_key_func(DeletedFinalStateUnknown("ns/a", pod()))
@@ -191,7 +191,7 @@ def test_what_has_no_name_has_no_key(obj: Any) -> None:
     assert key_and_version(obj)[0]
 
 
-def test_what_cannot_even_be_printed_can_be_logged() -> None:
+def test_key_and_version_accepts_unprintable_objects() -> None:
     class Unprintable:
         def __repr__(self) -> str:
             raise RuntimeError("no")

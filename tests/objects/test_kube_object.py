@@ -108,7 +108,7 @@ def test_it_is_a_mapping() -> None:
         ("annotations", "obj.metadata.annotations"),
     ],
 )
-def test_a_field_is_no_attribute_and_how_it_is_read_is_said(attribute: str, remedy: str) -> None:
+def test_attribute_error_says_how_to_read_a_field(attribute: str, remedy: str) -> None:
     obj = pod()
     with pytest.raises(
         AttributeError, match=f"'KubeObject' object has no attribute '{attribute}': .*{remedy}"
@@ -193,14 +193,14 @@ def test_cluster_scoped_objects_have_no_namespace() -> None:
     ],
     ids=range(12),
 )
-def test_what_is_no_object_is_a_decode_error(raw: bytes) -> None:
+def test_other_bytes_are_a_decode_error(raw: bytes) -> None:
     with pytest.raises(DecodeError) as caught:
         KubeObject.from_bytes(raw)
     assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize("wrong", [None, "text", 5.0])
-def test_what_is_not_bytes_is_a_type_error(wrong: Any) -> None:
+def test_other_types_are_a_type_error(wrong: Any) -> None:
     with pytest.raises(TypeError):
         KubeObject.from_bytes(wrong)
 
@@ -218,7 +218,7 @@ def test_a_field_that_cannot_be_read_spoils_only_itself(x: bytes) -> None:
         obj.to_dict()
 
 
-def test_a_huge_object_is_no_trouble() -> None:
+def test_huge_object_is_read() -> None:
     obj = pod(data={"blob": "x" * 5_000_000})
     assert len(obj["data"]["blob"]) == 5_000_000
     assert obj.key == "ns/a"
@@ -249,7 +249,7 @@ class TestEquality:
     def test_the_order_of_fields_makes_no_difference(self) -> None:
         assert pod(a=1, b=2) == pod(b=2, a=1)
 
-    def test_what_differs(self) -> None:
+    def test_different_objects_are_not_equal(self) -> None:
         assert pod() != pod(version="2")
         assert pod(spec=1) != pod(spec=2)
         assert pod() != KubeObject.from_bytes(pod().raw, POD)
@@ -257,7 +257,7 @@ class TestEquality:
             pod().raw, POD
         )
 
-    def test_equal_ones_are_not_unequal(self) -> None:
+    def test_not_equal_is_the_opposite_of_equal(self) -> None:
         """A Struct has a ``__ne__`` of its own."""
         one, other = pod(spec={"a": 1}), pod(spec={"a": 1})
         assert not one != other  # noqa: SIM202
@@ -271,7 +271,7 @@ class TestEquality:
         assert pod() != "ns/a"
         assert pod() != None  # noqa: E711
 
-    def test_an_object_is_true_without_being_decoded(self) -> None:
+    def test_truth_does_not_decode(self) -> None:
         assert bool(KubeObject.from_bytes(b'{"metadata": {"name": "a"}, "x": "\xff"}'))
 
 
@@ -282,7 +282,7 @@ class TestCopies:
         assert pickle.loads(pickle.dumps(obj)) == obj
 
     @pytest.mark.parametrize("obj", [pod(), compressed(pod())], ids=["as it came", "compressed"])
-    def test_msgspec_does_not_take_it_for_a_struct_to_encode(self, obj: KubeObject) -> None:
+    def test_msgspec_refuses_to_encode(self, obj: KubeObject) -> None:
         for encode in (msgspec.json.encode, msgspec.msgpack.encode, msgspec.to_builtins):
             for thing in (obj, WatchEvent("ADDED", obj)):
                 with pytest.raises(TypeError, match="unsupported"):
@@ -294,7 +294,7 @@ class TestCopies:
         assert copy.copy(obj) is obj
         assert copy.deepcopy([obj])[0] is obj
 
-    def test_a_subclass_stays_one(self) -> None:
+    def test_subclass_is_kept(self) -> None:
         class Cave(KubeObject, frozen=True):
             pass
 
@@ -323,7 +323,7 @@ def test_from_dict() -> None:
         KubeObject.from_dict(cycle)
 
 
-def test_reprs_say_what_it_is() -> None:
+def test_repr_has_kind_key_and_version() -> None:
     assert repr(pod(version="7")) == "<KubeObject ns/a at 7>"
     assert repr(KubeObject.from_bytes(pod(version="").raw, POD)) == "<Pod ns/a at no version>"
     assert repr(pod().metadata) == "<ObjectMeta ns/a at 1>"
@@ -345,7 +345,7 @@ json_values = st.recursive(
         st.text(st.characters(exclude_categories=["Cs"]), max_size=5), json_values, max_size=4
     ),
 )
-def test_what_goes_in_comes_out(name: str, fields: dict[str, Any]) -> None:
+def test_to_dict_returns_the_input(name: str, fields: dict[str, Any]) -> None:
     whole = {**fields, "metadata": {"name": name, "namespace": "ns"}}
     obj = KubeObject.from_bytes(encoded(whole))
     assert obj.to_dict() == whole
@@ -359,7 +359,7 @@ class TestGarbage:
     def test_the_collector_does_not_track_objects(self) -> None:
         assert not gc.is_tracked(pod())
 
-    def test_what_is_kept_is_read_only(self) -> None:
+    def test_attributes_are_read_only(self) -> None:
         with pytest.raises(AttributeError):
             pod().raw = b""  # type: ignore[misc]
 
@@ -383,7 +383,7 @@ def test_labels_that_are_not_those_of_the_metadata_are_not_its_labels() -> None:
     assert read_labels(obj) == {}
 
 
-def test_of_labels_that_stand_twice_the_last_count() -> None:
+def test_last_of_duplicate_labels_counts() -> None:
     """As for any other field, and in the whole."""
     raw = b'{"metadata":{"name":"a","labels":{"app":"one"},"labels":{"app":"two"}}}'
     obj = KubeObject.from_bytes(raw)

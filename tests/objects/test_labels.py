@@ -104,7 +104,7 @@ def test_what_cannot_be_parsed(text: str) -> None:
 
 @pytest.mark.parametrize("space", ["\u00a0", "\v", "\f", "\u2003", "\x85", "\0"])
 @pytest.mark.parametrize("text", ["{}", "{}app", "app{}", "app=web{}", "app in (web{})", "app,{}"])
-def test_what_is_space_to_python_alone_is_none(text: str, space: str) -> None:
+def test_only_ascii_space_separates(text: str, space: str) -> None:
     """A selector of a no-break space would pick everything."""
     with pytest.raises(SelectorError):
         LabelSelector.parse(text.format(space))
@@ -149,7 +149,7 @@ def test_what_is_space_to_python_alone_is_none(text: str, space: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_in_the_words_of_upstream(text: str, said: str) -> None:
+def test_messages_equal_upstream(text: str, said: str) -> None:
     """apimachinery 0.36, run on these."""
     with pytest.raises(SelectorError) as caught:
         LabelSelector.parse(text)
@@ -157,7 +157,7 @@ def test_what_is_wrong_is_said_in_the_words_of_upstream(text: str, said: str) ->
 
 
 @pytest.mark.parametrize("wrong", [None, 5, b"app=web", LabelSelector()])
-def test_what_is_no_text_is_no_selector(wrong: Any) -> None:
+def test_non_string_selector_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="a label selector must be a string"):
         LabelSelector.parse(wrong)
 
@@ -202,7 +202,7 @@ def test_labels_or_what_the_spec_of_an_object_selects(selector: dict[str, Any], 
         ({"matchLabels": {"n": 1}}, "a selector's label 'n' must be a string"),
     ],
 )
-def test_labels_that_are_no_texts_are_named(selector: Any, said: str) -> None:
+def test_non_string_labels_are_refused(selector: Any, said: str) -> None:
     """They would pick nothing."""
     with pytest.raises(ConfigError, match=said):
         LabelSelector.of(selector)
@@ -238,18 +238,18 @@ def test_labels_that_are_no_texts_are_named(selector: Any, said: str) -> None:
         ),
     ],
 )
-def test_what_no_spec_may_select(selector: Any, said: str) -> None:
+def test_bad_spec_selectors_are_refused(selector: Any, said: str) -> None:
     with pytest.raises(SelectorError, match=said):
         LabelSelector.of(selector)
 
 
-def test_labels_as_they_are_may_be_what_no_object_has() -> None:
+def test_required_labels_are_not_validated() -> None:
     """As SelectorFromSet, which checks nothing."""
     assert not LabelSelector.of({"a b": "", "": "x"}).matches(LABELS)
 
 
 @given(st.text(max_size=30) | st.text("ab=!,() <>in/-.0", max_size=30))
-def test_nothing_else_is_ever_raised(text: str) -> None:
+def test_noise_raises_only_selector_errors(text: str) -> None:
     try:
         selector = LabelSelector.parse(text)
     except SelectorError:
@@ -274,7 +274,7 @@ def test_numbers_are_of_64_bits() -> None:
         LabelSelector.parse("ts<9223372036854775808")
 
 
-def test_a_huge_selector_is_no_trouble() -> None:
+def test_huge_selector_is_parsed() -> None:
     names = [f"v{number}" for number in range(20_000)]
     assert LabelSelector.parse(f"app in ({','.join(names)},web)").matches(LABELS)
 

@@ -94,7 +94,7 @@ class TestEveryLayout:
             assert lean.decode(value, POD) == expected, type(value)
 
 
-def test_a_class_of_ones_own_is_asked() -> None:
+def test_subclass_decodes_the_lean_bytes() -> None:
     class Cave(KubeObject, frozen=True, eq=False, gc=False):
         @classmethod
         def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Self:
@@ -109,7 +109,7 @@ def test_a_class_of_ones_own_is_asked() -> None:
     assert (type(lean), lean["metadata"]) == (Cave, {"name": "a"})
 
 
-def test_what_is_whole_is_not_copied() -> None:
+def test_object_without_managed_fields_is_not_copied() -> None:
     raw = compact(LEAN)
     lean = codec_for(KubeObject, drop_managed_fields=True)
     obj = lean.decode(raw)
@@ -119,7 +119,7 @@ def test_what_is_whole_is_not_copied() -> None:
     assert drop_managed_fields(5) == 5
 
 
-def test_what_is_not_ours_is_not_changed() -> None:
+def test_input_is_not_changed() -> None:
     given = json.loads(compact(FULL))
     model = codec_for(V1Pod).decode(compact(FULL), POD)
     assert drop_managed_fields(given)["metadata"] == LEAN["metadata"]
@@ -136,13 +136,13 @@ def test_of_a_compressed_object() -> None:
     "wrong", [b"", b"{", b"[]", b'{"metadata": null}', b'{"metadata": {"managedFields": {}']
 )
 @pytest.mark.parametrize("object_type", [KubeObject, dict, V1Pod])
-def test_what_is_no_object_is_a_decode_error(object_type: type[Any], wrong: bytes) -> None:
+def test_other_bytes_are_a_decode_error(object_type: type[Any], wrong: bytes) -> None:
     with pytest.raises(DecodeError):
         codec_for(object_type, drop_managed_fields=True).decode(wrong)
 
 
 @given(managed=json_values, position=st.integers(0, 9))
-def test_whatever_they_are(managed: Any, position: int) -> None:
+def test_any_value_of_managed_fields_is_dropped(managed: Any, position: int) -> None:
     raw = compact(with_managed_fields(position, managed))
     assert codec_for(KubeObject, drop_managed_fields=True).decode(raw).to_dict() == LEAN
 
@@ -158,7 +158,7 @@ class TestTheOption:
             assert obj.to_dict() == LEAN
             assert b"managedFields" not in obj.raw
 
-    def test_what_it_may_be(self) -> None:
+    def test_drops_from_all_object_types(self) -> None:
         with pytest.raises(ConfigError, match="drop_managed_fields must be true or false"):
             Reflector(Scripted(), KubeObject, Store(), drop_managed_fields="yes")  # type: ignore[arg-type]
         SharedIndexInformer(Scripted(), KubeObject, drop_managed_fields=False)

@@ -54,12 +54,12 @@ class TestSetting:
         assert after["status"]["conditions"] == [READY]
         assert obj == untouched
 
-    def test_what_is_so_already_is_the_same_object(self, kind: Any) -> None:
+    def test_unchanged_object_is_returned_itself(self, kind: Any) -> None:
         obj = kind(with_conditions(READY))
         after, changed = set_status_condition(obj, "Ready", "True", "Done", now=LATER)
         assert (after is obj, changed) == (True, False)
 
-    def test_with_another_status_comes_another_time(self, kind: Any) -> None:
+    def test_transition_time_changes_with_the_status(self, kind: Any) -> None:
         obj = kind(with_conditions(READY))
         after, changed = set_status_condition(obj, "Ready", "False", "Broken", "no", now=LATER)
         assert changed
@@ -127,7 +127,7 @@ class TestSetting:
         assert before <= stamp <= datetime.now(UTC)
 
 
-def test_a_class_of_ones_own_stays_itself() -> None:
+def test_subclass_is_kept() -> None:
     class Site(KubeObject, frozen=True, eq=False, gc=False):
         pass
 
@@ -135,7 +135,7 @@ def test_a_class_of_ones_own_stays_itself() -> None:
     assert (type(site), changed) == (Site, True)
 
 
-def test_in_a_simulation_the_clock_is_its_own() -> None:
+def test_simulation_uses_its_own_clock() -> None:
     async def scenario(world: Simulation) -> None:
         await asyncio.sleep(3600)
         obj, _ = set_status_condition(dict(CREATED), "Ready", "True", "Done")
@@ -179,17 +179,14 @@ def test_removing_one(kind: Any) -> None:
     [
         (("Ready", True, "Done"), "a condition's status is 'True', 'False' or 'Unknown', not True"),
         (("Ready", "true", "Done"), "not 'true'"),
-        (("Ready", "True", None), "reason must be a string"),
-        (("Ready", "True", "Done", ValueError("no")), "message must be a string"),
-        ((5, "True", "Done"), "kind must be a string"),
     ],
 )
-def test_arguments_that_cannot_be(arguments: Any, message: str) -> None:
+def test_bad_status_is_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         set_status_condition(dict(CREATED), *arguments)
 
 
-def test_of_other_types_of_objects_it_knows_no_status() -> None:
+def test_other_types_are_refused() -> None:
     obj: Any = Pod(metadata=None)  # type: ignore[arg-type]
     for ask in (
         find_status_condition,

@@ -51,7 +51,9 @@ async def test_reconcile_that_blocks_the_event_loop_is_logged(
         await until(lambda: workers.counts.total >= 5)  # one of them is retried
     key, waiting = ("slow-2", 1) if is_async else ("slow-1", 3)
     warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert warnings == [f"tests: a reconcile held the event loop for 300 ms on {key}, with {waiting} waiting"]
+    assert warnings == [
+        f"tests: a reconcile blocked the event loop for 300 ms on {key}, with {waiting} waiting"
+    ]
 
 
 async def test_repeated_error_is_logged_with_its_traceback_once(

@@ -224,7 +224,9 @@ class TestWarnings:
         async with running(listener.run()):
             await until(lambda: listener.depth == 0)
         waiting = 1 if is_async else 3
-        assert caplog.messages == [f"mine held the event loop for 300 ms on ns/slow, with {waiting} waiting"]
+        assert caplog.messages == [
+            f"mine blocked the event loop for 300 ms on ns/slow, with {waiting} waiting"
+        ]
         assert listener.state.failed == 0
 
     async def test_one_that_waits_for_long_holds_nobody_up(

@@ -117,7 +117,7 @@ async def test_cache_that_stays_behind_is_named_in_the_error() -> None:
         made = await maps.create(configmap())
         with pytest.raises(
             VersionTimeout,
-            match=rf"not default/a at {made.resource_version} after 0\.3 s.*is no number.*Resource\.get",
+            match=rf"not default/a at {made.resource_version} after 0\.3 s.*is not a number.*Resource\.get",
         ):
             await maps.get(KEY)
 

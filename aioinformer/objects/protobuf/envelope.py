@@ -1,5 +1,7 @@
-"""What is around an object: four bytes that say "Kubernetes", and a message that says its kind (``runtime.Unknown``);
-and around that, in a watch, an event (``metav1.WatchEvent``)."""
+"""The envelope of an object: four magic bytes and a message with its kind (``runtime.Unknown``).
+
+In a watch an event contains the envelope (``metav1.WatchEvent``).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from .messages import message
 from .wire import PIECE, PROTOBUF_ERRORS, WireError, long_number, pieces
 
 MAGIC = b"k8s\x00"
-"""How every envelope begins."""
+"""The first bytes of every envelope."""
 
 _TYPE_META, _RAW, _CONTENT_ENCODING = (number << 3 | PIECE for number in (1, 2, 3))
 _API_VERSION, _KIND = (number << 3 | PIECE for number in (1, 2))
@@ -20,12 +22,12 @@ _EXTENSION_RAW = 1 << 3 | PIECE
 
 
 class Envelope(NamedTuple):
-    """Where an object stands.
+    """The position of an object in its envelope.
 
     Args:
-        type_meta: What it is.
-        begin: Where it begins.
-        end: Where it ends.
+        type_meta: apiVersion and kind.
+        begin: The object's first byte.
+        end: The byte after it.
     """
 
     type_meta: TypeMeta
@@ -34,7 +36,7 @@ class Envelope(NamedTuple):
 
 
 def head_of(type_meta: TypeMeta) -> bytes:
-    """How the envelope of a kind's objects begins, up to the length of the object."""
+    """Return the envelope's bytes of a kind before the object's length."""
     fields = b"".join(
         b"%c%c%b" % (tag, len(text), text.encode())
         for tag, text in zip((_API_VERSION, _KIND), type_meta, strict=True)
@@ -43,31 +45,31 @@ def head_of(type_meta: TypeMeta) -> bytes:
 
 
 def read_envelope(data: bytes, at: int, end: int) -> Envelope:
-    """The envelope between two places.
+    """Read the envelope between two offsets.
 
     Raises:
-        WireError, IndexError, ValueError: It is none.
+        WireError, IndexError, ValueError: It is not an envelope.
     """
     if not data.startswith(MAGIC, at):
-        raise WireError(f"it does not begin as Kubernetes' protobuf does, but {data[at : at + 20]!r}")
+        raise WireError(f"it does not begin as Kubernetes' protobuf does, but with {data[at : at + 20]!r}")
     found: dict[int, tuple[int, int]] = {}
     for tag, begin, stop in pieces(data, at + len(MAGIC), end):
         found[tag] = begin, stop
     begin, stop = found.get(_CONTENT_ENCODING, (0, 0))
     if begin < stop:
-        raise WireError(f"it is encoded as {data[begin:stop]!r}, which nobody asked for")
+        raise WireError(f"it is encoded as {data[begin:stop]!r}, which was not requested")
     type_meta = _type_meta(data, *found.get(_TYPE_META, (end, end)))
     return Envelope(type_meta, *found.get(_RAW, (end, end)))
 
 
 def read_head(data: bytes) -> Envelope:
-    """The envelope that has begun to arrive, of what may end behind the data.
+    """Read the envelope of an object whose end may not have arrived yet.
 
     Raises:
-        WireError, IndexError, ValueError: It is none, or not enough of it.
+        WireError, IndexError, ValueError: It is not an envelope, or too few bytes.
     """
     if not data.startswith(MAGIC):
-        raise WireError(f"it does not begin as Kubernetes' protobuf does, but {data[:20]!r}")
+        raise WireError(f"it does not begin as Kubernetes' protobuf does, but with {data[:20]!r}")
     type_meta, end = TypeMeta("", ""), len(MAGIC)
     while True:
         tag, at = long_number(data, end)
@@ -76,26 +78,26 @@ def read_head(data: bytes) -> Envelope:
         if tag == _RAW:
             return Envelope(type_meta, begin, end)
         if tag & 7 != PIECE or end > len(data):
-            raise WireError("it does not begin with what it is")
+            raise WireError("it does not begin with its kind")
         if tag == _TYPE_META:
             type_meta = _type_meta(data, begin, end)
 
 
 def read_list_meta(data: bytes, at: int, end: int) -> tuple[str, str]:
-    """The resourceVersion and the continue token of a list (``metav1.ListMeta``).
+    """Read resourceVersion and continue token of a list (``metav1.ListMeta``).
 
     Raises:
-        WireError, IndexError, ValueError: It is none.
+        WireError, IndexError, ValueError: It is not a ListMeta.
     """
     texts = {tag: data[begin:stop].decode() for tag, begin, stop in pieces(data, at, end)}
     return texts.get(_VERSION, ""), texts.get(_CONTINUE, "")
 
 
 def read_event(data: bytes, at: int, end: int) -> tuple[str, int, int]:
-    """The type of the event between two places, and where the envelope in it begins and ends.
+    """Read an event between two offsets; return its type, and begin and end of the envelope in it.
 
     Raises:
-        WireError, IndexError, ValueError: It is none.
+        WireError, IndexError, ValueError: It is not an event.
     """
     found = {tag: (begin, stop) for tag, begin, stop in pieces(data, at, end)}
     begin, stop = found.get(_EVENT_TYPE, (end, end))
@@ -108,10 +110,10 @@ def read_event(data: bytes, at: int, end: int) -> tuple[str, int, int]:
 
 
 def read_status(data: bytes, envelope: Envelope) -> dict[str, Any]:
-    """The Status that an envelope has, as JSON has it.
+    """Return the Status in an envelope as decoded JSON.
 
     Raises:
-        WireError, IndexError, ValueError: It is none.
+        WireError, IndexError, ValueError: It is not a Status.
     """
     type_meta, begin, end = envelope
     if type_meta.kind != "Status":
@@ -124,7 +126,7 @@ def read_status(data: bytes, envelope: Envelope) -> dict[str, Any]:
 
 
 def status_of(body: bytes) -> dict[str, Any] | None:
-    """The Status that a body in protobuf is; None for any other body."""
+    """Return the Status of a protobuf body; None for other bodies."""
     try:
         return read_status(body, read_envelope(body, 0, len(body)))
     except PROTOBUF_ERRORS:

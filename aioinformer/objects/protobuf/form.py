@@ -1,4 +1,4 @@
-"""Objects that are kept as the protobuf that the server sent."""
+"""ProtobufForm: the form of KubeObjects that keep the server's protobuf bytes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .wire import PROTOBUF_ERRORS
 
 
 class ProtobufForm:
-    """The protobuf of one kind. Get one by ``form_of``.
+    """The form of one kind's protobuf. Get one from ``form_of``.
 
     Args:
         type_meta: The kind.
 
     Raises:
-        DecodeError: It is none that is known.
+        DecodeError: The schema does not have the kind.
 
     Attributes:
         type_meta: The kind.
-        head: How the envelope of its objects begins.
+        head: The first bytes of the envelope of its objects.
     """
 
     def __init__(self, type_meta: TypeMeta) -> None:
@@ -49,16 +49,18 @@ class ProtobufForm:
         self._message = found
 
     def object_of(self, kept: bytes) -> KubeObject | DecodeError:
-        """The object that these bytes are; in place of one that they are not the error, for who decodes it to raise.
+        """Return the object of protobuf bytes; or a DecodeError, which the codec raises later.
 
-        The lengths of its fields, and of its metadata what tells objects apart, are checked here; what is within other
-        fields is where they are read.
+        The lengths of all top-level fields and the head of the metadata are checked here. Other fields are checked
+        when they are read.
         """
         try:
             name, namespace, uid, version, rest = metadata.read_head(kept)
         except PROTOBUF_ERRORS as error:
             found = DecodeError(f"not a Kubernetes object: {error}; it has {len(kept)} bytes")
-            found.__cause__ = error.with_traceback(None)  # whose frames keep who gets this
+            found.__cause__ = error.with_traceback(
+                None
+            )  # its frames would keep the caller's objects in memory
             return found
         key = f"{namespace}/{name}" if namespace else name
         return KubeObject(kept, key, uid, version, self.type_meta, rest, None, self)
@@ -87,7 +89,7 @@ class ProtobufForm:
         return ""
 
     def without_managed_fields(self, obj: KubeObject) -> KubeObject:
-        """An object of this form without metadata.managedFields: itself, if it has none.
+        """Return an object of this form without metadata.managedFields; itself if it has none.
 
         Raises:
             DecodeError: Its metadata cannot be read.
@@ -101,9 +103,9 @@ class ProtobufForm:
 
 @lru_cache(maxsize=256)
 def form_of(type_meta: TypeMeta) -> ProtobufForm:
-    """The form of a kind's objects.
+    """Return the form of a kind's objects.
 
     Raises:
-        DecodeError: It is none that is known.
+        DecodeError: The schema does not have the kind.
     """
     return ProtobufForm(type_meta)

@@ -1,4 +1,4 @@
-"""Messages as dicts of what JSON would say, field by field, by the schema."""
+"""Reads messages as dicts that equal the decoded JSON, by the schema."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ logger = logging.getLogger(__name__)
 Fields = dict[str, Any]
 
 _TEXT, _ONE, _LIST, _MAP, _EMBEDDED, _NUMBER, _NUMBERS = range(7)
-"""What becomes of a field, in the order in which it is asked: what is frequent comes first."""
+"""How to read a field. The frequent ones come first, in the order of the checks in ``read``."""
 
 _Field = tuple[int, str, bool, Any, Any]
-"""One of the above; the name in JSON; whether it is left out where it is empty; what reads its value, or those in it;
-what JSON has for a value that is not there, or the Message that knows. (NamedTuples take longer to be taken apart.)"""
+"""One of the above; the name in JSON; whether an empty value is left out; the reader of the value, or of its elements;
+JSON's value for a missing one, or the Message that makes it. (Unpacking a NamedTuple is slower.)"""
 
 _KEY, _VALUE = 1 << 3 | PIECE, 2 << 3 | PIECE
 
 _ALL = 1 << 32
-"""More than the tag of any field."""
+"""Greater than the tags of all fields."""
 
 
 @lru_cache(maxsize=2048)
 def message(name: str, wanted: Wanted = ()) -> Message:
-    """What reads the messages of a name; see ``Message``."""
+    """Return the reader of a message type; see ``Message``."""
     return Message(name, wanted)
 
 
 class Message:
-    """Reads the messages of one name. Get one by ``message``.
+    """Reads messages of one type. Get one from ``message``.
 
     Args:
-        name: As in the schema.
-        wanted: Nothing else is read.
+        name: The type's name in the schema.
+        wanted: The fields to read; empty for all.
     """
 
     __slots__ = ("_fields", "_last", "_name", "_zero_messages", "_zeros")
@@ -58,17 +58,17 @@ class Message:
         self._last = max(self._fields, default=0) if wanted else _ALL
 
     def read(self, data: bytes, at: int, end: int, found: Fields | None = None) -> Fields:
-        """The fields of the message between two places, put to those that were found if it is embedded.
+        """Read the message between two offsets; ``found`` are the fields of the message that embeds it.
 
         Raises:
-            WireError, IndexError: It is no message.
-            ValueError: A text is not UTF-8, a time in no calendar, or JSON within is none.
+            WireError, IndexError: It is not a message.
+            ValueError: A string is not UTF-8, a time is out of range, or JSON in a field is invalid.
         """
         fields, last = self._fields, self._last
         if found is None:
             found = self._zeros.copy()
         while at < end:
-            # Numbers of two bytes are frequent, and longer ones rare.
+            # Varints of one and two bytes are read here, because they are frequent.
             tag = data[at]
             at += 1
             if tag > 0x7F:
@@ -79,10 +79,10 @@ class Message:
             if tag > last:  # API servers write fields in the order of their numbers
                 at = end
                 break
-            if tag & 5:  # neither a number nor a piece, as all that is known is
+            if tag & 5:  # neither a varint nor length-delimited, so not in the schema
                 at = skip(tag & 7, data, at, end)
                 if last == _ALL:
-                    _tell_of_unknown(self._name, tag >> 3)
+                    _warn_of_unknown_field(self._name, tag >> 3)
                 continue
             size = data[at]
             at += 1
@@ -95,7 +95,7 @@ class Message:
                 if tag & PIECE:
                     at += size
                 if last == _ALL:
-                    _tell_of_unknown(self._name, tag >> 3)
+                    _warn_of_unknown_field(self._name, tag >> 3)
                 continue
             how, name, drops_empty, read, zero = fields[tag]
             if how >= _NUMBER:
@@ -133,11 +133,11 @@ class Message:
         return found
 
     def zero(self) -> Fields:
-        """What JSON shows of a message that is not there."""
+        """Return JSON's value for a missing message."""
         return self.read(b"", 0, 0)
 
     def _add_embedded(self, field: FieldSchema, wanted: Wanted) -> None:
-        """Fields that JSON has among those of this message."""
+        """Add a message whose fields JSON has among those of this message."""
         embedded = message(field.type, wanted)
         if embedded._fields:
             self._fields[field.number << 3 | PIECE] = (_EMBEDDED, "", False, embedded.read, embedded)
@@ -164,7 +164,7 @@ class Message:
 
 
 def _reader(type_: str, wanted: Wanted) -> tuple[Read, Any]:
-    """What reads the pieces of a type; what JSON has where there is none, or the message that knows."""
+    """Return the reader of a length-delimited type, and JSON's value for a missing one or the Message that makes it."""
     if type_ in PIECES:
         return PIECES[type_]
     within = message(type_, wanted)
@@ -175,7 +175,7 @@ def _reader(type_: str, wanted: Wanted) -> tuple[Read, Any]:
 
 
 def _enter(entries: Fields, data: bytes, at: int, end: int, read: Read, zero: Any) -> None:
-    """Put an entry into a map: a message of its own, of which the key is field 1, and the value field 2."""
+    """Add an entry to a map. The entry is a message with the key as field 1 and the value as field 2."""
     key, value = "", zero.zero() if isinstance(zero, Message) else zero
     while at < end:
         tag = data[at]
@@ -188,10 +188,10 @@ def _enter(entries: Fields, data: bytes, at: int, end: int, read: Read, zero: An
 
 
 @lru_cache(maxsize=1024)
-def _tell_of_unknown(name: str, number: int) -> None:
-    """Say, once, that others know what is not known here."""
+def _warn_of_unknown_field(name: str, number: int) -> None:
+    """Warn, once for each field, that the server knows fields that the schema does not have."""
     logger.warning(
-        "there are fields that Kubernetes %s had not, such as number %d of %s: objects read as protobuf are without "
-        "them, read as JSON they have them",
+        "there are fields that Kubernetes %s does not have, such as number %d of %s: objects read as protobuf "
+        "lack them; read as JSON they have them",
         schema().version, number, name,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is read of every object's metadata, which is the same in all kinds: without the schema, and so at once."""
+"""Fast readers of metadata, which is the same for all kinds and needs no schema."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ METADATA = 1 << 3 | PIECE
 LABELS, ANNOTATIONS, MANAGED_FIELDS = (number << 3 | PIECE for number in (11, 12, 17))
 
 _FIRST = tuple(number << 3 | PIECE for number in range(1, 7))
-"""name, generateName, namespace, selfLink, uid, resourceVersion: API servers write them all, be they empty."""
+"""name, generateName, namespace, selfLink, uid, resourceVersion: API servers write all of them, even empty ones."""
 
 Head = tuple[str, str, str, str, int | None]
-"""Name, namespace, uid and resourceVersion, ``""`` for what there is none of; and where the metadata's other fields
-begin, where that is behind these."""
+"""Name, namespace, uid and resourceVersion, ``""`` if missing; and the offset of the metadata's other fields, None if
+they do not follow these."""
 
 
 def read_head(data: bytes) -> Head:
-    """The head of an object; that the lengths of its fields are as they should be is seen to.
+    """Read the head of an object, and check the lengths of all its top-level fields.
 
     Raises:
-        WireError, IndexError, ValueError: It is no object.
+        WireError, IndexError, ValueError: It is not an object.
     """
     try:
         size = data[1]
@@ -42,7 +42,7 @@ def read_head(data: bytes) -> Head:
         at, end = end_of_metadata, len(data)
         while at < end:
             size = data[at + 1]
-            if data[at] & 0x87 != PIECE:  # a number, or one that is known by more than a byte
+            if data[at] & 0x87 != PIECE:  # a varint, or a tag of several bytes
                 return _read_any_head(data)
             at += 2
             if size > 0x7F:
@@ -63,15 +63,15 @@ def read_head(data: bytes) -> Head:
 
 
 def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
-    """Labels or annotations alone; None where they are not written as API servers do.
+    """Read labels or annotations alone; None if they are not encoded as API servers do.
 
     Args:
-        data: An object.
-        wanted: Which.
-        at: Where to look for them, as ``read_head`` says.
+        data: The object.
+        wanted: LABELS or ANNOTATIONS.
+        at: The offset from ``read_head``.
 
     Raises:
-        IndexError, ValueError: It is no object.
+        IndexError, ValueError: It is not an object.
     """
     if at is None:
         return None
@@ -90,12 +90,12 @@ def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
             continue
         if tag > wanted:
             break
-        # An entry is a message of its own: the key is its field 1, the value its field 2.
+        # An entry is a message with the key as field 1 and the value as field 2.
         middle = at + 2 + data[at + 1]
         if data[at] != 10 or data[middle] != 18 or middle > at + 0x81:
             return None
         value = middle + 2
-        while data[value - 1] > 0x7F:  # its length takes more than a byte
+        while data[value - 1] > 0x7F:  # a length of several bytes
             value += 1
         key = data[at + 2 : middle].decode()
         at += size
@@ -104,15 +104,16 @@ def texts(data: bytes, wanted: int, at: int | None) -> dict[str, str] | None:
 
 
 def without_managed_fields(data: bytes, rest: int | None) -> tuple[bytes, int | None]:
-    """An object without metadata.managedFields, behind which there is nothing in its metadata (itself, if it has none),
-    and where the other fields begin then.
+    """Return an object without metadata.managedFields, and the new offset of the metadata's other fields.
+
+    managedFields are the last field of the metadata. An object without them is returned as it is.
 
     Args:
         data: The object.
-        rest: Where they begin, as ``read_head`` says.
+        rest: The offset from ``read_head``.
 
     Raises:
-        WireError, IndexError: It is no object.
+        WireError, IndexError: It is not an object.
     """
     if data[0] != METADATA:
         return data, rest
@@ -140,11 +141,11 @@ def without_managed_fields(data: bytes, rest: int | None) -> tuple[bytes, int | 
 
 
 def _read_any_head(data: bytes) -> Head:
-    """Likewise, of whatever layout."""
+    """Read the head of an object of any field order."""
     head: dict[int, str] = {}
     for tag, begin, end in pieces(data, 0, len(data)):
         if tag == METADATA:
-            # API servers take a name of RBAC that is no text, and show it so in JSON.
+            # API servers accept RBAC names with invalid UTF-8, and write U+FFFD in JSON.
             head = {
                 field: data[start:stop].decode(errors="replace")
                 for field, start, stop in pieces(data, begin, end)

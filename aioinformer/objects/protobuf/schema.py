@@ -1,7 +1,7 @@
-"""What is known of the built-in kinds: the numbers of their fields, and what those are called in JSON.
+"""The schema of the built-in kinds: field numbers, and names in JSON.
 
-``schema.json`` is printed by ``tests/kubernetes/cmd/protobuf-schema``, out of the tags of Kubernetes' Go types. It is
-read when protobuf is first asked for.
+``tests/kubernetes/cmd/protobuf-schema`` prints ``schema.json`` from the tags of Kubernetes' Go types. It is loaded at
+the first use of protobuf.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Literal
 import msgspec
 
 Shown = Literal["always", "there", "null", "set"]
-"""When JSON shows a field: always, be it with its zero value; where it is there; likewise, and as null where it is not;
-where it is there and not empty."""
+"""When JSON has a field: always, if missing with its zero value; if it is there; if it is there, else as null; if it is
+there and not empty."""
 
 
 class FieldSchema(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A field of a message.
 
     Attributes:
-        number: On the wire.
-        name: In JSON; ``""`` for a message whose fields are among those of the one that it is in.
-        type: ``string``, ``bytes``, ``bool``, ``int``; a message that JSON has as one value (``time``, ``quantity`` …);
-            a message by its name; any of them behind ``[]`` in a list, behind ``map:`` in a map from strings.
-        shown: When JSON shows it.
+        number: The field's number in protobuf.
+        name: The field's name in JSON; ``""`` for a message whose fields JSON has in the outer message.
+        type: ``string``, ``bytes``, ``bool``, ``int``; a message that is one value in JSON (``time``, ``quantity`` …);
+            a message's name. With the prefix ``[]`` for a list, ``map:`` for a map from strings.
+        shown: When JSON has it.
     """
 
     number: int
@@ -43,17 +43,18 @@ class FieldSchema(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def of(self) -> str:
-        """Its type, or that of what is in the list or map that it is."""
+        """The type, or the type of the elements of a list or map."""
         return self.type.removeprefix("[]").removeprefix("map:")
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """The messages of the API, of one version of Kubernetes.
+    """The messages of one Kubernetes version.
 
     Attributes:
-        version: Of Kubernetes: ``"1.36.3"``.
-        kinds: Names of messages, by apiVersion and kind.
-        resources: Kinds, by apiVersion and plural.
+        version: The Kubernetes version: ``"1.36.3"``.
+        kinds: Message names by apiVersion and kind.
+        resources: Kinds by apiVersion and plural.
+        messages: Fields by message name, undecoded.
     """
 
     version: str
@@ -62,7 +63,7 @@ class Schema(msgspec.Struct, frozen=True):
     messages: dict[str, msgspec.Raw]
 
     def fields(self, message: str) -> list[FieldSchema]:
-        """The fields of a message, by their numbers."""
+        """Return the fields of a message, in the order of their numbers."""
         return _decode_fields(self.messages[message])
 
 
@@ -71,29 +72,29 @@ _decode_fields = msgspec.json.Decoder(list[FieldSchema]).decode
 
 @cache
 def schema() -> Schema:
-    """That of this version of the package. Blocks, the first time, for a millisecond."""
+    """Return the schema. The first call blocks for a millisecond."""
     return msgspec.json.decode(Path(__file__).with_name("schema.json").read_bytes(), type=Schema)
 
 
 def is_known(api_version: str, plural: str) -> bool:
-    """Whether the objects of a collection can be read: they are built in, and not newer than the schema."""
+    """Return whether the schema has a collection's kind."""
     return plural in schema().resources.get(api_version, ())
 
 
 def kind_of(api_version: str, plural: str) -> str:
-    """The kind of the objects of a built-in collection; ``""`` for others."""
+    """Return the kind of a built-in collection; ``""`` for others."""
     return schema().resources.get(api_version, {}).get(plural, "")
 
 
 def message_of(api_version: str, kind: str) -> str | None:
-    """The name of a kind's message; None for one that is not known."""
+    """Return the name of a kind's message; None if the schema does not have the kind."""
     return schema().kinds.get(api_version, {}).get(kind)
 
 
 def kind_inside(message: str) -> dict[str, str] | None:
-    """The apiVersion and kind that JSON shows of a message that is inside of another; None for what is no object.
+    """Return apiVersion and kind that JSON has for a message inside another; None if it is not an object.
 
-    A StatefulSet's volumeClaimTemplates are whole objects: API servers say in JSON what they are.
+    A StatefulSet's volumeClaimTemplates are whole objects, whose apiVersion and kind API servers write in JSON.
     """
     known = schema()
     for api_version, kinds in known.resources.items():

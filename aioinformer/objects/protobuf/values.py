@@ -1,4 +1,4 @@
-"""Messages that JSON has as one value: what stands on the wire of each, as encoding/json would write it."""
+"""Reads messages that are one value in JSON, such as times and quantities, as Go's encoding/json writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..nesting import decode_any
 from .wire import PIECE, VARINT, WireError, long_number, piece, signed, skip
 
 Read = Callable[[bytes, int, int], Any]
-"""Reads the value between two places."""
+"""Reads the value between two offsets."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,13 +26,13 @@ def _base64(data: bytes, at: int, end: int) -> str:
 
 
 def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, Any]:
-    """The fields of a small message by their numbers: ints, or the bytes of pieces.
+    """Read the fields of a small message by their numbers: ints, or bytes.
 
     Args:
-        data: In which it is.
-        at: Where it begins.
-        end: Where it ends.
-        kinds: How each of them is written, as VARINT or PIECE; others are passed over.
+        data: The bytes.
+        at: The begin of the message.
+        end: The end of the message.
+        kinds: The wire type of each field, VARINT or PIECE; other fields are skipped.
     """
     found: dict[int, Any] = {}
     while at < end:
@@ -41,7 +41,7 @@ def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, 
         if number not in kinds:
             at = skip(kind, data, at, end)
         elif kind != kinds[number]:
-            raise WireError(f"field {number} is written in another way than it should be: {kind}")
+            raise WireError(f"field {number} has the wrong wire type {kind}")
         elif kind == VARINT:
             value, at = long_number(data, at)
             found[number] = signed(value)
@@ -49,7 +49,7 @@ def _fields(data: bytes, at: int, end: int, kinds: dict[int, int]) -> dict[int, 
             begin, at = piece(data, at, end)
             found[number] = data[begin:at]
     if at > end:
-        raise WireError("a message ends behind what it is in")
+        raise WireError("a message is longer than the message that contains it")
     return found
 
 
@@ -59,35 +59,35 @@ def _moment(data: bytes, at: int, end: int) -> datetime:
 
 
 def _time(data: bytes, at: int, end: int) -> str | None:
-    """metav1.Time; without a field it is the zero one, which is null."""
+    """Read a metav1.Time. An empty message is the zero time, null in JSON."""
     return _moment(data, at, end).isoformat()[:19] + "Z" if at < end else None
 
 
 def _micro_time(data: bytes, at: int, end: int) -> str | None:
-    """metav1.MicroTime, likewise."""
+    """Read a metav1.MicroTime. An empty message is null in JSON."""
     return _moment(data, at, end).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if at < end else None
 
 
 def _quantity(data: bytes, at: int, end: int) -> str:
-    """resource.Quantity, which is text in protobuf, too."""
+    """Read a resource.Quantity, a string in protobuf, too."""
     return _fields(data, at, end, {1: PIECE}).get(1, b"0").decode() or "0"
 
 
 def _int_or_string(data: bytes, at: int, end: int) -> int | str:
-    """intstr.IntOrString: type, intVal, strVal."""
+    """Read an intstr.IntOrString: type, intVal, strVal."""
     fields = _fields(data, at, end, {1: VARINT, 2: VARINT, 3: PIECE})
     number: int = fields.get(2, 0)
     return fields.get(3, b"").decode() if fields.get(1) else number
 
 
 def _raw(data: bytes, at: int, end: int) -> Any:
-    """runtime.RawExtension and metav1.FieldsV1: JSON in a field of its own."""
+    """Read a runtime.RawExtension or metav1.FieldsV1: JSON in a field."""
     raw = _fields(data, at, end, {1: PIECE}).get(1)
     return decode_any(raw) if raw else None
 
 
 def _strings(data: bytes, at: int, end: int) -> list[str]:
-    """A list of strings where no list can be, such as in a map."""
+    """Read a list of strings that is a message, such as a map's value."""
     found: list[str] = []
     while at < end:
         tag, at = long_number(data, at)
@@ -97,29 +97,27 @@ def _strings(data: bytes, at: int, end: int) -> list[str]:
     return found
 
 
-LONGEST_REMEMBERED = 64
-"""Bytes of a value that is remembered: a longer one does not come again and again, and would fill the memory."""
+LONGEST_CACHED = 64
+"""Most bytes of a cached value: longer values rarely repeat, and would fill the memory."""
 
 
-def _remembered(read: Read) -> Read:
-    """Values that come again and again, such as the times of a pod's conditions, are read once."""
-    remember = lru_cache(maxsize=4096)(lambda value: read(value, 0, len(value)))
-    return lambda data, at, end: (
-        remember(data[at:end]) if end - at <= LONGEST_REMEMBERED else read(data, at, end)
-    )
+def _cached(read: Read) -> Read:
+    """Cache the values of a reader: many repeat, such as the times of a pod's conditions."""
+    cached = lru_cache(maxsize=4096)(lambda value: read(value, 0, len(value)))
+    return lambda data, at, end: cached(data[at:end]) if end - at <= LONGEST_CACHED else read(data, at, end)
 
 
 PIECES: dict[str, tuple[Read, Any]] = {
     "string": (_text, ""),
     "bytes": (_base64, None),
-    "time": (_remembered(_time), None),
+    "time": (_cached(_time), None),
     "microTime": (_micro_time, None),
-    "quantity": (_remembered(_quantity), "0"),
-    "intOrString": (_remembered(_int_or_string), 0),
+    "quantity": (_cached(_quantity), "0"),
+    "intOrString": (_cached(_int_or_string), 0),
     "raw": (_raw, None),
     "strings": (_strings, None),
 }
-"""How the types are read that are pieces, and what JSON has for them where there is none."""
+"""Readers of length-delimited types, and JSON's values for missing ones."""
 
 NUMBERS: dict[str, tuple[Callable[[int], Any], Any]] = {"int": (signed, 0), "bool": (bool, False)}
-"""How the types are read that are numbers, likewise."""
+"""Readers of varint types, and JSON's values for missing ones."""

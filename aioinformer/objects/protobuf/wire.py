@@ -1,4 +1,4 @@
-"""The wire format of protobuf: numbers in seven bits a byte, and pieces that say how long they are."""
+"""The wire format of protobuf: varints, and pieces (length-delimited values)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from collections.abc import Iterator
 import msgspec
 
 VARINT, FIXED64, PIECE, FIXED32 = 0, 1, 2, 5
-"""How a field's value is written: in the last three bits of its tag. (3 and 4 are groups, which nobody writes.)"""
+"""Wire types, the last three bits of a field's tag. (3 and 4 are groups, which Kubernetes does not use.)"""
 
 _LONGEST = 10
-"""Bytes that a number may have."""
+"""Most bytes of a varint."""
 
 
 class WireError(ValueError):
-    """Bytes that are no protobuf."""
+    """The bytes are not protobuf."""
 
 
 PROTOBUF_ERRORS = (ValueError, IndexError, OverflowError, RecursionError, msgspec.MsgspecError)
-"""What reading raises of bytes that are not what they should be, or are nested too deeply: the above, and what texts,
-times and JSON in them raise."""
+"""Errors of reading damaged or too deeply nested bytes, also of strings, times and JSON in them."""
 
 
 def long_number(data: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, of more than one byte, and where it ends. Readers take one of one byte themselves.
+    """Read a varint of several bytes; return it and its end. Callers read varints of one byte themselves.
 
     Raises:
-        WireError: It does not end.
-        IndexError: Likewise, with the data.
+        WireError: It is longer than ten bytes.
+        IndexError: The data ends within it.
     """
     number = 0
     for count in range(_LONGEST):
@@ -35,11 +34,11 @@ def long_number(data: bytes, at: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << 7 * count
         if byte < 0x80:
             return number, at + count + 1
-    raise WireError("a number does not end")
+    raise WireError("a varint is longer than ten bytes")
 
 
 def written(number: int) -> bytes:
-    """A number as it is written."""
+    """Encode a varint."""
     number &= 0xFFFF_FFFF_FFFF_FFFF
     found = bytearray()
     while number > 0x7F:
@@ -50,33 +49,33 @@ def written(number: int) -> bytes:
 
 
 def signed(number: int) -> int:
-    """A number that may be negative: those are written in two's complement of 64 bits."""
+    """Return a varint as a signed number (two's complement of 64 bits)."""
     number &= 0xFFFF_FFFF_FFFF_FFFF
     return number - (1 << 64) if number >> 63 else number
 
 
 def piece(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Where the piece begins and ends whose length is at a place.
+    """Return begin and end of the piece whose length is at an offset.
 
     Raises:
-        WireError: It is not all before the end.
-        IndexError: Likewise, with the data.
+        WireError: It ends after ``end``.
+        IndexError: The data ends within its length.
     """
     size = data[at]
     at += 1
     if size > 0x7F:
         size, at = long_number(data, at - 1)
     if at + size > end:
-        raise WireError(f"a piece of {size} bytes ends behind what it is in")
+        raise WireError(f"a piece of {size} bytes is longer than the message that contains it")
     return at, at + size
 
 
 def skip(kind: int, data: bytes, at: int, end: int) -> int:
-    """Where a value ends that is written in one of the ways above.
+    """Return the end of a value of a wire type.
 
     Raises:
-        WireError: It is not all before the end, or written otherwise.
-        IndexError: Likewise, with the data.
+        WireError: It ends after ``end``, or has an unknown wire type.
+        IndexError: The data ends within it.
     """
     if kind == PIECE:
         return piece(data, at, end)[1]
@@ -85,23 +84,23 @@ def skip(kind: int, data: bytes, at: int, end: int) -> int:
     elif kind in (FIXED32, FIXED64):
         at += 4 if kind == FIXED32 else 8
     else:
-        raise WireError(f"a value is written in the way {kind}, which there is not")
+        raise WireError(f"unknown wire type {kind}")
     if at > end:
-        raise WireError("a value ends behind what it is in")
+        raise WireError("a value is longer than the message that contains it")
     return at
 
 
 def skip_field(data: bytes, at: int, end: int) -> int:
-    """Where the field ends that begins at a place. Raises as ``skip``."""
+    """Return the end of the field that begins at an offset. Raises as ``skip``."""
     tag, at = long_number(data, at)
     return skip(tag & 7, data, at, end)
 
 
 def pieces(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The tag of each piece of a message, and where it begins and ends. Numbers are passed over.
+    """Yield tag, begin and end of each piece of a message. Other fields are skipped.
 
     Raises:
-        WireError, IndexError: It is no message.
+        WireError, IndexError: It is not a message.
     """
     while at < end:
         tag, at = long_number(data, at)

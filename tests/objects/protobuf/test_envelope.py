@@ -34,20 +34,20 @@ STATUS_JSON: dict[str, Any] = {
 }
 
 
-def test_an_envelope_says_what_is_in_it_and_where() -> None:
+def test_envelope_has_kind_and_position_of_the_object() -> None:
     data = b"<" + envelope(pod()) + b">"
     found = read_envelope(data, 1, len(data) - 1)
     assert found.type_meta == POD
     assert data[found.begin : found.end] == pod()
 
 
-def test_its_head_is_what_all_of_a_kind_begin_with() -> None:
+def test_head_is_the_same_for_all_objects_of_a_kind() -> None:
     for type_meta in (POD, TypeMeta("meta.k8s.io/v1", "PartialObjectMetadata"), TypeMeta("", "")):
         body = envelope(pod(), type_meta)
         assert body.startswith(head_of(type_meta) + written(len(pod())))
 
 
-def test_what_is_within_may_stand_anywhere_or_nowhere() -> None:
+def test_fields_may_be_in_any_order_or_missing() -> None:
     turned = b"k8s\0" + field(4, "text/plain") + field(2, pod()) + field(1, message((2, "Pod"), (1, "v1")))
     found = read_envelope(turned, 0, len(turned))
     assert (found.type_meta, turned[found.begin : found.end]) == (POD, pod())
@@ -66,18 +66,18 @@ def test_what_is_within_may_stand_anywhere_or_nowhere() -> None:
         b"k8s\0" + field(3, "gzip") + field(2, ""),
     ],
 )
-def test_what_is_no_envelope_is_an_error(data: bytes) -> None:
+def test_other_bytes_are_an_error(data: bytes) -> None:
     with pytest.raises(PROTOBUF_ERRORS):
         read_envelope(data, 0, len(data))
 
 
-def test_an_encoding_that_nobody_asked_for_is_named() -> None:
+def test_unrequested_content_encoding_is_an_error() -> None:
     data = b"k8s\0" + field(3, "gzip")
     with pytest.raises(WireError, match="encoded as b'gzip'"):
         read_envelope(data, 0, len(data))
 
 
-def test_the_head_of_what_has_begun_to_arrive() -> None:
+def test_reads_the_head_before_the_end_has_arrived() -> None:
     body = envelope(bytes(5000), TypeMeta("v1", "PodList"))
     known = len(body) - 5000 - 4
     for size in range(known):
@@ -88,13 +88,13 @@ def test_the_head_of_what_has_begun_to_arrive() -> None:
         assert head == (TypeMeta("v1", "PodList"), known, known + 5000)
 
 
-def test_the_version_and_the_token_of_a_list() -> None:
+def test_reads_version_and_token_of_a_list() -> None:
     data = message((1, ""), (2, "42"), (3, "next"), (4, 17))
     assert read_list_meta(data, 0, len(data)) == ("42", "next")
     assert read_list_meta(b"", 0, 0) == ("", "")
 
 
-def test_an_event_says_its_type_and_where_its_object_is() -> None:
+def test_event_has_type_and_position_of_the_object() -> None:
     for data in (
         message((1, "ADDED"), (2, field(1, envelope(pod())))),
         message((2, field(2, "new") + field(1, envelope(pod()))), (3, 1), (1, "ADDED")),
@@ -104,7 +104,7 @@ def test_an_event_says_its_type_and_where_its_object_is() -> None:
     assert read_event(b"", 0, 0) == ("", 0, 0)
 
 
-def test_a_status_reads_as_its_json() -> None:
+def test_status_equals_its_json() -> None:
     body = envelope(STATUS, TypeMeta("v1", "Status"))
     assert read_status(body, read_envelope(body, 0, len(body))) == STATUS_JSON
     assert status_of(body) == STATUS_JSON
@@ -113,12 +113,12 @@ def test_a_status_reads_as_its_json() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"not found", envelope(pod()), envelope(b"\x0a", TypeMeta("v1", "Status"))]
 )
-def test_another_body_is_no_status(body: bytes) -> None:
+def test_other_bodies_are_not_a_status(body: bytes) -> None:
     assert status_of(body) is None
 
 
 @given(st.binary(max_size=80))
-def test_noise_raises_nothing_else(data: bytes) -> None:
+def test_noise_raises_only_protobuf_errors(data: bytes) -> None:
     for read in (
         lambda: read_envelope(b"k8s\0" + data, 0, len(data) + 4),
         lambda: read_head(b"k8s\0" + data),

@@ -40,7 +40,7 @@ class Projection(msgspec.Struct):
 
 
 @forms
-def test_it_is_equal_to_the_object_of_its_json(obj: KubeObject) -> None:
+def test_equals_the_object_from_json(obj: KubeObject) -> None:
     assert obj == JSON
     assert obj == JSON
     assert obj == JSON
@@ -51,7 +51,7 @@ def test_it_is_equal_to_the_object_of_its_json(obj: KubeObject) -> None:
 
 
 @forms
-def test_what_tells_objects_apart_is_at_hand(obj: KubeObject) -> None:
+def test_key_uid_and_version_are_decoded(obj: KubeObject) -> None:
     assert (obj.key, obj.name, obj.namespace) == ("default/web-1", "web-1", "default")
     assert (obj.uid, obj.resource_version, obj.api_version, obj.kind) == ("uid-web-1", "42", "v1", "Pod")
     node = kube_object(message((1, metadata("n", ""))), TypeMeta("v1", "Node"))
@@ -70,7 +70,7 @@ def test_its_metadata_is_typed(obj: KubeObject) -> None:
 
 
 @forms
-def test_every_reader_has_a_view_of_its_own(obj: KubeObject) -> None:
+def test_readers_do_not_share_values(obj: KubeObject) -> None:
     meta = obj.metadata
     meta.labels["app"] = meta.annotations["note"] = "changed"
     assert (meta.labels["app"], meta.annotations["note"]) == ("changed", "changed")
@@ -125,7 +125,7 @@ def test_it_is_a_mapping(obj: KubeObject) -> None:
         "apiVersion",
     ],
 )
-def test_fields_are_those_of_the_json(obj: KubeObject, path: str) -> None:
+def test_fields_equal_those_of_the_json(obj: KubeObject, path: str) -> None:
     assert field(path)(obj) == field(path)(JSON)
 
 
@@ -141,7 +141,7 @@ def test_a_map_of_messages_is_read_whole() -> None:
 
 
 @forms
-def test_it_decodes_to_other_types(obj: KubeObject) -> None:
+def test_decodes_to_other_types(obj: KubeObject) -> None:
     assert obj.decode(dict) == JSON.decode(dict)
     assert obj.decode(Projection).spec == Spec("node-1", -1)
     assert obj.decode(Pod).kind == "Pod"
@@ -150,7 +150,7 @@ def test_it_decodes_to_other_types(obj: KubeObject) -> None:
     assert json.loads(obj.raw) == WHOLE_JSON
 
 
-def test_a_class_of_ones_own_is_made_of_it_without_its_json() -> None:
+def test_subclass_is_built_without_json() -> None:
     class Mine(KubeObject, frozen=True):
         @property
         def node(self) -> str:
@@ -160,7 +160,7 @@ def test_a_class_of_ones_own_is_made_of_it_without_its_json() -> None:
     assert (type(mine), mine.node, mine._kept) == (Mine, "node-1", WHOLE)
 
 
-def test_a_class_that_reads_its_objects_itself_does_so_here_too() -> None:
+def test_subclass_that_overrides_from_bytes_gets_json() -> None:
     class Picky(KubeObject, frozen=True):
         @classmethod
         def from_bytes(cls, raw: bytes, type_meta: TypeMeta | None = None) -> Any:
@@ -178,21 +178,21 @@ def test_copies_are_equal(obj: KubeObject, copied: Callable[[KubeObject], KubeOb
     assert copied(obj) == obj == JSON
 
 
-def test_without_managed_fields_it_stays_what_it_is() -> None:
+def test_dropping_managed_fields_keeps_protobuf() -> None:
     lean = drop_managed_fields(PROTOBUF)
     assert lean == drop_managed_fields(JSON)
     assert (lean._form, lean.key, lean.uid) == (PROTOBUF._form, PROTOBUF.key, PROTOBUF.uid)
     assert drop_managed_fields(lean) is lean
 
 
-def test_compressed_it_is_the_protobuf_that_is_compressed() -> None:
+def test_compression_keeps_protobuf() -> None:
     packed = compressed(PROTOBUF)
     assert (packed._uid, packed._version) != (PROTOBUF._uid, PROTOBUF._version)  # in what is kept
     assert packed.raw == PROTOBUF.raw
     assert len(packed._kept) < len(WHOLE)
 
 
-def test_what_is_damaged_within_is_told_where_it_is_read() -> None:
+def test_damaged_field_raises_when_it_is_read() -> None:
     damaged = kube_object(
         message((1, metadata("a", "ns", "7", (11, entry("app", b"\xff")))), (2, b"\x0a\x05"), (3, b""))
     )
@@ -212,12 +212,12 @@ def test_what_is_damaged_within_is_told_where_it_is_read() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"{}", b"\x0a\x05abc", WHOLE[:-1]])
-def test_what_is_no_object_is_an_error(raw: bytes) -> None:
+def test_other_bytes_are_an_error(raw: bytes) -> None:
     with pytest.raises(DecodeError, match=r"not a Kubernetes object: .*; it has [0-9]+ bytes"):
         kube_object(raw)
 
 
-def test_a_kind_that_is_not_known_is_an_error() -> None:
+def test_unknown_kind_is_an_error() -> None:
     with pytest.raises(
         DecodeError, match=r"Cave of example\.com/v1 cannot be read as protobuf: it is no kind of Kubernetes"
     ):
@@ -243,7 +243,7 @@ def test_json_nested_deeply_within_protobuf_is_read() -> None:
 
 
 @pytest.mark.parametrize("name", [b"a\xff", b"b\xff" * 100], ids=["short", "long"])
-def test_name_that_is_no_text_hides_no_object(name: bytes) -> None:
+def test_name_with_invalid_utf8_is_read(name: bytes) -> None:
     """An API server takes it of RBAC's kinds, whose names may be anything but ``/`` and ``%``."""
     first = message((1, name), (2, ""), (3, "ns"), (4, ""), (5, "u"), (6, "7"))
     obj = kube_object(message((1, first)), TypeMeta("rbac.authorization.k8s.io/v1", "Role"))

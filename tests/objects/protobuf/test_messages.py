@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aioinformer.objects.kube_object import on_path
 from aioinformer.objects.protobuf import PROTOBUF_ERRORS, read_envelope
-from aioinformer.objects.protobuf.messages import _tell_of_unknown, message
+from aioinformer.objects.protobuf.messages import _warn_of_unknown_field, message
 from aioinformer.objects.protobuf.schema import message_of, schema
 
 from . import samples
@@ -81,7 +81,7 @@ def test_every_path_of_an_example_reads_as_in_the_whole(kubernetes_testdata: Pat
                 assert found[field_name][inner] == its_value, (name, field_name, inner)
 
 
-def test_a_pod_reads_as_its_json() -> None:
+def test_pod_equals_its_json() -> None:
     assert read(POD, WHOLE) == WHOLE_JSON
 
 
@@ -105,24 +105,24 @@ def test_a_pod_reads_as_its_json() -> None:
         ),
     ],
 )
-def test_of_a_path_nothing_else_is_read(path: tuple[str, ...], expected: dict[str, Any]) -> None:
+def test_path_reads_no_other_fields(path: tuple[str, ...], expected: dict[str, Any]) -> None:
     assert read(POD, WHOLE, *path) == expected
 
 
-def test_of_a_path_that_is_not_there_is_shown_what_is_shown_of_the_whole() -> None:
+def test_missing_path_reads_as_in_the_whole_object() -> None:
     data = samples.field(1, samples.metadata()) + samples.field(3, field(1, "Running"))  # without a spec
     assert read(POD, data, "spec") == {"spec": {"containers": None}}
     assert read(POD, data, "spec", "nodeName") == {"spec": {}}
     assert read(POD, data, "spec", "containers", "image") == {"spec": {"containers": None}}
 
 
-def test_what_is_wanted_may_be_several_fields() -> None:
+def test_several_fields_can_be_wanted() -> None:
     wanted = (("metadata", (("name", ()), ("uid", ()))), ("kind", ()), ("status", (("phase", ()),)))
     found = message(POD, wanted).read(WHOLE, 0, len(WHOLE))
     assert found == {"metadata": {"name": "web-1", "uid": "uid-web-1"}, "status": {"phase": "Running"}}
 
 
-def test_what_is_not_there_is_shown_as_encoding_json_shows_it() -> None:
+def test_missing_fields_follow_encoding_json() -> None:
     assert read("rbac/v1.Role", b"") == {"metadata": {}, "rules": None}  # a nil slice, without omitempty
     assert read("core/v1.Secret", field(2, entry("a", b""))) == {"metadata": {}, "data": {"a": ""}}
     assert read("apps/v1.DeploymentSpec", b"") == {
@@ -133,7 +133,7 @@ def test_what_is_not_there_is_shown_as_encoding_json_shows_it() -> None:
     assert read("core/v1.Pod", b"") == {"metadata": {}, "spec": {"containers": None}, "status": {}}
 
 
-def test_empty_values_are_shown_or_not_as_encoding_json_does() -> None:
+def test_empty_values_follow_encoding_json() -> None:
     # omitempty drops what is empty, but not where a pointer points to it
     assert read("core/v1.PodSpec", field(3, "") + field(4, 0) + field(11, 0)) == {
         "containers": None,
@@ -158,7 +158,7 @@ def test_lists_of_numbers() -> None:
     assert read("core/v1.PodSecurityContext", data) == {"supplementalGroups": [1000, 0, -5]}
 
 
-def test_an_object_inside_of_another_says_its_kind() -> None:
+def test_object_inside_another_has_its_kind() -> None:
     """As API servers make it do in JSON; protobuf leaves it out."""
     data = field(2, field(4, field(1, samples.metadata("data", ""))))
     [template] = read("apps/v1.StatefulSet", data)["spec"]["volumeClaimTemplates"]
@@ -166,8 +166,8 @@ def test_an_object_inside_of_another_says_its_kind() -> None:
     assert template["metadata"]["name"] == "data"
 
 
-def test_fields_that_are_not_known_are_left_out_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    _tell_of_unknown.cache_clear()
+def test_unknown_fields_are_skipped_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    _warn_of_unknown_field.cache_clear()
     data = field(1, "n") + field(98, "new") + field(99, 7) + field(99, 8)
     for _ in range(3):
         assert read("core/v1.Container", data) == {"name": "n", "resources": {}}
@@ -198,13 +198,13 @@ def test_fields_that_are_not_known_are_left_out_and_told_of_once(caplog: pytest.
         b"\x0b\x0c",  # a group
     ],
 )
-def test_what_is_no_message_is_an_error(data: bytes) -> None:
+def test_other_bytes_are_an_error(data: bytes) -> None:
     with pytest.raises(PROTOBUF_ERRORS):
         read(POD, data)
 
 
 @given(st.data())
-def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> None:
+def test_damaged_bytes_raise_only_protobuf_errors(data: st.DataObject) -> None:
     damaged = bytearray(WHOLE)
     for _ in range(data.draw(st.integers(1, 4))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -215,12 +215,12 @@ def test_damage_raises_nothing_else_and_does_not_hang(data: st.DataObject) -> No
 
 
 @given(st.binary(max_size=60))
-def test_noise_raises_nothing_else(data: bytes) -> None:
+def test_noise_raises_only_protobuf_errors(data: bytes) -> None:
     for name in (POD, "core/v1.Secret", "meta/v1.ObjectMeta", "apps/v1.StatefulSetSpec"):
         with contextlib.suppress(*PROTOBUF_ERRORS):
             assert isinstance(read(name, data), dict)
 
 
-def test_all_that_the_schema_names_can_be_read() -> None:
+def test_all_messages_of_the_schema_can_be_read() -> None:
     for name in schema().messages:
         assert isinstance(message(name).zero(), dict)

@@ -65,13 +65,13 @@ def test_heads_of_other_layouts(data: bytes, expected: tuple[str, ...]) -> None:
         field(1, b"\x0a\x7f" + metadata()),
     ],
 )
-def test_what_is_no_object_is_an_error(data: bytes) -> None:
+def test_other_bytes_are_an_error(data: bytes) -> None:
     with pytest.raises(PROTOBUF_ERRORS):
         read_head(data)
 
 
 @given(st.data())
-def test_a_head_that_is_read_says_what_the_schema_says(data: st.DataObject) -> None:
+def test_head_equals_that_of_the_schema(data: st.DataObject) -> None:
     damaged = bytearray(pod("a", "ns", "1", (11, entry("app", "web"))))
     for _ in range(data.draw(st.integers(1, 3))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -102,7 +102,7 @@ def test_labels_and_annotations_of_all_lengths(labels: dict[str, str], annotatio
             assert texts_of(data, tag) == expected
 
 
-def test_those_of_other_layouts_are_for_the_schema() -> None:
+def test_labels_of_other_layouts_are_read_by_the_schema() -> None:
     assert texts_of(field(2, b"") + pod(), LABELS) is None
     for odd in (message((2, "web"), (1, "app")), field(1, "app"), field(2, "web")):
         assert texts_of(pod("a", "ns", "1", (11, odd + b"\x1a\x00")), LABELS) is None
@@ -110,7 +110,7 @@ def test_those_of_other_layouts_are_for_the_schema() -> None:
 
 
 @given(st.data())
-def test_damaged_texts_raise_nothing_else(data: st.DataObject) -> None:
+def test_damaged_strings_raise_only_protobuf_errors(data: st.DataObject) -> None:
     damaged = bytearray(WHOLE)
     damaged[data.draw(st.integers(0, 300))] = data.draw(st.integers(0, 255))
     for tag in (LABELS, ANNOTATIONS):
@@ -138,14 +138,14 @@ def test_managed_fields_are_cut_out() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 60, 100, 200, 20_000])
-def test_of_several_entries_none_is_left(size: int) -> None:
+def test_all_managed_fields_entries_are_cut_out(size: int) -> None:
     managed = (17, message((1, "kubelet"), (7, field(1, b"{}" + b" " * size))))
     annotation = (12, entry("note", "x" * size))
     data = pod("a", "ns", "1", (7, 300), annotation, (14, "finalizer"), managed, managed)
     assert lean_of(data) == pod("a", "ns", "1", (7, 300), annotation, (14, "finalizer"))
 
 
-def test_of_other_layouts_they_are_cut_out_too() -> None:
+def test_managed_fields_of_other_layouts_are_cut_out() -> None:
     managed = (17, message((1, "kubelet")))
     assert lean_of(message((1, message((3, "ns"), (1, "a"), managed)))) == message(
         (1, message((3, "ns"), (1, "a")))

@@ -10,7 +10,7 @@ from aioinformer.objects.protobuf import schema as module
 from aioinformer.objects.protobuf.schema import kind_inside, message_of, schema
 
 
-def test_it_is_what_kubernetes_types_say(kubernetes_binaries: Path) -> None:
+def test_schema_equals_kubernetes_types(kubernetes_binaries: Path) -> None:
     said = subprocess.check_output([kubernetes_binaries / "protobuf-schema"])
     assert Path(module.__file__).with_name("schema.json").read_bytes() == said, (
         "run `make schema`: schema.json is of other types than those that go.mod names"

@@ -67,7 +67,7 @@ def test_times_of_all_years(seconds: int) -> None:
 
 
 @pytest.mark.parametrize("type_", ["quantity", "intOrString"])
-def test_long_values_are_read_and_not_remembered(type_: str) -> None:
+def test_long_values_are_not_cached(type_: str) -> None:
     tracemalloc.start()
     try:
         for count in range(50):
@@ -97,7 +97,7 @@ def test_long_values_are_read_and_not_remembered(type_: str) -> None:
         ("intOrString", field(3, 5) + field(1, 1)),
     ],
 )
-def test_what_is_no_such_value_is_an_error(type_: str, data: bytes) -> None:
+def test_other_bytes_are_an_error(type_: str, data: bytes) -> None:
     with pytest.raises(PROTOBUF_ERRORS):
         read(type_, data)
 
@@ -108,6 +108,6 @@ _FIELDS = st.lists(
 
 
 @given(st.sampled_from(sorted(PIECES)), st.binary(max_size=24) | _FIELDS)
-def test_noise_raises_nothing_else(type_: str, data: bytes) -> None:
+def test_noise_raises_only_protobuf_errors(type_: str, data: bytes) -> None:
     with contextlib.suppress(*PROTOBUF_ERRORS):
         read(type_, data)

@@ -37,17 +37,17 @@ def test_numbers_are_written_in_seven_bits_a_byte(number: int, expected: str) ->
     assert written(number).hex() == expected
 
 
-def test_a_number_has_ten_bytes_at_most() -> None:
-    with pytest.raises(WireError, match="does not end"):
+def test_varint_has_at_most_ten_bytes() -> None:
+    with pytest.raises(WireError, match="longer than ten bytes"):
         long_number(b"\xff" * 11, 0)
     with pytest.raises(IndexError):
         long_number(b"\xff" * 9, 0)
 
 
-def test_a_piece_is_within_what_it_is_in() -> None:
+def test_piece_ends_within_its_message() -> None:
     data = b"\x03abcdef"
     assert piece(data, 0, 4) == (1, 4)
-    with pytest.raises(WireError, match="a piece of 3 bytes ends behind what it is in"):
+    with pytest.raises(WireError, match="a piece of 3 bytes is longer than the message"):
         piece(data, 0, 3)
     long = written(300) + bytes(300)
     assert piece(long, 0, len(long)) == (2, 302)
@@ -63,15 +63,15 @@ def test_a_piece_is_within_what_it_is_in() -> None:
         (PIECE, b"\x02ab", 3),
     ],
 )
-def test_values_are_passed_over(kind: int, data: bytes, end: int) -> None:
+def test_skip_finds_the_end_of_values(kind: int, data: bytes, end: int) -> None:
     assert skip(kind, data, 0, end) == end
     with pytest.raises((WireError, IndexError)):
         skip(kind, data, 0, end - 1)
 
 
 @pytest.mark.parametrize("kind", [3, 4, 6, 7])
-def test_groups_and_what_is_not_defined_are_errors(kind: int) -> None:
-    with pytest.raises(WireError, match=f"in the way {kind}"):
+def test_groups_and_unknown_wire_types_are_errors(kind: int) -> None:
+    with pytest.raises(WireError, match=f"unknown wire type {kind}"):
         skip(kind, bytes(20), 0, 20)
 
 
