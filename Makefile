@@ -30,7 +30,7 @@ run: $(DEMO_STAMP) ## Run an informer on the embedded API server until Ctrl-C (S
 	$(BIN)/aioinformer demo $(SECONDS_OF_DEMO)
 
 test: $(STAMP) lint   ## Lint, and run all tests, with the real kube-apiserver where there is a Go toolchain.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10 $(PYTEST_ARGS)
 
 test-all:        ## Run the tests on every Python version found.
 	@for version in 3.11 3.12 3.13 3.14; do \
@@ -51,6 +51,7 @@ lint: $(STAMP)   ## Style, types, and the direction of the rooms' imports.
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.plain_english
 
 $(BENCH_STAMP): $(STAMP)
 	python="$${BENCH_PYTHON:-$$($(BIN)/python benchmarks/interpreter.py)}" && echo "measuring with $$python" && \
