@@ -1,16 +1,22 @@
-"""Every async test runs on asyncio and on uvloop, and must leave its event loop as it found it."""
+"""Every async test must leave its event loop as it found it.
+
+Tests run on asyncio; those of sockets, timers and hand-overs between tasks, where the loop can matter, on uvloop too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
 from hypothesis import settings
 from pytest_asyncio import is_async_test
+
+TESTS = Path(__file__).parent
 
 pytest_plugins = ["tests.kubernetes.fixtures"]
 
@@ -27,12 +33,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+BOTH_LOOPS = ("client", "core", "e2e", "processor")
+"""Folders whose tests run on both event loops."""
+
+
 def pytest_asyncio_loop_factories(
-    config: pytest.Config,
+    config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     if config.getoption("eager_tasks"):
         return {"eager": _eager_loop}
-    return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
+    folder = item.path.relative_to(TESTS).parts[0]
+    if folder in BOTH_LOOPS:
+        return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
+    return {"asyncio": asyncio.SelectorEventLoop}
 
 
 def _eager_loop() -> asyncio.AbstractEventLoop:
