@@ -435,8 +435,6 @@ INFORMER = [
         "informer.distributor",
         "Distributor.process",
         ReplaceReturn(name="_process_slices", nth=1, by="None"),
-        "",
-        "A history's batches are too small for two slices.",
     ),
     Mutant(
         "notifications of a slice are lost",
@@ -559,12 +557,6 @@ PROCESSOR = [
         "processor.backlog",
         "PendingNotifications.take",
         ReplaceAssigned("batch", by="list(reversed(self._waiting))"),
-    ),
-    Mutant(
-        "a batch is delivered again and again",
-        "processor.backlog",
-        "PendingNotifications.take",
-        DropCall("clear"),
     ),
     Mutant(
         "a full handler blocks for ever",
