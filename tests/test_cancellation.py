@@ -1,11 +1,10 @@
 """Every public coroutine can be cancelled at every step, and leaves nothing behind.
 
-What is public is found out: a coroutine that is new in ``aioinformer.__all__`` and has no case here fails
-``test_every_public_coroutine_has_a_case``. A case is an async context manager around the world in which the coroutine
-runs. It gives the function to call, and afterwards sees to it that what was cancelled is as it was, or done, and
-still usable or cleanly stopped.
+A new coroutine in ``aioinformer.__all__`` without a case fails ``test_every_public_coroutine_has_a_case``. A case is an
+async context manager that sets up the world of the coroutine and yields the function to call. Afterwards it checks that
+the cancelled call did nothing or everything, and that its object is still usable or cleanly stopped.
 
-Where no socket is needed time is virtual. Whatever tasks are left, streams open, or errors unseen fail the test.
+Cases without sockets run in virtual time. Remaining tasks, open streams and unhandled errors fail the test.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from .steps import until
 from .virtual_time import run, settled
 
 MOST = 200
-"""Steps after which something that runs until it is cancelled has been cancelled everywhere."""
+"""Steps that reach every await of a coroutine that runs until it is cancelled."""
 
 LONGEST = 60.0
-"""Seconds, virtual ones, after which nothing more happens to it."""
+"""Virtual seconds after which nothing more happens in a case."""
 
 
 def public_coroutines() -> Iterator[str]:
-    """The coroutines and async generators that users can reach from the package's names."""
+    """Return the coroutines and async generators of the package's public names."""
     for name in aioinformer.__all__:
         public = getattr(aioinformer, name)
         if not inspect.isclass(public):
@@ -70,7 +69,7 @@ def test_every_public_coroutine_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", in_virtual_time)
 def test_cancelled_at_every_step(name: str) -> None:
-    gc.freeze()  # what other tests have left need not be looked through after each step
+    gc.freeze()  # objects of earlier tests are not collected again after each step
     for steps in count():
         reached = run(cancelled_after(steps, in_virtual_time[name], ends=name not in endless))
         if not reached or (name in endless and steps == MOST):
@@ -78,7 +77,7 @@ def test_cancelled_at_every_step(name: str) -> None:
         assert steps < 10 * MOST, "it should have ended by now"
 
 
-def test_what_is_left_behind_is_found() -> None:
+def test_remaining_tasks_and_streams_fail_the_check() -> None:
     async def leave_a_task() -> None:
         left.append(asyncio.create_task(asyncio.sleep(3600)))
         await asyncio.sleep(0)
@@ -99,7 +98,7 @@ def test_what_is_left_behind_is_found() -> None:
 
 
 async def cancelled_after(steps: int, make: Case, *, ends: bool = True) -> bool:
-    """Cancel after so many steps of the loop, whosever they are; whether it went on for so long."""
+    """Cancel after a number of loop steps of any task; return whether the call ran that long."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualTimeLoop)
     async with make() as call:
@@ -129,8 +128,8 @@ async def cancelled_after(steps: int, make: Case, *, ends: bool = True) -> bool:
 
 
 @pytest.mark.parametrize("name", over_sockets)
-async def test_cancelled_at_every_turn(name: str) -> None:
-    """While a socket is waited for the loop turns without end: so the steps grow."""
+async def test_cancelled_at_every_loop_iteration(name: str) -> None:
+    """The loop iterates without end during a wait for a socket, so the steps grow."""
     steps = 0
     async with APIServer() as server, Client.from_url(server.url) as client:
         for number in range(3):

@@ -1,4 +1,4 @@
-"""errors.py: one tree, each error says what it is about."""
+"""errors.py: one tree of exceptions, each with its context in the message."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_every_error_is_in_the_package() -> None:
 @pytest.mark.parametrize(
     "again", [copy.copy, lambda e: pickle.loads(pickle.dumps(e))], ids=["copy", "pickle"]
 )
-def test_an_error_survives_the_way_to_another_process(error: AioInformerError, again: Any) -> None:
+def test_errors_can_be_pickled(error: AioInformerError, again: Any) -> None:
     other = again(error)
     assert type(other) is type(error)
     assert str(other) == str(error)
 
 
-def test_messages_name_what_they_are_about() -> None:
+def test_messages_name_resource_key_and_version() -> None:
     assert str(SAMPLES[0]) == "410 Expired: too old"
     assert str(TransformError("ns/a", "", CAUSE)) == (
         "transforming ns/a at no version failed: ValueError('why')"
@@ -86,7 +86,7 @@ def test_messages_name_what_they_are_about() -> None:
     assert str(NotFoundError("ns/a", "pods")) == "pods 'ns/a' not found"
 
 
-def test_a_message_is_short_and_never_an_error_of_its_own() -> None:
+def test_message_is_short_and_never_raises() -> None:
     assert len(str(KeyFuncError("x" * 10_000_000, CAUSE))) < 200
     assert str(KeyFuncError(Unprintable(), CAUSE)) == "no key for Unprintable <Unprintable>: why"
     assert "<Unprintable>" in str(CacheMutatedError("cache", "a", Unprintable(), Unprintable()))
@@ -106,7 +106,7 @@ class TestApiError:
     @pytest.mark.parametrize(
         "status", [{}, {"code": "403", "reason": None, "message": None, "details": "x"}, {"details": [1]}]
     )
-    def test_from_a_status_that_is_none(self, status: dict[str, Any]) -> None:
+    def test_from_a_body_that_is_not_a_status(self, status: dict[str, Any]) -> None:
         error = ApiError.from_status(status)
         assert (error.status, error.reason, error.message, error.details) == (0, "", "", {})
         assert not error.is_expired
@@ -157,7 +157,7 @@ class TestApiError:
         """Section 1.3: the cause since 1.18.5, the message before it."""
         assert error.is_too_large_resource_version is expected
 
-    def test_kinds_of_trouble(self) -> None:
+    def test_kinds_of_api_errors(self) -> None:
         assert ApiError(429).is_too_many_requests
         assert ApiError(500, "TooManyRequests").is_too_many_requests
         assert ApiError(500).is_internal_error
@@ -177,10 +177,10 @@ class TestApiError:
         assert ApiError(429, details={"retryAfterSeconds": seconds}).retry_after == expected
 
     @pytest.mark.parametrize("code", [0, -1, 10**30, "410", None])
-    def test_a_code_that_is_none(self, code: Any) -> None:
+    def test_invalid_status_code(self, code: Any) -> None:
         assert ApiError.from_status({"code": code}).status == 0
 
-    def test_what_a_server_says_at_length_is_repeated_in_short(self) -> None:
+    def test_long_server_message_is_shortened(self) -> None:
         error = ApiError(500, "R" * 10_000, "m" * 10_000)
         assert len(str(error)) < 2100
         assert len(error.message) == 10_000
@@ -191,7 +191,7 @@ class MuteError(Exception):
         raise RuntimeError("not even this")
 
 
-def test_what_an_error_says() -> None:
+def test_text_of_an_error() -> None:
     assert said(ConfigError("why")) == "why"
     assert said(ConfigError()) == "ConfigError()"
     assert said(ValueError("why")) == "ValueError: why"
@@ -201,7 +201,7 @@ def test_what_an_error_says() -> None:
 
 
 class TestRejections:
-    def test_the_first_is_raised_and_names_the_others(self) -> None:
+    def test_first_rejected_error_is_raised_with_the_others(self) -> None:
         first, second = KeyFuncError(1), KeyFuncError(2)
         with pytest.raises(KeyFuncError) as caught:
             RejectedObjectError.raise_first([first, second])

@@ -1,4 +1,4 @@
-"""The package touches no private name of the libraries that it stands on."""
+"""The package uses no private names of other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store does in turns. Of so many objects that there are some."""
+"""Store methods that yield to other tasks, with enough objects to do so."""
 
 from __future__ import annotations
 
