@@ -9,7 +9,7 @@ from aioinformer import Indexer, KubeObject, Lister, Store
 from ..samples import pod
 from .registry import Call, case
 
-OBJECTS = [pod(str(n), f"ns-{n % 3}") for n in range(8000)]
+OBJECTS = [pod(str(n), f"ns-{n % 3}") for n in range(4000)]
 
 
 KINDS: list[type[Store[KubeObject]]] = [Store, Indexer]
