@@ -1,4 +1,4 @@
-"""Every corner of client-go's behaviour has a test that names it, and docs/corners.md lists it."""
+"""Every corner of client-go's behaviour is held by a test that names it, and docs/corners.md says which."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEAK_POINTS = [f"W{number}" for number in range(1, 28)]
 NOT_ABOUT_US = {
     "W12": "readers that starve the writer: there are no locks, as one event loop runs both",
 }
-"""Weak points of upstream that cannot occur here, each with the reason."""
+"""Weak points of upstream that nothing here could have, each with the reason."""
 
 VERDICTS = ("as upstream", "differs")
 
@@ -29,7 +29,7 @@ _IN_TEXT = re.compile(r"\b[CW]\d+\b")
 
 
 def named_tests() -> Iterator[tuple[str, set[str]]]:
-    """Yield ``tests/file.py::test`` and the corners in its name, its docstring or its class's name."""
+    """``tests/file.py::test``, and the corners that its name, its docstring or its class name."""
     for path in sorted(TESTS.rglob("test_*.py")):
         yield from _tests_in(
             ast.parse(path.read_text()), f"tests/{path.relative_to(TESTS).as_posix()}", set()
@@ -49,7 +49,7 @@ def _tests_in(node: ast.AST, file: str, outer: set[str]) -> Iterator[tuple[str, 
 
 @pytest.fixture(scope="module")
 def holding() -> dict[str, set[str]]:
-    """Return the tests that name each corner."""
+    """The tests that name each corner."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for test, corners in named_tests():
         for corner in corners:
