@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 async def until(condition: Callable[[], object]) -> None:
     """Let other tasks run until a condition holds; the test's timeout ends the wait."""
-    while not condition():  # noqa: ASYNC110 - any condition, not only one that somebody announces
+    while not condition():  # noqa: ASYNC110 - any condition, also one without an event
         await asyncio.sleep(0)
 
 

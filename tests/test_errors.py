@@ -34,7 +34,7 @@ CAUSE = ValueError("why")
 SAMPLES: list[AioInformerError] = [
     ApiError(410, "Expired", "too old", {"kind": "pods"}),
     ObjectNotFoundError(404, "NotFound", "no such pod", {"name": "a"}),
-    LeadershipLostError("ns/lease", "me", "somebody else holds it"),
+    LeadershipLostError("ns/lease", "me", "another candidate holds it"),
     KeyFuncError({"no": "name"}, None),
     TransformError("ns/a", "5", CAUSE),
     IndexFuncError("by-node", "ns/a", CAUSE),

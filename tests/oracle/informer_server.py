@@ -37,7 +37,7 @@ class ScriptedServer:
         return self._waiting is not None and self._waiting.paged
 
     async def list(self, options: ListOptions) -> ListResult:
-        raise AssertionError("whoever can list in chunks is asked for those")
+        raise AssertionError("the reflector must call list_chunks")
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         yield await self._ask("list", options)

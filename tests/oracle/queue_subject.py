@@ -221,7 +221,7 @@ class Subject:
             return "held"
         synced = self.fifo.has_synced()
         if not self.is_processing and not self.taken and synced == self._waits_for_sync():
-            return f"has_synced() is {synced}, but whoever waits for it thinks otherwise"
+            return f"has_synced() is {synced}, but wait_synced differs"
         return "synced" if synced else "unsynced"
 
     def _waits_for_sync(self) -> bool:
