@@ -10,7 +10,7 @@ BENCH_STAMP := $(BENCH_VENV)/.installed
 PYTEST_ARGS ?=
 SECONDS_OF_DEMO := $(if $(SECONDS),--seconds $(SECONDS),)
 
-.PHONY: help run test test-all test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema docs-tables clean
+.PHONY: help run test test-all test-versions test-eager test-protobuf lint bench bench-quick bench-full bench-operators count soak chaos fuzz simulate mutants schema docs-tables clean
 
 help:            ## List the targets.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,13 +30,28 @@ run: $(DEMO_STAMP) ## Run an informer on the embedded API server until Ctrl-C (S
 	$(BIN)/aioinformer demo $(SECONDS_OF_DEMO)
 
 test: $(STAMP) lint   ## Lint, then run all tests; those on the real kube-apiserver need Go.
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10 $(PYTEST_ARGS)
 
 test-all:        ## Run the tests on every Python version found.
 	@for version in 3.11 3.12 3.13 3.14; do \
 	  if command -v python$$version >/dev/null; then \
 	    $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 	  else echo "python$$version not found: skipped"; fi; \
+	done
+
+# Both environments are made again at each run. aiohttp 3.10 has wheels up to Python 3.12.
+test-versions:   ## Run the tests of client, listwatch and e2e (embedded server) on the lowest and newest libraries.
+	for versions in lowest newest; do \
+	  $(PYTHON) -m venv --clear .venv-$$versions && \
+	  .venv-$$versions/bin/python -m pip install --quiet --upgrade 'pip>=25.1' || exit 1; \
+	done
+	.venv-lowest/bin/python -m pip install --quiet --constraint tests/constraints-lowest.txt --editable . --group wire
+	.venv-newest/bin/python -m pip install --quiet --editable . --group wire
+	for versions in lowest newest; do \
+	  echo "with the $$versions versions:" && \
+	  .venv-$$versions/bin/python -m pip list | grep -iE '^(aiohttp|anyio|kubernetes.*|msgspec) ' && \
+	  .venv-$$versions/bin/python -m pytest tests/client tests/listwatch tests/e2e -m 'not kubernetes' \
+	    -n 2 --dist loadgroup $(PYTEST_ARGS) || exit 1; \
 	done
 
 test-protobuf: $(STAMP)  ## Run the end-to-end tests with informers that read protobuf.
@@ -51,6 +66,7 @@ lint: $(STAMP)   ## Check style, types, and the direction of imports between roo
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.plain_english
 
 $(BENCH_STAMP): $(STAMP)
 	python="$${BENCH_PYTHON:-$$($(BIN)/python benchmarks/interpreter.py)}" && echo "measuring with $$python" && \

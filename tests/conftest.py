@@ -1,10 +1,15 @@
-"""Every async test runs on asyncio and on uvloop, and must leave its event loop as it found it."""
+"""Fixtures and checks for all tests.
+
+Every async test must leave its event loop without tasks and open files. Tests run on asyncio. Tests of sockets, timers
+and hand-overs between tasks, where the loop can matter, run on uvloop too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +17,11 @@ import uvloop
 from hypothesis import settings
 from pytest_asyncio import is_async_test
 
+TESTS = Path(__file__).parent
+
 pytest_plugins = ["tests.kubernetes.fixtures"]
 
-settings.register_profile("tests", deadline=None)  # a busy machine is no failure
+settings.register_profile("tests", deadline=None)  # a busy machine must not fail a test
 settings.load_profile("tests")
 
 
@@ -27,12 +34,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+BOTH_LOOPS = ("client", "core", "e2e", "processor")
+"""Folders whose tests run on both event loops."""
+
+
 def pytest_asyncio_loop_factories(
-    config: pytest.Config,
+    config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     if config.getoption("eager_tasks"):
         return {"eager": _eager_loop}
-    return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
+    folder = item.path.relative_to(TESTS).parts[0]
+    if folder in BOTH_LOOPS:
+        return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
+    return {"asyncio": asyncio.SelectorEventLoop}
 
 
 def _eager_loop() -> asyncio.AbstractEventLoop:
@@ -43,7 +57,7 @@ def _eager_loop() -> asyncio.AbstractEventLoop:
 
 def pytest_collection_finish() -> None:
     gc.collect()
-    gc.freeze()  # what is imported by now need not be looked through after each test
+    gc.freeze()  # imported modules are not collected again after each test
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +68,7 @@ def _leaves_nothing_behind(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 async def _clean_loop() -> AsyncIterator[None]:
-    """Fails a test that leaves tasks, open files of the loop, or errors that nobody looked at.
+    """Fail a test that leaves tasks, open files of the loop, or unhandled errors.
 
     Unclosed transports, sessions and streams warn as they are collected, and warnings are errors.
     """
@@ -62,7 +76,7 @@ async def _clean_loop() -> AsyncIterator[None]:
     unseen: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: unseen.append(context))
     yield
-    for _ in range(200):  # what was closed, a TLS connection above all, may need a moment to be gone
+    for _ in range(200):  # closing a TLS connection takes a few loop iterations
         if not _leaked(loop):
             break
         await asyncio.sleep(0.01)
@@ -73,14 +87,14 @@ async def _clean_loop() -> AsyncIterator[None]:
 
 def _leaked(loop: asyncio.AbstractEventLoop) -> list[object]:
     tasks: list[object] = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    selector = getattr(loop, "_selector", None)  # uvloop does not tell
+    selector = getattr(loop, "_selector", None)  # uvloop has none
     files = list(selector.get_map().values()) if selector is not None else []
-    return tasks + files[1:]  # one is the loop's own
+    return tasks + files[1:]  # the first is the loop's own
 
 
 @pytest.fixture(params=["kubernetes_asyncio", "kubernetes.aio"])
 def library(request: pytest.FixtureRequest) -> str:
-    """Each of the libraries that a Client can stand on."""
+    """The name of each library whose configuration a Client can use."""
     name: str = request.param
     pytest.importorskip(name)
     return name

@@ -1,7 +1,7 @@
-"""Builds programs of the tests' own Go modules, once per state of their sources.
+"""Build programs of the tests' own Go modules, once per state of their sources.
 
-A build of the same sources is found again by a hash in its folder's name. Builds of several processes
-(pytest-xdist workers) wait for each other on a file lock, and whoever comes second finds everything done.
+A hash of the sources in the folder's name finds an earlier build. Processes (pytest-xdist workers) wait for each other
+on a file lock; the second one finds the build done.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Report = Callable[[str], None]
 
 
 class ToolchainMissingError(Exception):
-    """There is no Go toolchain that could build it, and no build of it in the cache."""
+    """There is no suitable Go toolchain, and no earlier build in the cache."""
 
 
 class BuildError(Exception):
-    """The Go toolchain refused; the end of its output is in the message."""
+    """The Go build failed; the message has the end of its output."""
 
 
 class AbortedError(Exception):
-    """Whoever waited for this has given up."""
+    """The caller set ``abort`` during the build."""
 
 
 def report_to_stderr(line: str) -> None:
@@ -51,14 +51,14 @@ class GoBuild:
     """Programs that are built together.
 
     Attributes:
-        name: What reports call it.
+        name: The name in reports.
         module: The folder of go.mod.
         commands: For each program the words of its build, the package last: ``("build", "./cmd/etcd")``.
-        cache: Where the builds lie; it is this one's own.
-        flags: Between the words and the package.
-        sources: The folders of the module whose Go files the programs are made of; empty stands for all.
-        purpose: What a Go toolchain would be good for, for the advice to install one.
-        expectation: How long it may take, for the reports.
+        cache: The folder of the builds. No other build may use it.
+        flags: Flags between the words and the package.
+        sources: The folders of the module with the programs' Go files; empty stands for all.
+        purpose: Why a Go toolchain is needed, for the advice to install one.
+        expectation: How long the build may take, for reports.
     """
 
     name: str
@@ -71,12 +71,12 @@ class GoBuild:
     expectation: str = "a minute the first time"
 
     def ensure(self, *, report: Report = report_to_stderr, abort: threading.Event | None = None) -> Path:
-        """The folder that holds all of ``commands``; builds what it lacks.
+        """Return the folder with all of ``commands``; build those that are missing.
 
         Raises:
-            ToolchainMissingError: something is to be built and Go is not there, or is too old.
-            BuildError: Go could not build it.
-            AbortedError: ``abort`` was set meanwhile.
+            ToolchainMissingError: A program is missing, and Go is missing or too old.
+            BuildError: The build failed.
+            AbortedError: ``abort`` was set during the build.
         """
         abort = abort or threading.Event()
         folder = self.cache / self._fingerprint()
@@ -94,7 +94,7 @@ class GoBuild:
         return [command for command in self.commands if not (folder / command).exists()]
 
     def _fingerprint(self) -> str:
-        """What a build depends on as far as this project decides it. Go's own version does not count."""
+        """Return a hash of the sources and flags. Go's own version does not count."""
         settings = (self.flags, sorted(self.commands.items()), sys.platform, os.uname().machine)
         digest = hashlib.sha256(repr(settings).encode())
         found = {path for folder in self.sources for path in (self.module / folder).rglob("*.go")}
@@ -104,7 +104,7 @@ class GoBuild:
         return digest.hexdigest()[:16]
 
     def _toolchain(self) -> str:
-        """The path of a Go that can build the module."""
+        """Return the path of a Go that can build the module."""
         wanted = re.search(r"^go (\d+)\.(\d+)", (self.module / "go.mod").read_text(), re.MULTILINE)
         assert wanted is not None
         needed = f"Go {wanted[1]}.{wanted[2]} or later"
@@ -112,7 +112,7 @@ class GoBuild:
         go = shutil.which("go")
         if go is None:
             raise ToolchainMissingError(f"no Go toolchain on PATH: {advice}")
-        # Asked in the module's folder: there a `go` that may fetch newer ones names the one it would use.
+        # In the module's folder, a `go` that may download a newer toolchain prints the version that it would use.
         asked = subprocess.run(
             [go, "env", "GOVERSION"], cwd=self.module, capture_output=True, text=True, check=False
         )
@@ -136,7 +136,7 @@ class GoBuild:
                     waiting = True
                 if abort.wait(_POLL):
                     raise AbortedError("waiting for another process's build")
-            yield  # closing the file gives the lock back
+            yield  # closing the file releases the lock
 
     def _build(self, go: str, command: str, folder: Path, report: Report, abort: threading.Event) -> None:
         report(f"{self.name}: building {command} ({self.expectation})")
@@ -168,17 +168,17 @@ class GoBuild:
         report(f"{self.name}: built {command} in {time.monotonic() - began:.0f} s")
 
     def _forget_others(self, folder: Path) -> None:
-        """Removes builds of former sources: they are large, and seconds to make again."""
+        """Remove builds of earlier sources: they are large, and take seconds to build again."""
         for other in self.cache.iterdir():
             if other.is_dir() and other != folder:
                 shutil.rmtree(other, ignore_errors=True)
 
 
 def build_before_tests(session: pytest.Session, ensure: Iterable[Callable[[], object]]) -> Exception | None:
-    """Builds before the first test begins: the minutes of a cold build are no test's and no timeout's.
+    """Build before the first test starts, so that no test's timeout includes the minutes of a cold build.
 
     Returns:
-        Why it cannot be built, for the tests that need it to say; the others go on.
+        Why the build failed, or None. Tests that need the build report it; other tests run.
     """
     capture: Any = session.config.pluginmanager.getplugin("capturemanager")
     try:
@@ -186,7 +186,7 @@ def build_before_tests(session: pytest.Session, ensure: Iterable[Callable[[], ob
             if capture is None:
                 each()
             else:
-                with capture.global_and_fixture_disabled():  # so that the progress is seen
+                with capture.global_and_fixture_disabled():  # shows the progress
                     each()
     except (ToolchainMissingError, BuildError) as error:
         return error
@@ -194,13 +194,13 @@ def build_before_tests(session: pytest.Session, ensure: Iterable[Callable[[], ob
 
 
 def ensured(ensure: Callable[[], Path], error: Exception | None) -> Path:
-    """What a fixture gives of a build: where it is.
+    """Return the folder of a build, for a fixture.
 
-    Without Go the test skips and says what to install; where ``CI`` is set in the environment it fails.
+    Without Go the test skips and says what to install; if the environment has ``CI``, it fails.
 
     Args:
-        ensure: Builds it, or finds it built.
-        error: What ``build_before_tests`` gave.
+        ensure: Builds the programs, or finds them built.
+        error: What ``build_before_tests`` returned.
     """
     if error is None:
         try:

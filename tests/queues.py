@@ -1,4 +1,4 @@
-"""Running the same test with each of the queues that an informer can have."""
+"""Run the same test with each kind of queue that an informer can have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 
 
 def use_queue(name: QueueName, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give this queue to all informers that do not say which they want."""
+    """Make this the default queue of informers."""
     for made_by in (SharedIndexInformer.__init__, SharedInformerFactory.__init__, new_informer):
         defaults = made_by.__kwdefaults__
         assert defaults is not None

@@ -1,4 +1,4 @@
-"""Objects to test with."""
+"""Sample objects for tests."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pod(msgspec.Struct, rename="camel"):
 
 
 class LoosePod(msgspec.Struct):
-    """Its metadata is a dict."""
+    """An object whose metadata is a dict."""
 
     metadata: dict[str, Any]
 
@@ -51,19 +51,19 @@ class WireMeta(msgspec.Struct):
 
 
 class WirePod(msgspec.Struct):
-    """Its metadata's attributes are called as on the wire."""
+    """An object whose metadata has camelCase attributes, as in JSON."""
 
     metadata: WireMeta
 
 
 SMALL = Compression(dictionary_size=64, samples=8)
-"""Compresses from the second object on."""
+"""A compression that starts with the second object."""
 
 LONG = {f"field-{n}": f"some value {n % 3}" for n in range(100)}
 
 
 def compressed(obj: KubeObject) -> KubeObject:
-    """The same object as it is kept where objects are compressed."""
+    """Return an object in the form that a compressing store keeps."""
     compressor = Compressor(SMALL)
     compressor.pack(pod("first", spec=LONG))
     packed: KubeObject = compressor.pack(obj)

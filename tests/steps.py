@@ -1,4 +1,4 @@
-"""Going through a coroutine step by step."""
+"""Helpers that run a coroutine step by step."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ T = TypeVar("T")
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Let others run until something is so; the test's timeout ends what never comes."""
-    while not condition():  # noqa: ASYNC110 - any condition, not only one that somebody announces
+    """Let other tasks run until a condition holds; the test's timeout ends the wait."""
+    while not condition():  # noqa: ASYNC110 - any condition, also one without an event
         await asyncio.sleep(0)
 
 
 async def turns(count: int) -> None:
-    """Let the loop go round a few times."""
+    """Let a few iterations of the event loop pass."""
     for _ in range(count):
         await asyncio.sleep(0)
 
 
 async def cancel_after(count: int, coroutine: Coroutine[Any, Any, T]) -> T | None:
-    """Cancel a coroutine after some rounds of the loop; its result if it had ended before, else None."""
+    """Cancel a coroutine after some loop iterations; return its result if it had ended before, else None."""
     task = asyncio.create_task(coroutine)
     await turns(count)
     task.cancel()
@@ -39,7 +39,7 @@ async def cancel_after(count: int, coroutine: Coroutine[Any, Any, T]) -> T | Non
 
 @asynccontextmanager
 async def running(coroutine: Coroutine[Any, Any, Any]) -> AsyncIterator[asyncio.Task[Any]]:
-    """A coroutine that runs meanwhile; what it raised is raised at the end."""
+    """Run a coroutine during the block; raise its error at the end."""
     task = asyncio.create_task(coroutine)
     try:
         yield task
@@ -51,7 +51,7 @@ async def running(coroutine: Coroutine[Any, Any, Any]) -> AsyncIterator[asyncio.
 
 @asynccontextmanager
 async def full_default_executor() -> AsyncIterator[None]:
-    """Every thread of ``asyncio.to_thread`` is busy."""
+    """Keep every thread of ``asyncio.to_thread`` busy during the block."""
     over, loop = threading.Event(), asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(2))
     busy = [asyncio.ensure_future(asyncio.to_thread(over.wait)) for _ in range(4)]

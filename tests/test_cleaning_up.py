@@ -1,4 +1,4 @@
-"""What a task awaits to clean up, after it was cancelled: a cancellation comes once."""
+"""Cleanup after a cancellation is awaited and not cancelled again."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def leading(client: Client) -> None:
 
 
 @pytest.mark.parametrize("clean_up", [writing, waiting, reading, leading])
-async def test_what_cleans_up_is_not_cancelled_again(client: Client, clean_up: CleanUp) -> None:
+async def test_cleanup_is_not_cancelled_again(client: Client, clean_up: CleanUp) -> None:
     cleaned_up = False
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):

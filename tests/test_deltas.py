@@ -1,4 +1,4 @@
-"""deltas.py: what a queue holds."""
+"""deltas.py: the items of a queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .samples import pod
 
 
 class TestTombstones:
-    def test_they_are_values(self) -> None:
+    def test_deltas_compare_by_value(self) -> None:
         tombstone = DeletedFinalStateUnknown("ns/a", pod())
         same = DeletedFinalStateUnknown(key="ns/a", obj=pod())
         assert tombstone == same
@@ -27,13 +27,13 @@ class TestTombstones:
         with pytest.raises(AttributeError):
             tombstone.key = "ns/b"  # type: ignore[misc]
 
-    def test_they_match_by_position(self) -> None:
+    def test_deltas_match_patterns_by_position(self) -> None:
         match DeletedFinalStateUnknown[Any]("ns/a", None):
             case DeletedFinalStateUnknown(key, obj):
                 assert (key, obj) == ("ns/a", None)
 
 
-def test_the_collector_sees_no_part_of_what_is_queued() -> None:
+def test_garbage_collector_does_not_track_queued_deltas() -> None:
     tombstone = DeletedFinalStateUnknown("ns/a", pod())
     assert not gc.is_tracked(tombstone)
     assert not gc.is_tracked(Delta(DeltaType.DELETED, tombstone))

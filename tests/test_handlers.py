@@ -1,4 +1,4 @@
-"""handlers.py and notifications.py: who is told, and of what."""
+"""handlers.py and notifications.py: which handler method is called, and with what."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_notifications_call_their_method() -> None:
     assert recorder.calls == [("add", new, True), ("add", new, False), ("update", old, new), ("delete", old)]
 
 
-def test_only_an_add_can_be_of_the_initial_list() -> None:
+def test_only_adds_can_be_in_the_initial_list() -> None:
     assert AddNotification(pod(), True).is_in_initial_list
     assert not UpdateNotification(pod(), pod()).is_in_initial_list
     assert not DeleteNotification(pod()).is_in_initial_list
 
 
-def test_what_is_left_out_is_not_called() -> None:
+def test_omitted_functions_are_not_called() -> None:
     """Section 1.6: functions that were not given are ignored, and methods that were not overridden."""
     nothing: ResourceEventHandlerFuncs[KubeObject] = ResourceEventHandlerFuncs()
 
@@ -156,7 +156,7 @@ class TestFiltering:
         handler.on_delete(DeletedFinalStateUnknown("ns/a", None))
         assert recorder.calls == [("delete", passing)]
 
-    def test_what_the_handler_returns_comes_back_to_be_awaited(self) -> None:
+    def test_awaitable_of_the_handler_is_returned(self) -> None:
         inner = ResourceEventHandlerFuncs[KubeObject](on_add=lambda obj, initial: "awaitable")
         assert FilteringResourceEventHandler(lambda _: True, inner).on_add(pod(), True) == "awaitable"
 
@@ -190,14 +190,12 @@ def test_names_for_logs() -> None:
         ("on_add", "print", "must be a function"),
     ],
 )
-def test_what_cannot_be_called_is_found_out_where_it_is_written(
-    name: str, function: Any, message: str
-) -> None:
+def test_function_that_is_not_callable_is_refused(name: str, function: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ResourceEventHandlerFuncs(**{name: function})
 
 
-def test_what_a_decorator_gives_is_not_asked_for() -> None:
+def test_decorated_functions_are_not_inspected() -> None:
     @patch("os.getpid")
     def keep(obj: object, mocked: object) -> bool:
         return True
@@ -205,7 +203,7 @@ def test_what_a_decorator_gives_is_not_asked_for() -> None:
     assert FilteringResourceEventHandler(keep, Recorder())
 
 
-def test_what_is_no_handler_is_told_what_to_use() -> None:
+def test_error_for_a_non_handler_says_what_to_use() -> None:
     function: Any = print
     with pytest.raises(
         ConfigError, match=r"no on_add, .*; use ResourceEventHandlerFuncs\(on_add=\.\.\.\), or sub"
@@ -213,7 +211,7 @@ def test_what_is_no_handler_is_told_what_to_use() -> None:
         require_handler(function)
 
 
-def test_one_that_is_misspelt_is_found_out() -> None:
+def test_misspelt_method_is_refused() -> None:
     class Misspelt(ResourceEventHandler[KubeObject]):
         def on_added(self, obj: KubeObject) -> None: ...
 
@@ -226,7 +224,7 @@ def test_one_that_is_misspelt_is_found_out() -> None:
     require_handler(misspelt)
 
 
-def test_one_may_do_nothing() -> None:
+def test_handler_without_functions_is_allowed() -> None:
     class Quiet(ResourceEventHandler[KubeObject]):
         pass
 
@@ -234,7 +232,7 @@ def test_one_may_do_nothing() -> None:
 
 
 class TestGenerators:
-    """A call of one runs nothing of it: they are refused, not forgotten."""
+    """Calling a generator function runs no code of it, so such handlers are refused."""
 
     def test_functions_with_a_yield(self) -> None:
         def plain(obj: Any) -> Any:
@@ -279,7 +277,7 @@ class TestGenerators:
 
 
 class TestFilters:
-    def test_an_async_filter_would_pass_everything(self) -> None:
+    def test_async_filter_is_refused(self) -> None:
         async def passes(obj: KubeObject) -> bool:
             return False
 
@@ -293,8 +291,8 @@ class TestFilters:
         with pytest.raises(ConfigError, match=r"filter_func"):
             FilteringResourceEventHandler(passes_in_steps, Recorder())  # type: ignore[arg-type]
 
-    def test_type_checkers_know_that_a_filter_is_given_tombstones(self) -> None:
-        """By the comments: mypy complains of one that is not needed."""
+    def test_filter_accepts_tombstones_for_type_checkers(self) -> None:
+        """mypy complains if one of these type-ignore comments is not needed."""
 
         def of_objects(obj: KubeObject) -> bool:
             return obj.name == "a"
@@ -311,7 +309,7 @@ class TestFilters:
         FilteringResourceEventHandler(of_objects, Recorder())  # type: ignore[arg-type]
         FilteringResourceEventHandler(lambda obj: obj.uid == "", Recorder())  # type: ignore[union-attr]
 
-    def test_a_filter_of_other_arguments(self) -> None:
+    def test_filter_with_wrong_arguments(self) -> None:
         with pytest.raises(ConfigError, match=r"filter_func is called with \(obj\)"):
             FilteringResourceEventHandler(lambda old, new: True, Recorder())  # type: ignore[misc,arg-type]
 

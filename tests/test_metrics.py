@@ -1,11 +1,11 @@
-"""Numbers for Prometheus."""
+"""metrics.py: samples in Prometheus's text format."""
 
 from __future__ import annotations
 
 from aioinformer.metrics import Histogram, Sample, exposition
 
 
-def test_a_histogram_counts_what_is_below_each_bound() -> None:
+def test_histogram_counts_values_below_each_bound() -> None:
     histogram = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 3.0):
         histogram.observe(value)
@@ -21,7 +21,7 @@ def test_bounds_are_written_as_other_clients_write_them() -> None:
     assert bounds == ["1e-08", "0.005", "0.1", "1", "5", "10", "1000", "+Inf"]
 
 
-def test_what_is_known_of_a_number_is_said() -> None:
+def test_known_metrics_have_help_text() -> None:
     assert exposition([Sample("aioinformer_lists_total", "counter", {}, 2)]).splitlines() == [
         "# HELP aioinformer_lists_total Lists started.",
         "# TYPE aioinformer_lists_total counter",
@@ -29,7 +29,7 @@ def test_what_is_known_of_a_number_is_said() -> None:
     ]
 
 
-def test_its_text_has_each_name_once_with_its_kind() -> None:
+def test_text_has_each_name_once_with_its_type() -> None:
     histogram = Histogram((0.5,))
     histogram.observe(0.25)
     samples = [

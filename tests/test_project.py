@@ -1,4 +1,4 @@
-"""What the project says of itself."""
+"""The project's metadata and pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def test_no_place_on_a_code_host_is_named_that_others_may_own() -> None:
+def test_no_url_of_a_code_host_that_others_may_own() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if listed.returncode:
         pytest.skip("no checkout")

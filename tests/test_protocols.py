@@ -1,4 +1,4 @@
-"""Which of an object's verbs may be used for others."""
+"""Which batch methods of a store may replace its single ones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Slotted:
 
 
 class Proxy:
-    """What it has not itself is another's."""
+    """A wrapper that passes missing attributes on."""
 
     def __init__(self, of: Any) -> None:
         self._of = of
@@ -74,13 +74,11 @@ class CountingProxy(Proxy):
     ],
     ids=lambda each: each if isinstance(each, bool) else type(each).__name__,
 )
-def test_a_verb_for_many_stands_for_others_unless_one_is_overridden_below_it(
-    obj: object, usable: bool
-) -> None:
+def test_batch_method_is_used_unless_a_subclass_overrides_a_single_one(obj: object, usable: bool) -> None:
     assert batched(obj, "many", "one", "other") is usable
 
 
-def test_one_overridden_on_the_object_itself() -> None:
+def test_single_method_overridden_on_the_instance() -> None:
     patched = Base()
     patched.other = lambda: None  # type: ignore[method-assign]
     assert not batched(patched, "many", "one", "other")

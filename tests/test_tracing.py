@@ -1,4 +1,4 @@
-"""Tracer: what it stamps, what it forgets, and that nothing of it is there when it is off."""
+"""Tracer: what it stamps and forgets, and that it costs nothing when it is off."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_every_event_is_stamped_on_its_way_to_every_handler(queue: Any) ->
 
 
 @virtual_time
-async def test_a_handler_that_raises_has_finished_too() -> None:
+async def test_trace_finishes_when_a_handler_raises() -> None:
     class Failing(ResourceEventHandler[KubeObject]):
         def on_update(self, old: KubeObject, new: KubeObject) -> None:
             raise ValueError("plain")
@@ -86,7 +86,7 @@ async def test_a_handler_that_raises_has_finished_too() -> None:
 
 
 @virtual_time
-async def test_of_events_that_are_held_up_only_so_many_are_kept() -> None:
+async def test_number_of_pending_traces_is_bounded() -> None:
     tracer = Tracer(lambda trace: None, limit=2)
     subject = traced(live(), tracer)
     subject.add_event_handler(Follower(seconds=100.0), backlog="block", backlog_limit=1)
@@ -98,7 +98,7 @@ async def test_of_events_that_are_held_up_only_so_many_are_kept() -> None:
 
 @pytest.mark.parametrize(("backlog", "whole"), [("coalesce", []), ("drop_oldest", ["15"])])
 @virtual_time
-async def test_of_events_that_a_backlog_loses_nothing_is_kept(backlog: Any, whole: list[str]) -> None:
+async def test_dropped_notifications_leave_no_trace(backlog: Any, whole: list[str]) -> None:
     traces: list[Trace] = []
     subject = traced(live(), tracer := Tracer(traces.append))
     registration = subject.add_event_handler(Follower(seconds=100.0), backlog=backlog, backlog_limit=1)
@@ -111,7 +111,7 @@ async def test_of_events_that_a_backlog_loses_nothing_is_kept(backlog: Any, whol
 
 
 @virtual_time
-async def test_of_events_for_a_handler_that_was_removed_nothing_is_kept() -> None:
+async def test_removed_handler_leaves_no_trace() -> None:
     traces: list[Trace] = []
     subject = traced(live(), tracer := Tracer(traces.append))
     registration = subject.add_event_handler(Follower(seconds=100.0))
@@ -126,7 +126,7 @@ async def test_of_events_for_a_handler_that_was_removed_nothing_is_kept() -> Non
 
 @virtual_time
 async def test_resyncs_have_no_trace() -> None:
-    """Also of an object whose event is still on its way to another handler."""
+    """Also for an object whose event has not reached every handler."""
     traces: list[Trace] = []
     server = Scripted([page(version=10)], [[added("a", 11), FOREVER]])
     subject = traced(server, Tracer(traces.append), default_resync_period=1.0)
@@ -155,7 +155,7 @@ async def a_while(*objects: Any) -> None:
 @pytest.mark.parametrize("backlog", ["unbounded", "block"])
 @pytest.mark.parametrize("queue", ["delta", "real"])
 @virtual_time
-async def test_events_of_objects_without_version_are_not_mixed_up(queue: Any, backlog: Any) -> None:
+async def test_events_of_objects_without_version_are_kept_apart(queue: Any, backlog: Any) -> None:
     traces: list[Trace] = []
     changes: Any = [step for number in range(11, 31) for step in (modified("a", number, n=number), 0.4)]
     server = Scripted([page(pod("a", 1), version=10)], [[*changes, FOREVER]])
@@ -185,14 +185,14 @@ async def test_without_handlers_nothing_is_kept() -> None:
         assert len(tracer) == 0
 
 
-def test_without_a_tracer_nothing_of_it_is_there() -> None:
+def test_without_a_tracer_no_code_is_wrapped() -> None:
     subject = traced(live(), None)
     subject.add_event_handler(handler := Follower())
     assert type(subject._processor) is Processor
     assert subject._processor.listeners[0].handler is handler
 
 
-def test_what_cannot_work_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(ConfigError):
         Tracer(None)  # type: ignore[arg-type]
     with pytest.raises(ConfigError):
@@ -209,7 +209,7 @@ def test_what_cannot_work_is_refused() -> None:
             StageTimes().percentiles(0.5, share)  # type: ignore[arg-type]
 
 
-def test_one_is_for_one_informer() -> None:
+def test_tracer_is_for_one_informer() -> None:
     traced(live(), tracer := Tracer(print))
     with pytest.raises(ConfigError, match="others: this Tracer belongs to scripted pods"):
         traced(live(), tracer, name="others")
@@ -217,7 +217,7 @@ def test_one_is_for_one_informer() -> None:
 
 @pytest.mark.parametrize("error", [ValueError("full"), asyncio.CancelledError()])
 @virtual_time
-async def test_what_the_hook_raises_is_not_the_handlers(
+async def test_error_in_the_hook_is_not_the_handlers(
     error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     def count(trace: Trace) -> None:
@@ -267,8 +267,8 @@ def test_percentiles_are_by_nearest_rank(count: int, share: float, rank: int) ->
 
 
 @virtual_time
-async def test_bookmarks_get_through() -> None:
-    """Also from Python 3.12 on, where isinstance does not see what a wrapper passes on by __getattr__."""
+async def test_bookmarks_pass_through_a_tracer() -> None:
+    """From Python 3.12 on, isinstance does not see attributes that a wrapper passes on by __getattr__."""
     server = Scripted([page(version=10)], [[bookmark(14), FOREVER]])
     async with traced(server, Tracer(lambda trace: None), queue="real") as subject:
         await asyncio.sleep(1)

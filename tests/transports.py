@@ -1,4 +1,4 @@
-"""A Transport in front of another, for tests that have something to say about requests."""
+"""A Transport in front of another one, for tests that change or record requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from aioinformer import Transport
 
 
 class Forwarding:
-    """What is the same of all of them; `get`, `send` and `stream` are theirs."""
+    """The base of such transports; subclasses have `get`, `send` and `stream`."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

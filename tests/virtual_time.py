@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in virtual time, and see to it that it leaves no task and no unhandled exception behind."""
+    """Run a coroutine in virtual time; fail if tasks or unhandled exceptions remain."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         result = runner.run(main)
         loop = runner.get_loop()
         assert isinstance(loop, VirtualTimeLoop)
-        runner.run(asyncio.sleep(0))  # callbacks of what has just ended
+        runner.run(asyncio.sleep(0))  # callbacks of tasks that have just ended
         left = asyncio.all_tasks(loop)
         assert not left, f"left running: {left}"
         assert not loop.failures, loop.failures
@@ -27,7 +27,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 def virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Turns a coroutine test into a plain one that runs in virtual time."""
+    """Turn an async test into a plain function that runs in virtual time."""
 
     @wraps(test)
     def in_virtual_time(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -37,13 +37,13 @@ def virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, No
 
 
 async def settled(rounds: int = 50) -> None:
-    """Let everything that is ready run, without letting time pass."""
+    """Run everything that is ready, without advancing time."""
     for _ in range(rounds):
         await asyncio.sleep(0)
 
 
 async def cancel_after(steps: int, task: asyncio.Task[Any]) -> bool:
-    """Cancel a task after so many rounds of the loop and wait for its end; whether it ended by the cancelling."""
+    """Cancel a task after a number of loop iterations and await it; return whether it was cancelled."""
     for _ in range(steps):
         if task.done():
             break

@@ -1,4 +1,4 @@
-"""benchmarks/building.py: what is built is found again, and what cannot be built says why."""
+"""benchmarks/building.py: builds are found again, and a missing program has its reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.building import BUILDERS, CargoBuild, build
 from benchmarks.harness.matrix import load
 from tests.go_build import BuildError, ToolchainMissingError
 
-pytestmark = pytest.mark.timeout(900)  # programs in Go are built, perhaps for the first time
+pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
 
 MANIFEST = """[package]
 name = "{name}"
@@ -35,7 +35,7 @@ def cargo() -> None:
 
 
 @pytest.mark.usefixtures("cargo")
-def test_a_build_is_found_again_until_the_sources_change(tmp_path: Path) -> None:
+def test_build_is_found_again_until_the_sources_change(tmp_path: Path) -> None:
     tiny = package(tmp_path / "tiny", "fn main() {}")
     said: list[str] = []
     first = tiny.ensure(report=said.append)
@@ -51,9 +51,7 @@ def test_a_build_is_found_again_until_the_sources_change(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("cargo")
-def test_what_cannot_be_built_is_missing_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_build_is_reported_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = package(tmp_path / "tiny", "fn main() { nonsense }")
     with pytest.raises(BuildError, match="cannot find value `nonsense`"):
         broken.ensure()
@@ -80,7 +78,7 @@ def test_versions_are_pinned_and_no_lock_file_is_kept() -> None:
     assert not (building.FOLDER / "peers_rust" / "Cargo.lock").exists()
 
 
-def test_every_program_that_the_matrices_name_is_built_by_something() -> None:
+def test_every_program_of_the_matrices_has_a_build() -> None:
     for name in ("matrix.toml", "operators.toml"):
         for client in load(building.FOLDER / name).clients:
             assert not client.program or client.run in BUILDERS

@@ -1,4 +1,4 @@
-"""benchmarks/harness: that it measures what it says, judges as the goals say, and goes on where it ended."""
+"""benchmarks/harness: it measures clients, judges by the goals, and resumes an interrupted run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.harness.results import Machine, Results, summarize
 from benchmarks.pods import name_suffix, pod, uid, write_templates
 from tests.go_build import ensured
 
-pytestmark = pytest.mark.timeout(900)  # programs in Go are built, perhaps for the first time
+pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
 
 MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
 
@@ -54,7 +54,7 @@ def test_a_client_syncs_watches_and_relists(server: ReplayServer, initial: str, 
         ],
     )
     measured = run_cell(server, Client("ours", "aioinformer"), scenario, 0, {})
-    assert measured.status in ("ok", "saturated"), measured.detail  # a busy machine cannot keep a rate
+    assert measured.status in ("ok", "saturated"), measured.detail  # a busy machine cannot keep the rate
     assert measured.version.startswith("aioinformer")
     assert {"sync.cpu_us", "sync.bytes", "sync.lag_p999", "fast.events_s", "relist.cpu_us"} <= set(
         measured.values
@@ -72,14 +72,14 @@ def test_the_bare_clients_take_part(server: ReplayServer, name: str) -> None:
     assert measured.values["watch.cpu_us"] > 0
 
 
-def test_a_client_that_cannot_take_part_says_why(server: ReplayServer) -> None:
+def test_client_that_cannot_take_part_is_reported_with_the_reason(server: ReplayServer) -> None:
     scenario = Scenario("smoke", "", ["quick"], ["orjson"], objects=10, initial="watchlist")
     measured = run_cell(server, Client("orjson", "orjson"), scenario, 0, {})
     assert measured.status == "unsupported"
     assert "watchlist" in measured.detail
 
 
-def test_a_run_reports_what_is_missing_and_goes_on_where_it_ended(
+def test_run_reports_missing_results_and_resumes(
     server: ReplayServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     matrix = Matrix(
@@ -127,7 +127,7 @@ def test_the_server_names_pods_as_the_generator_does(server: ReplayServer) -> No
     assert items[7] == {name: value for name, value in expected.items() if name not in ("kind", "apiVersion")}
 
 
-def test_the_matrix_names_nobody_that_there_is_not_and_the_goals_nothing() -> None:
+def test_matrix_and_goals_name_existing_clients_and_cells() -> None:
     matrix = load()
     for goal in load_goals():
         for where in (goal.ours, goal.theirs, *(goal.over or ())):
@@ -152,7 +152,7 @@ def test_goals_compare_medians(tmp_path: Path, ours: list[float], theirs: list[f
     assert outcome.verdict == verdict
     assert outcome.low == min(a / b for a, b in zip(ours, theirs, strict=True))
     assert verdict in goals_table([outcome])
-    other = Goal("cpu", Where("s", "nobody", "sync.cpu_us"), compare="alone", at_most=0.5)
+    other = Goal("cpu", Where("s", "absent", "sync.cpu_us"), compare="alone", at_most=0.5)
     assert judge(other, summarize(results), results).verdict == "not measured"
 
 

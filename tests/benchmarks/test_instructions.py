@@ -1,4 +1,4 @@
-"""instructions.py: what callgrind's profiles say."""
+"""instructions.py: reading callgrind's profiles."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ def test_costs_are_counted_where_they_are_spent() -> None:
         ("/venv/lib/python3.11/site-packages/aiohttp/_http_parser.so", "others"),
     ],
 )
-def test_an_object_file_is_of_a_part(path: str, part: str) -> None:
+def test_object_file_belongs_to_a_part(path: str, part: str) -> None:
     assert part_of(path) == part
 
 
-def test_one_costs_the_difference_of_many() -> None:
+def test_cost_of_one_is_the_difference_of_two_runs() -> None:
     more, less = Counter({"JSON": 5_000, "others": 70}), Counter({"JSON": 2_000, "others": 70})
     assert apiece(more, less, 100) == {"JSON": 30, "others": 0}
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
-def test_nothing_that_callgrind_counts_is_left_out(tmp_path: Path) -> None:
+def test_all_instructions_of_a_profile_are_counted(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     callgrind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={profile}"]
     subprocess.run([*callgrind, sys.executable, "-I", "-S", "-c", "sum(range(1000))"], check=True)

@@ -15,7 +15,7 @@ def script(path: Path, *lines: str) -> Path:
 
 
 def answering(path: Path, seconds: float) -> Path:
-    """What says that it is a Python of this version and takes so long."""
+    """A script that prints this Python version and takes this many seconds."""
     major, minor = sys.version_info[:2]
     return script(path, f"echo {seconds} {major} {minor} {path}")
 
@@ -29,25 +29,25 @@ def test_each_file_of_the_path_is_a_candidate_once(tmp_path: Path) -> None:
     assert found == [python]
 
 
-def test_a_python_is_timed_and_says_where_it_is() -> None:
+def test_python_is_timed_and_reports_its_path() -> None:
     timed = seconds_of(Path(sys.executable))
     assert timed is not None
     assert Path(timed[0]).samefile(sys.executable)
     assert timed[1] > 0
 
 
-def test_what_is_no_python_of_this_version_is_passed_over(tmp_path: Path) -> None:
+def test_other_programs_and_versions_are_skipped(tmp_path: Path) -> None:
     assert seconds_of(tmp_path / "missing") is None
     assert seconds_of(script(tmp_path / "broken", "exit 1")) is None
     assert seconds_of(script(tmp_path / "old", "echo 0.001 2 7 /old")) is None
     assert seconds_of(script(tmp_path / "silent")) is None
 
 
-def test_the_fastest_is_taken(tmp_path: Path) -> None:
+def test_fastest_python_is_chosen(tmp_path: Path) -> None:
     slow, fast = answering(tmp_path / "slow", 0.2), answering(tmp_path / "fast", 0.1)
     broken = script(tmp_path / "broken", "exit 1")
     assert fastest([slow, broken, fast]) == str(fast)
 
 
-def test_where_none_answers_it_is_this_one(tmp_path: Path) -> None:
+def test_running_python_is_chosen_if_no_other_answers(tmp_path: Path) -> None:
     assert fastest([tmp_path / "missing"]) == sys.executable

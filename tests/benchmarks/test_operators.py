@@ -1,4 +1,4 @@
-"""benchmarks/operators.py: that the operators do the same job, and that the matrix and its goals fit together."""
+"""benchmarks/operators.py: the operators do the same job, and the matrix fits its goals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.pods import write_templates
 from benchmarks.real_server import SLICE, RealServer
 from tests.go_build import ensured
 
-pytestmark = pytest.mark.timeout(900)  # programs in Go are built, perhaps for the first time
+pytestmark = pytest.mark.timeout(900)  # for a cold build of Go programs takes minutes
 
 MACHINE = Machine("quick", "2026-11-21 12:00 UTC", "a processor", 2, 8.0, "6.1", "3.11")
 PHASES = [Phase("fast", events=250), Phase("paced", events=100, rate=500.0, stamped=True)]
@@ -50,7 +50,7 @@ def run(
 
 
 def assert_complete(measured: Measured) -> None:
-    assert measured.status in ("ok", "saturated"), measured.detail  # a busy machine cannot keep a rate
+    assert measured.status in ("ok", "saturated"), measured.detail  # a busy machine cannot keep the rate
     assert measured.values["paced.count"] == 100
     assert 0 < measured.values["paced.p50"] <= measured.values["paced.p99"]
     assert measured.values["sync.cpu_us"] > 0
@@ -58,7 +58,7 @@ def assert_complete(measured: Measured) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_ours_reconciles_every_object_and_every_change(server: ReplayServer, tls: bool) -> None:
+def test_our_operator_reconciles_every_object_and_change(server: ReplayServer, tls: bool) -> None:
     measured = run(server, Client("ours", "operator-aioinformer"), tls=tls)
     assert_complete(measured)
     assert measured.version.startswith("aioinformer")
@@ -72,10 +72,10 @@ def test_kopf_does_the_same_job(server: ReplayServer, form: str) -> None:
     assert measured.version.startswith("kopf")
 
 
-@pytest.mark.timeout(600)  # a cold build
+@pytest.mark.timeout(600)  # for a cold build
 @pytest.mark.parametrize("name", ["client-go", "controller-runtime"])
 @pytest.mark.parametrize("encoding", ["json", "protobuf"])
-def test_the_peers_in_go_take_part(server: ReplayServer, name: str, encoding: str) -> None:
+def test_go_operators_do_the_same_job(server: ReplayServer, name: str, encoding: str) -> None:
     binary = ensured(lambda: BUILDERS[name].ensure() / name, None)
     client = Client("peer", name, program=True, encoding=encoding)  # type: ignore[arg-type]
     measured = run(server, client, tls=True, binaries={name: binary})
@@ -83,7 +83,7 @@ def test_the_peers_in_go_take_part(server: ReplayServer, name: str, encoding: st
     assert measured.version.startswith(name)
 
 
-def test_every_goal_is_of_a_cell_that_is_measured(matrix: Matrix) -> None:
+def test_every_goal_names_a_measured_cell(matrix: Matrix) -> None:
     scenarios = {scenario.name: scenario for scenario in matrix.scenarios}
     goals = load_goals(FOLDER / "operators_goals.toml")
     assert goals
@@ -94,7 +94,7 @@ def test_every_goal_is_of_a_cell_that_is_measured(matrix: Matrix) -> None:
             assert where.figure.partition(".")[0] in {"sync", *(phase.name for phase in scenario.phases)}
 
 
-def test_no_phase_changes_an_object_twice(matrix: Matrix) -> None:
+def test_each_phase_changes_an_object_once(matrix: Matrix) -> None:
     for scenario in matrix.scenarios:
         for name in scenario.clients:
             as_run = scenario.of(matrix.client(name))
@@ -102,7 +102,7 @@ def test_no_phase_changes_an_object_twice(matrix: Matrix) -> None:
             assert all(phase.events <= as_run.objects for phase in as_run.phases)
 
 
-def test_the_real_server_has_scenarios_of_its_own(matrix: Matrix) -> None:
+def test_real_server_has_its_own_scenarios(matrix: Matrix) -> None:
     replayed, real = split(matrix)
     assert {scenario.name for scenario in real.scenarios} == {"real"}
     assert all(scenario.tls for scenario in real.scenarios)
@@ -130,7 +130,7 @@ def test_queues_are_judged_by_their_goals() -> None:
     assert queue_table([]) == ""
 
 
-def test_publishing_replaces_the_last_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_publishing_replaces_only_the_last_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{operators.BEGIN}the former run\n{operators.END}after\n")
     monkeypatch.setattr(operators, "PAGE", page)
@@ -138,7 +138,7 @@ def test_publishing_replaces_the_last_run_alone(tmp_path: Path, monkeypatch: pyt
     assert page.read_text() == f"before\n{operators.BEGIN}\na new run\n{operators.END}after\n"
 
 
-def test_the_report_names_what_is_missing(tmp_path: Path, matrix: Matrix) -> None:
+def test_report_names_missing_results(tmp_path: Path, matrix: Matrix) -> None:
     results = Results(tmp_path / "run.jsonl", MACHINE)
     results.add(Measured("operator", "aioinformer", 0, "ok", {"1000.cpu_us": 100.0, "sync.wall_s": 1.0}))
     results.add(

@@ -1,4 +1,4 @@
-"""benchmarks/harness/page_reporting.py: that free memory stays for as long as it is measured, and that it is said."""
+"""benchmarks/harness/page_reporting.py: free memory is kept during a measurement, and the report says so."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def order(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("most", [0, BLOCK])
-def test_memory_is_kept_while_it_is_measured(console: Console, order: Path, most: int) -> None:
+def test_memory_is_kept_during_a_measurement(console: Console, order: Path, most: int) -> None:
     with keeping_memory(console, order, most) as note:
         assert note == KEPT
         assert int(order.read_text()) > 10
     assert order.read_text() == "9"
 
 
-def test_the_parameter_is_put_back_whatever_happens(console: Console, order: Path) -> None:
+def test_parameter_is_restored_after_success_and_failure(console: Console, order: Path) -> None:
     with pytest.raises(RuntimeError), keeping_memory(console, order, 0):
         raise RuntimeError
     assert order.read_text() == "9"
 
 
 @pytest.mark.parametrize("said", ["4294967295\n", "11\n", "", None])
-def test_where_memory_stays_anyhow_nothing_is_done(console: Console, order: Path, said: str | None) -> None:
+def test_nothing_is_changed_if_memory_is_kept_anyway(console: Console, order: Path, said: str | None) -> None:
     if said is None:
         order.unlink()
     else:
@@ -55,7 +55,7 @@ def test_where_memory_stays_anyhow_nothing_is_done(console: Console, order: Path
     assert said is None or order.read_text() == said
 
 
-def test_where_it_cannot_be_kept_that_is_said(console: Console, order: Path) -> None:
+def test_report_says_if_memory_cannot_be_kept(console: Console, order: Path) -> None:
     with keeping_memory(console, _NotOurs(order)) as note:
         assert note == TAKEN
     assert "as root" in console.export_text()

@@ -1,4 +1,4 @@
-"""benchmarks/soak.py: that it measures, and that it would find what grows."""
+"""benchmarks/soak.py: it measures, and finds values that grow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.soak_report import GAUGES, Sample, slope, svg, table, trends
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="measures by Linux's /proc")
-async def test_a_few_seconds_of_it() -> None:
+async def test_soak_of_a_few_seconds() -> None:
     result = await soak(3.0, rate=200.0, objects=50, trouble_every=1.0, every=0.2)
     assert not result.wrong
     assert result.guests
@@ -26,7 +26,7 @@ async def test_a_few_seconds_of_it() -> None:
 
 
 def samples(**growing: float) -> list[Sample]:
-    """Half an hour's samples, noisy but flat, with gauges that grow by so much in it."""
+    """Return half an hour of noisy but flat samples, with gauges that grow by these amounts."""
     flat = {"rss": 100.0, "tasks": 50.0, "descriptors": 20.0, "objects": 80_000.0, "backlog": 1000.0}
     made = []
     for number in range(180):
@@ -56,15 +56,15 @@ def test_noise_is_flat() -> None:
     ("name", "rise"),
     [("rss", 6.0), ("tasks", 8.0), ("descriptors", 8.0), ("objects", 5000.0), ("backlog", 1000.0)],
 )
-def test_what_grows_is_found(name: str, rise: float) -> None:
-    """Half a run's share of it: 18 bytes for each of 360,000 events are found, in RSS."""
+def test_growing_value_is_found(name: str, rise: float) -> None:
+    """Growth of RSS by 18 bytes for each of 360,000 events is found."""
     found = {trend.name: trend for trend in trends(samples(**{name: rise}))}
     assert [each for each in GAUGES if not found[each].is_flat] == [name]
     assert found[name].rise == pytest.approx(rise / 2, rel=0.1)
     assert "GROWS" in str(found[name])
 
 
-def test_what_has_grown_to_its_size_in_the_first_half_is_flat() -> None:
+def test_value_that_grows_in_the_first_half_only_is_flat() -> None:
     run = samples()
     cold = [Sample(each.seconds, each.rss / 2, 10, 5, 1000, 0, each.events) for each in run[:80]]
     assert all(trend.is_flat for trend in trends(cold + run[80:]))

@@ -17,7 +17,7 @@ from .registry import Call, case
 def informer_case(
     name: str, call: Callable[[SharedIndexInformer[Any], Any], Coroutine[Any, Any, Any]]
 ) -> None:
-    """A call of a running informer, which goes on however the call ends."""
+    """A call of a running informer. The informer must continue after it."""
 
     @case(name)
     async def _() -> AsyncIterator[Call]:

@@ -82,7 +82,7 @@ async def _() -> AsyncIterator[Call]:
 @case("CacheMutationDetector.compare_objects")
 async def _() -> AsyncIterator[Call]:
     detector = CacheMutationDetector()
-    for number in range(2000):  # for more than a turn
+    for number in range(2000):  # for more than one slice
         detector.add_object({"metadata": {"name": "a", "labels": {str(label): number for label in range(5)}}})
     yield detector.compare_objects
     await detector.compare_objects()

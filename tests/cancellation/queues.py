@@ -1,4 +1,4 @@
-"""Queues: their verbs wait for whoever holds them."""
+"""Queues: their methods wait while another task holds the queue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def slowly(deltas: list[Delta], is_in_initial_list: bool) -> None:
 
 
 async def all_of(queue: Any) -> list[Delta]:
-    """Everything that is queued: that this ends says that nobody holds the queue for ever."""
+    """Pop everything. This ends only if no task still holds the queue."""
     deltas: list[Delta] = []
     while len(queue):
         deltas += await queue.pop(lambda each, initial: None)
@@ -43,7 +43,7 @@ def queue_verb(
     call: Callable[[Any], Coroutine[Any, Any, Any]],
     outcomes: list[int],
 ) -> None:
-    """A verb that has to wait for somebody who holds the queue, and adds so many deltas or none."""
+    """A method that waits for the queue's holder, and adds this number of deltas or none."""
 
     @case(f"{kind.__name__}.{verb}")
     async def _() -> AsyncIterator[Call]:
@@ -75,7 +75,7 @@ queue_verb(RealFIFO, "bookmark", lambda queue: queue.bookmark("9"), [0])
 
 
 def queue_pop(kind: type[DeltaFIFO] | type[RealFIFO], verb: str) -> None:
-    """A pop that has to wait for an item, and whose processing takes its time."""
+    """A pop that waits for an item, with a slow process function."""
 
     @case(f"{kind.__name__}.{verb}")
     async def _() -> AsyncIterator[Call]:

@@ -1,4 +1,4 @@
-"""Reflector and controller, and what runs until it is left."""
+"""Reflector and controller, and objects that run until their context ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .registry import Call, case
 
 
 def troubled() -> Scripted:
-    """A server that leads through a list, a watch, an expiry, a relist and an outage."""
+    """A server with a list, a watch, an expiry, a relist and an outage."""
     return Scripted(
         [
             page(raw_pod("a"), raw_pod("b", 2), version=10),
@@ -52,7 +52,7 @@ async def _() -> AsyncIterator[Call]:
 
 
 def entered_and_left(name: str, make: Callable[[], tuple[Any, Callable[[], None]]]) -> None:
-    """Entering and leaving something that runs; ``make`` also gives what must hold after the end."""
+    """Entering and leaving a context that runs tasks; ``make`` also returns the check after its end."""
 
     @case(f"{name}.__aenter__")
     async def _() -> AsyncIterator[Call]:

@@ -1,4 +1,4 @@
-"""What a case is, and where cases are kept."""
+"""Cases and their registry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ endless: set[str] = set()
 
 
 def case(name: str, *, ends: bool = True) -> Callable[[Callable[[], AsyncIterator[Call]]], None]:
-    """A case in virtual time; one that does not end by itself says so."""
+    """Register a case that runs in virtual time; ``endless`` ones do not return by themselves."""
 
     def add(make: Callable[[], AsyncIterator[Call]]) -> None:
         in_virtual_time[name] = asynccontextmanager(make)
@@ -31,7 +31,7 @@ def case(name: str, *, ends: bool = True) -> Callable[[Callable[[], AsyncIterato
 def socket_case(
     name: str, *, ends: bool = True
 ) -> Callable[[Callable[[APIServer, Client], AsyncIterator[Call]]], None]:
-    """A case on an embedded API server, with a client of it."""
+    """Register a case with an embedded API server and a client."""
 
     def add(make: Callable[[APIServer, Client], AsyncIterator[Call]]) -> None:
         over_sockets[name] = asynccontextmanager(make)

@@ -1,4 +1,4 @@
-"""Resource: a write that is cancelled was made or was not, and the client goes on."""
+"""Resource: a cancelled write was made or not, and the client stays usable."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def at_the_server(resource: Resource[Written]) -> Writes[Written]:
 
 
 def beside_a_cache(resource: Resource[Written]) -> Writes[Written]:
-    """With an informer that nobody has started: what is written is only noted."""
+    """With an informer that was not started: writes are only recorded."""
     endpoint = resource._endpoint
     list_watch = ListWatch.for_resource(endpoint.client, "v1", endpoint.addresses.collection.plural)
     return CachedResource(resource, SharedIndexInformer(list_watch, dict))
@@ -50,7 +50,7 @@ KINDS = {"Resource": at_the_server, "CachedResource": beside_a_cache}
 def verb_case(
     name: str, call: Callable[[Writes[Written]], Coroutine[Any, Any, Any]], plural: str = "configmaps"
 ) -> None:
-    """A verb about an object that is there anew each time."""
+    """A method on an object that is created again for each run."""
     for each, made in KINDS.items():
         add_verb_case(f"{each}.{name}", made, call, plural)
 
@@ -129,7 +129,7 @@ namespace_case("drop_spec_finalizer", spec_finalizer)
 
 
 def cached_case(name: str, read: Callable[[CachedResource[Written]], Coroutine[Any, Any, Any]]) -> None:
-    """A read that has something to wait for."""
+    """A read that has to wait."""
 
     @socket_case(f"CachedResource.{name}")
     async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
@@ -155,7 +155,7 @@ cached_case("by_index", lambda cached: cached.by_index("namespace", "default"))
 def elector_case(
     name: str, call: Callable[[LeaderElector], Coroutine[Any, Any, Any]], *, is_entered: bool
 ) -> None:
-    """Whenever it is cancelled, it does not lead; a Lease that could not be given back any more has to expire."""
+    """After a cancellation it does not lead. A Lease that it could not release has to expire."""
 
     @socket_case(f"LeaderElector.{name}")
     async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
@@ -183,7 +183,7 @@ elector_case("__aexit__", lambda elector: elector.__aexit__(None, None, None), i
 def recorder_case(
     name: str, call: Callable[[EventRecorder], Coroutine[Any, Any, Any]], *, ends: bool = True
 ) -> None:
-    """Whenever it is cancelled, nothing waits any more."""
+    """After a cancellation no waiter remains."""
 
     @socket_case(f"EventRecorder.{name}", ends=ends)
     async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:

@@ -1,4 +1,4 @@
-"""What needs sockets: client, list and watch, factory."""
+"""Cases with sockets: client, list and watch, factory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .registry import Call, socket_case
 
 
 def client_case(name: str, call: Callable[[Client], Coroutine[Any, Any, Any]]) -> None:
-    """A call of a client that others use as well."""
+    """A call of a client that other tasks use at the same time."""
 
     @socket_case(f"Client.{name}")
     async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
@@ -39,13 +39,13 @@ client_case("stream", read)
 
 
 def opening_case(name: str, call: Callable[[Client], Coroutine[Any, Any, Any]], *, is_open: bool) -> None:
-    """Opening and closing a client; closed again it is at rest."""
+    """Opening and closing a client; afterwards no connection remains."""
 
     @socket_case(f"Client.{name}")
     async def _(server: APIServer, client: Client) -> AsyncIterator[Call]:
         subject = Client.from_url(server.url)
         if is_open:
-            await subject.get("/api")  # each opens a session
+            await subject.get("/api")  # each run opens a session
             await read(subject)
         yield lambda: call(subject)
         await subject.close()

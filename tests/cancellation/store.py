@@ -1,4 +1,4 @@
-"""What a store does in turns. Of so many objects that there are some."""
+"""Store methods that yield to other tasks, with enough objects to do so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aioinformer import Indexer, KubeObject, Lister, Store
 from ..samples import pod
 from .registry import Call, case
 
-OBJECTS = [pod(str(n), f"ns-{n % 3}") for n in range(8000)]
+OBJECTS = [pod(str(n), f"ns-{n % 3}") for n in range(4000)]
 
 
 KINDS: list[type[Store[KubeObject]]] = [Store, Indexer]

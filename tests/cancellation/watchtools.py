@@ -1,4 +1,4 @@
-"""Watching without a cache, and waiting for what one wants to see."""
+"""Watching without a cache, and waiting for a condition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .registry import Call, case
 
 @asynccontextmanager
 async def a_server() -> AsyncIterator[HistoryListWatch]:
-    """A server whose first watch is refused, and which has two changes since version 100."""
+    """A server that refuses the first watch and has two changes since version 100."""
     history = History()
     history.watch_failures.append(TransportError("down"))
     history.put("default", "a")

@@ -1,4 +1,4 @@
-"""Work queues: no item is lost, none stays handed out."""
+"""Work queues: no item is lost or stays in processing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Queue = WorkQueue[str]
 
 
 async def work_off(queue: Queue) -> list[str]:
-    """All that is left; that this ends says that nothing stays handed out."""
+    """Take all remaining items. This ends only if no item stays in processing."""
     queue.shut_down()
     left: list[str] = []
     async for item in queue:
@@ -38,7 +38,7 @@ def taking(name: str, take: Callable[[Queue, list[str]], Coroutine[Any, Any, Non
         async with running(add_later(queue)) as adding:
             yield lambda: take(queue, done)
             await adding
-        for item in queue.items_processing:  # a plain get that had ended before
+        for item in queue.items_processing:  # a plain get that had returned before
             done.append(item)
             queue.done(item)
         assert sorted(done + await work_off(queue)) == ["a", "b"], "none is lost, none done twice"

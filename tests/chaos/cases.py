@@ -1,4 +1,4 @@
-"""The troubles. Each coroutine begins one and returns when all is well again, but for who reads."""
+"""The faults. Each coroutine causes one, and returns when the server is well again. Readers may still be recovering."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Trouble = Callable[[World], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Case:
-    """One trouble.
+    """One fault.
 
     Attributes:
-        name: What tables call it.
-        trouble: What happens.
-        within: Seconds in which ours have to be back.
-        proxied: Whether the subjects go through their proxies.
-        prepare: What happens before anybody reads.
-        deletions: Whether there are some that can only be found by listing.
-        requests: How many requests ours may make at most, from the trouble's beginning until all is known again.
+        name: The name in tables.
+        trouble: Causes the fault.
+        within: Seconds in which our informers must recover.
+        proxied: Whether the subjects connect through their proxies.
+        prepare: Runs before the subjects start.
+        deletions: Whether some deletions can only be found by listing.
+        requests: Requests that our informers may make, from the start of the fault until they have recovered.
     """
 
     name: str
@@ -68,7 +68,7 @@ def etcd_killed(outage: float) -> Trouble:
 
 
 async def history_expired(world: World) -> None:
-    """The watches stand still; meanwhile much happens, etcd forgets it, and the server starts anew."""
+    """The watches stall. Meanwhile many objects change, etcd compacts that history, and the server restarts."""
     for proxy in world.proxies:
         proxy.freeze()
     await world.change_much()
@@ -96,7 +96,7 @@ def delayed(seconds: float) -> Trouble:
             proxy.delay = 0.3
         await asyncio.sleep(seconds)
         for proxy in world.proxies:
-            await proxy.cut()  # to come back on a slow line, too
+            await proxy.cut()  # recovery on a slow connection
         await asyncio.sleep(seconds)
         for proxy in world.proxies:
             proxy.delay = 0.0
@@ -125,7 +125,7 @@ def corrupted(times: int) -> Trouble:
 
 
 async def certificate_rotated(world: World) -> None:
-    """The server shows another certificate, of another authority that is trusted; then all connections are lost."""
+    """The server gets a certificate of another trusted authority; then all connections are lost."""
     issued = world.site.authority.issue_cert("127.0.0.1")
     folder = world.plane.ca_file.parent
     chain = [*issued.cert_chain_pems, world.site.authority.cert_pem]
@@ -141,7 +141,7 @@ async def certificate_rotated(world: World) -> None:
 
 
 class Account:
-    """A service account that may read everything, with tokens that end when their secret is deleted."""
+    """A service account that may read everything. Its tokens are valid until their secret is deleted."""
 
     async def prepare(self, world: World) -> None:
         path = f"/api/v1/namespaces/{world.namespace}"
@@ -152,7 +152,7 @@ class Account:
         world.token_file.write_text(await self.token(world, "first"))
 
     async def token(self, world: World, name: str) -> str:
-        """A token bound to a secret of this name."""
+        """Return a token that is bound to a secret of this name."""
         secrets = f"/api/v1/namespaces/{world.namespace}/secrets"
         secret = await world.api.do("POST", secrets, {"metadata": {"name": name}})
         bound = {"kind": "Secret", "apiVersion": "v1", "name": name, "uid": secret["metadata"]["uid"]}
@@ -164,14 +164,14 @@ class Account:
         return str((await world.api.do("POST", f"{self._path}/token", asked))["status"]["token"])
 
     async def expire(self, world: World, name: str) -> None:
-        """End the token bound to the secret of this name; returns when the server takes it no more."""
+        """Invalidate the token that is bound to this secret; return when the server refuses it."""
         token = world.token_file.read_text()
         await world.api.do("DELETE", f"/api/v1/namespaces/{world.namespace}/secrets/{name}")
         await _until_status(world, token, 401)
 
 
 def token_rotated(gap: float) -> tuple[Trouble, Trouble]:
-    """The token ends, the connections are lost, and a while later the token file has another one."""
+    """The token becomes invalid, the connections are lost, and later the token file has a new token."""
     account = Account()
 
     async def trouble(world: World) -> None:
@@ -243,18 +243,18 @@ async def _bind(world: World, subject: dict[str, str]) -> None:
 
 
 async def _until_status(world: World, token: str, status: int) -> None:
-    """Wait until the server answers the holder of a token like this."""
+    """Wait until the server answers requests with this token with this status."""
     async with asyncio.timeout(60):
         while await world.status_for(token) != status:  # noqa: ASYNC110 - nothing tells when it is
             await asyncio.sleep(0.1)
 
 
 def cases(outages: tuple[float, ...], *, long: bool) -> list[Case]:
-    """All of them.
+    """Return all cases.
 
     Args:
-        outages: Seconds for which servers stay away.
-        long: Whether what only takes time is to take more of it.
+        outages: Seconds for which servers are down.
+        long: Whether faults that only take time take longer.
     """
     gap = 60.0 if long else 3.0
     token_prepare, token = token_rotated(0.0)

@@ -1,4 +1,4 @@
-"""A control plane of the chaos's own, how long it is to last, and the table at its end."""
+"""Fixtures of the chaos tests: their control plane, their length, and the table at the end."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not _repetitions(
-        config
-    ):  # a busy machine is late now and then; where it is measured, that is to be seen
+    if not _repetitions(config):  # a busy machine is late now and then; measurements must show that
         for item in items:
             if "site" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.flaky(reruns=1))
@@ -58,7 +56,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session")
 def site(kubernetes_binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The chaos's own control plane: other tests' would be in the way."""
+    """A control plane for these tests alone, because they break it."""
     with ControlPlane() as plane:
         yield Site(plane, tmp_path_factory.mktemp("chaos") / "ca.crt")
 
@@ -70,7 +68,7 @@ def with_client_go(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture
 def outcomes(pytestconfig: pytest.Config) -> list[Outcome]:
-    """Where outcomes go for the table."""
+    """The outcomes for the table."""
     return pytestconfig.stash[_outcomes]
 
 

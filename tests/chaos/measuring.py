@@ -1,4 +1,4 @@
-"""One case, from its trouble to what everybody knows in the end, and what that says in a table."""
+"""Run one case, measure the recovery of each subject, and format the table."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .subjects import Ours, Subject
 from .world import MAKE, Site, World, reading, world, writing
 
 PATIENCE = 120.0
-"""Seconds in which everybody has to be back, however bad they are."""
+"""Seconds in which every subject has to recover; client-go's too."""
 
 AGREEING = 20.0
-"""Seconds in which everybody has to know all, once nothing is written any more."""
+"""Seconds in which every subject has to know the final state after the last write."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case was for one subject.
+    """The result of a case for one subject.
 
     Attributes:
         case: The case's name.
-        subject: The subject's.
-        recovery: For each collection, seconds from when all was well again until what happened after that is known.
-        requests_during: How many it made while something was wrong.
-        requests_after: How many it made from then on until it had recovered.
-        missed: How many deletions it found by listing.
+        subject: The subject's name.
+        recovery: For each collection, seconds from the end of the fault until a later change is known.
+        requests_during: Requests during the fault.
+        requests_after: Requests from then on until the recovery.
+        missed: Deletions that it found by listing.
     """
 
     case: str
@@ -42,10 +42,10 @@ class Outcome:
 
 
 async def run(case: Case, site: Site, folder: Path, *, with_client_go: bool) -> list[Outcome]:
-    """Run a case; the outcome for each subject.
+    """Run a case; return the outcome for each subject.
 
     Raises:
-        AssertionError: Somebody is not back, or does not have what the server has.
+        AssertionError: A subject has not recovered, or differs from the server.
     """
     async with world(site, folder) as made:
         if case.prepare is not None:
@@ -89,7 +89,7 @@ async def _recovered(case: Case, made: World, subject: Subject, began: float, re
 
 
 async def _agree(made: World) -> None:
-    """Handlers, caches and the server say the same, and handlers were told nothing that contradicts itself."""
+    """Check that handlers, caches and the server agree, and that no handler got calls that contradict each other."""
     wanted = await made.server_side()
     for subject in made.subjects:
         try:
@@ -101,7 +101,7 @@ async def _agree(made: World) -> None:
 
 
 def table(outcomes: Iterable[Outcome]) -> list[str]:
-    """Rows of Markdown: for each case the median and the slowest recovery, and requests, of each subject."""
+    """Return rows of Markdown: for each case and subject the median and slowest recovery, and requests."""
     found: defaultdict[str, defaultdict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         found[outcome.case][outcome.subject].append(outcome)

@@ -1,4 +1,4 @@
-"""A TCP proxy between a client and its server that loses, holds back and spoils bytes. TLS goes through untouched."""
+"""A TCP proxy between a client and its server that loses, delays and corrupts bytes. It does not decrypt TLS."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CHUNK = 64 * 1024
 
 
 class Proxy:
-    """Passes bytes on to a server. An async context manager.
+    """A proxy that forwards bytes to a server. An async context manager.
 
     Args:
         url: The server.
 
     Attributes:
-        delay: Seconds by which every chunk is late.
-        connections: How many were taken.
+        delay: Seconds by which every chunk is delayed.
+        connections: Connections that were accepted.
     """
 
     def __init__(self, url: str) -> None:
@@ -38,27 +38,27 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """Where the client is to go."""
+        """The URL for the client."""
         return f"{self._parts.scheme}://127.0.0.1:{self._port}"
 
     def freeze(self) -> None:
-        """From now on nothing passes, in no direction; nobody is told."""
+        """Stop forwarding in both directions, without closing a connection."""
         self._flowing.clear()
 
     def thaw(self) -> None:
-        """What was held back passes, and everything after it."""
+        """Forward what was held back, and everything after it."""
         self._flowing.set()
 
     async def cut(self) -> None:
-        """Cut every connection with a reset; new ones are taken."""
+        """Reset every connection; accept new ones."""
         await finish(*self._tasks)
 
     def cut_in_the_middle(self) -> None:
-        """Let each connection pass half of what the server says next, and end there."""
+        """Forward half of the server's next chunk on each connection, then close it."""
         self._spoiling.update(dict.fromkeys(self._tasks, False))
 
     def corrupt(self) -> None:
-        """Budget a bit around in what the server says next on each connection."""
+        """Flip a bit in the server's next chunk on each connection."""
         self._spoiling.update(dict.fromkeys(self._tasks, True))
 
     async def __aenter__(self) -> Self:
@@ -85,7 +85,7 @@ class Proxy:
                 group.create_task(self._pass(reader, back, None))
                 group.create_task(self._pass(there, writer, task))
         except* (OSError, asyncio.CancelledError):
-            pass  # cancelling is how it is cut
+            pass  # a cancelled connection was cut
         finally:
             self._tasks.discard(task)
             self._spoiling.pop(task, None)
@@ -101,7 +101,7 @@ class Proxy:
         writer: asyncio.StreamWriter,
         connection: asyncio.Task[None] | None,
     ) -> None:
-        """Pass on one direction until its end; of a connection given, also spoil it where that is asked for."""
+        """Forward one direction until its end; with a connection, also corrupt it on request."""
         while chunk := await reader.read(CHUNK):
             await self._flowing.wait()
             if self.delay:

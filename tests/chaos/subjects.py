@@ -1,4 +1,4 @@
-"""What is in trouble: our informers and client-go's, seen in the same way."""
+"""The subjects: our informers and client-go's, with the same interface."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ WITHIN_A_DUMP = 10.0
 
 
 class Request(NamedTuple):
-    """A request that was made, whether or not it reached the server.
+    """A request, whether or not it reached the server.
 
     Attributes:
-        time: Loop time of its answer, or of its failure.
+        time: Loop time of its response or failure.
         what: Method, path and query.
-        status: The answer's; 0 where there was none.
+        status: The response's status; 0 without a response.
     """
 
     time: float
@@ -69,11 +69,11 @@ class Subject(ABC):
     """Informers of several collections in one namespace.
 
     Attributes:
-        name: Whose they are.
-        shadows: Of each collection what its handler was told, nothing else.
-        missed: Of each collection how many deletions were found by listing.
-        illegal: Calls of handlers that could not follow those before.
-        requests: Every one that was made.
+        name: The implementation's name.
+        shadows: For each collection the state that its handler's calls add up to.
+        missed: For each collection the number of deletions that were found by listing.
+        illegal: Handler calls that cannot follow the calls before them.
+        requests: All requests.
     """
 
     name: str
@@ -88,10 +88,10 @@ class Subject(ABC):
 
     @abstractmethod
     async def caches(self) -> dict[str, Versions]:
-        """What the caches hold."""
+        """Return the contents of the caches."""
 
     async def until(self, condition: Callable[[], object], timeout: float) -> float:
-        """Wait until something holds of what the handlers were told; the loop time when it did."""
+        """Wait until a condition holds for the handlers' calls; return the loop time when it did."""
         async with asyncio.timeout(timeout):
             while not condition():
                 self._news.clear()
@@ -99,7 +99,7 @@ class Subject(ABC):
         return asyncio.get_running_loop().time()
 
     def told(self, resource: str, kind: str, key: str, version: str) -> None:
-        """A handler was told this: of an "add", an "update", a "delete", or one that was "missed"."""
+        """Record a handler's call: "add", "update", "delete", or "missed" for a tombstone."""
         shadow = self.shadows[resource]
         if (key in shadow) != (kind != "add"):
             self.illegal.append(f"{kind} of {resource} {key}, which was at {shadow.get(key)}")
@@ -111,7 +111,7 @@ class Subject(ABC):
         self._news.set()
 
     def requested(self, what: str, status: int) -> None:
-        """A request was made."""
+        """Record a request."""
         self.requests.append(Request(asyncio.get_running_loop().time(), what, status))
 
 
@@ -133,7 +133,7 @@ class Ours(Subject):
 
 @asynccontextmanager
 async def ours(kubeconfig: Path, namespace: str, resources: Sequence[Resource]) -> AsyncIterator[Ours]:
-    """Run them."""
+    """Run the informers during the block."""
     subject = Ours(resources)
     async with AsyncExitStack() as stack:
         transport = _Counted(Client.from_kubeconfig(path=kubeconfig).transport, subject)
@@ -163,7 +163,7 @@ class _Handler(ResourceEventHandler[KubeObject]):
 
 
 class _Counted(Forwarding):
-    """A Transport that tells of every request."""
+    """A Transport that reports every request."""
 
     def __init__(self, transport: Transport, subject: Subject) -> None:
         super().__init__(transport)
@@ -215,7 +215,7 @@ class Theirs(Subject):
         return self._dumps.pop()
 
     async def listen(self) -> None:
-        """Take what the process says, until its end."""
+        """Read the process's output until its end."""
         assert self._process.stdout is not None
         while line := await self._process.stdout.readline():
             self._take(json.loads(line))
@@ -234,7 +234,7 @@ class Theirs(Subject):
 async def theirs(
     kubeconfig: Path, namespace: str, resources: Sequence[Resource], log: Path
 ) -> AsyncIterator[Theirs]:
-    """Run them; what client-go logs goes into a file."""
+    """Run the informers during the block; client-go's log goes into a file."""
     program = await asyncio.to_thread(CLIENT_GO.ensure) / "informers"
     words = [f"{resource.api_version}/{resource.plural}" for resource in resources]
     with log.open("wb") as errors:

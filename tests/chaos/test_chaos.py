@@ -1,7 +1,7 @@
-"""Trouble with the real kube-apiserver, under five informers and a writer.
+"""Faults of the real kube-apiserver, with five informers and a writer.
 
-`make test` runs each case once and briefly. `make chaos` runs them long and several times, with client-go's informers
-beside ours in the same trouble, and prints a table.
+`make test` runs each case once and briefly. `make chaos` runs each case long and several times, with client-go's
+informers beside ours, and prints a table.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ pytestmark = [
 ]
 
 
-@pytest.mark.asyncio(loop_factories=["asyncio"])  # of which it can be seen whether files are left open
-async def test_all_is_known_again(
+@pytest.mark.asyncio(loop_factories=["asyncio"])  # which shows whether files are still open
+async def test_informers_recover_from_each_fault(
     case: Case,
     repetition: int,
     site: Site,
@@ -39,8 +39,8 @@ async def test_all_is_known_again(
     assert ours.requests_during + ours.requests_after <= case.requests, ours
 
 
-def test_the_goal(outcomes: list[Outcome], with_client_go: bool) -> None:
-    """Back in a median of 5 s, whatever the trouble, with no more requests than client-go makes in the same."""
+def test_median_recovery_is_within_the_goal(outcomes: list[Outcome], with_client_go: bool) -> None:
+    """Recovery takes 5 s in the median, whatever the fault, with no more requests than client-go's."""
     if not with_client_go or not outcomes:
         pytest.skip("there is nothing to compare with: make chaos")
     requests: defaultdict[str, int] = defaultdict(int)

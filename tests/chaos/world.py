@@ -1,4 +1,4 @@
-"""Where trouble happens: a control plane of one's own, who reads from it, who writes to it, and what lies between."""
+"""The scene of a case: a control plane, subjects that read from it, a writer, and proxies between them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAKE: dict[Resource, Callable[[str], Object]] = {
     SECRETS: lambda name: {"metadata": {"name": name}},
     ACCOUNTS: lambda name: {"metadata": {"name": name}},
 }
-"""The five collections, and how an object of each is made."""
+"""The five collections, and a function that makes an object of each."""
 
 OBJECTS = 20
 PAUSE = 0.02
@@ -42,12 +42,12 @@ UNREACHABLE = (aiohttp.ClientError, OSError, TimeoutError, Refused)
 
 @dataclass
 class Site:
-    """A control plane, and the certificate authority that rotated certificates are of.
+    """A control plane, and the certificate authority of rotated certificates.
 
     Attributes:
         plane: The control plane.
-        ca_file: What clients trust: the authority that the server made up at its first start, and the other one.
-        authority: The other one.
+        ca_file: The authorities that clients trust: the server's own one and ``authority``.
+        authority: The authority of rotated certificates.
     """
 
     plane: ControlPlane
@@ -62,16 +62,16 @@ class Site:
 
 
 class World:
-    """One case's: a namespace, subjects with a proxy each, and a writer.
+    """A namespace for one case, subjects with a proxy each, and a writer.
 
     Attributes:
-        site: Where.
-        api: Asks the server as the administrator, past the proxies.
-        namespace: The case's own.
-        folder: For its files.
-        token_file: The token that the subjects show.
-        proxies: One for each subject; they are used where the case wants that.
-        subjects: Who reads.
+        site: The control plane.
+        api: A client of the administrator that bypasses the proxies.
+        namespace: The case's namespace.
+        folder: The folder of its files.
+        token_file: The file with the subjects' token.
+        proxies: A proxy for each subject, for cases that use proxies.
+        subjects: The informers.
     """
 
     def __init__(self, site: Site, api: API, folder: Path) -> None:
@@ -90,7 +90,7 @@ class World:
         return self.site.plane
 
     async def server_side(self) -> dict[str, Versions]:
-        """What the server holds of the five collections."""
+        """Return the server's state of the five collections."""
         found = {}
         for resource in MAKE:
             items = (await self.api.do("GET", resource.path(self.namespace)))["items"]
@@ -98,7 +98,7 @@ class World:
         return found
 
     async def status_for(self, token: str) -> int:
-        """How the server answers the holder of a token who wants to read here."""
+        """Return the status of a read in this namespace with a token."""
         async with API(self.plane.url, token, self.site.ssl_context()) as api:
             return (await api.ask("GET", CONFIGMAPS.path(self.namespace))).status
 
@@ -106,11 +106,11 @@ class World:
         await self.api.do("POST", resource.path(self.namespace), MAKE[resource](name))
 
     async def mark(self, name: str) -> None:
-        """An object of this name in each collection."""
+        """Create an object of this name in each collection."""
         await asyncio.gather(*(self.create(resource, name) for resource in MAKE))
 
     async def write(self) -> None:
-        """Create, change and delete objects of all collections; what cannot be done just now is left."""
+        """Create, change and delete objects of all collections; skip writes that fail."""
         while True:
             for resource in MAKE:
                 with suppress(*UNREACHABLE):
@@ -119,7 +119,7 @@ class World:
                 await asyncio.sleep(PAUSE)
 
     async def change_much(self, rounds: int = 20) -> None:
-        """So many changes of each collection, at once."""
+        """Make a number of changes to each collection, concurrently."""
         for _ in range(rounds):
             for resource in MAKE:
                 with suppress(Refused):
@@ -139,7 +139,7 @@ class World:
             await self.api.ask("PATCH", f"{path}/{name}", patch, content_type=MERGE)
 
     def kubeconfig(self, name: str, url: str) -> Path:
-        """A kubeconfig for this URL, with the token that the token file has."""
+        """Write a kubeconfig for this URL that uses the token file."""
         path = self.folder / f"kubeconfig-{name}"
         config = {
             "apiVersion": "v1",
@@ -156,14 +156,14 @@ class World:
 
     @property
     def ours(self) -> Ours:
-        """Our informers."""
+        """Return our informers."""
         (found,) = (subject for subject in self.subjects if isinstance(subject, Ours))
         return found
 
 
 @asynccontextmanager
 async def world(site: Site, folder: Path) -> AsyncIterator[World]:
-    """A namespace with some objects of each collection; nobody reads yet."""
+    """Make a namespace with some objects of each collection, before the subjects start."""
     plane = site.plane
     async with API(plane.url, plane.token, site.ssl_context()) as api:
         made = World(site, api, folder)
@@ -179,7 +179,7 @@ async def world(site: Site, folder: Path) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def reading(made: World, *, proxied: bool, with_client_go: bool) -> AsyncIterator[None]:
-    """The subjects run and have all that the server has."""
+    """Run the subjects during the block, from when they have the server's state."""
     resources = list(MAKE)
     names = ["ours", *(["theirs"] if with_client_go else [])]
     async with AsyncExitStack() as stack:
@@ -201,7 +201,7 @@ async def reading(made: World, *, proxied: bool, with_client_go: bool) -> AsyncI
 
 @asynccontextmanager
 async def writing(made: World) -> AsyncIterator[None]:
-    """The writer is at work."""
+    """Run the writer during the block."""
     task = asyncio.create_task(made.write())
     try:
         yield

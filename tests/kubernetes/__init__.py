@@ -1,1 +1,1 @@
-"""The real kube-apiserver for the tests: how it is built, started and spoken to. See README.md."""
+"""The real kube-apiserver for the tests: building, starting and calling it. See README.md."""

@@ -1,4 +1,4 @@
-"""`python -m tests.kubernetes` builds what the tests run against, and says where it is."""
+"""`python -m tests.kubernetes` builds the servers for the tests, and prints their folder."""
 
 from tests.kubernetes.binaries import ensure_binaries
 

@@ -1,4 +1,4 @@
-"""Builds kube-apiserver and its companions from their Go modules."""
+"""Build kube-apiserver and its companions from their Go modules."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ KUBERNETES = GoBuild(
 
 
 def testdata() -> Path:
-    """Kubernetes' own examples of every kind, as JSON and as protobuf: k8s.io/api's ``testdata``, a folder a version.
+    """Return Kubernetes' own examples of every kind, as JSON and protobuf: k8s.io/api's ``testdata``.
 
-    To be called once the binaries are built: then the module is there.
+    Call this after the binaries are built, when the module has been downloaded.
     """
     command = ["go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api"]
     return Path(subprocess.check_output(command, cwd=MODULE, text=True).strip()) / "testdata"
 
 
 def ensure_binaries(*, report: Report = report_to_stderr, abort: threading.Event | None = None) -> Path:
-    """The folder that holds all of COMMANDS: see ``GoBuild.ensure``. Cold this takes minutes."""
+    """Return the folder with all of COMMANDS: see ``GoBuild.ensure``. A cold build takes minutes."""
     return KUBERNETES.ensure(report=report, abort=abort)

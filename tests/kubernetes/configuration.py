@@ -1,4 +1,4 @@
-"""What the servers are told: their files and their command lines."""
+"""The servers' configuration: files and command lines."""
 
 import json
 import secrets
@@ -22,7 +22,7 @@ CONTROLLERS = (
 
 @dataclass(frozen=True)
 class Configuration:
-    """Where one control plane has its files, ports and tokens."""
+    """The files, ports and tokens of one control plane."""
 
     folder: Path
     binaries: Path
@@ -48,7 +48,7 @@ class Configuration:
 
     @property
     def ca_file(self) -> Path:
-        """Written by the server's first start: its certificate and that of the authority it made up."""
+        """The certificate that the server writes at its first start, and that of its own authority."""
         return self.folder / "certificates" / "apiserver.crt"
 
     @property
@@ -63,7 +63,7 @@ class Configuration:
         return self.folder / f"{name}.log"
 
     def write(self) -> None:
-        """The files that the servers read; the folder is there and is ours alone."""
+        """Write the files that the servers read, into a folder for this control plane alone."""
         key = ec.generate_private_key(ec.SECP256R1())
         pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
         (self.folder / "service-account.key").write_bytes(pem)
@@ -98,7 +98,7 @@ class Configuration:
             f"--initial-cluster=tests={peer_url}",
             "--unsafe-no-fsync",
             "--heartbeat-interval=20",
-            "--election-timeout=200",  # what a restart waits for; there is nobody else to elect
+            "--election-timeout=200",  # a restart waits for it; there is no other candidate
             "--log-level=warn",
         ]
 
@@ -107,18 +107,18 @@ class Configuration:
         return [
             self.binaries / "kube-apiserver",
             f"--etcd-servers={self.etcd_url}",
-            "--etcd-compaction-interval=0",  # history expires when a test says so
+            "--etcd-compaction-interval=0",  # a test decides when history expires
             f"--cert-dir={self.folder / 'certificates'}",
             f"--secure-port={self.port}",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
-            "--endpoint-reconciler-type=none",  # no Service points to a loopback address
+            "--endpoint-reconciler-type=none",  # a Service cannot have a loopback address
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={self.folder / 'service-account.key'}",
             f"--service-account-signing-key-file={self.folder / 'service-account.key'}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--authorization-mode=RBAC",
-            "--disable-admission-plugins=ServiceAccount",  # nobody makes the accounts that pods would need
+            "--disable-admission-plugins=ServiceAccount",  # no controller creates the accounts that pods need
             "--service-cluster-ip-range=10.0.0.0/24",
             *([f"--feature-gates={gates}"] if gates else []),
             *extra_args,

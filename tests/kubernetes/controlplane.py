@@ -1,4 +1,4 @@
-"""A control plane of one's own: etcd and the real kube-apiserver on loopback, gone with its context."""
+"""A control plane on loopback: etcd and the real kube-apiserver, which end with its context."""
 
 import asyncio
 import base64
@@ -24,17 +24,17 @@ GRACE = 5.0
 
 
 class ControlPlane:
-    """etcd and kube-apiserver, and on demand kube-controller-manager.
+    """etcd and kube-apiserver, and on demand kube-controller-manager. A `with` or `async with` context.
 
-    Used as `with` or as `async with`; belongs to no event loop, so a session's fixture can hold it while each
-    test has a loop of its own. Coroutines may be awaited from any loop, one at a time.
+    It belongs to no event loop, so a session's fixture can keep it while each test has its own loop. Coroutines may be
+    awaited from any loop, one at a time.
 
-    Cancellation: a cancelled coroutine gives up its work (ends a server half-way up) before it raises.
+    Cancellation: a cancelled coroutine stops a server that is still starting, then raises.
 
     Args:
-        feature_gates: of the kube-apiserver, e.g. `{"ShardedListAndWatch": True}`.
-        extra_args: further flags for the kube-apiserver, after our own.
-        report: is told of builds, which take minutes.
+        feature_gates: Gates of the kube-apiserver, e.g. `{"ShardedListAndWatch": True}`.
+        extra_args: Further flags for the kube-apiserver, after our own.
+        report: Called with a line about each build, which takes minutes.
     """
 
     def __init__(
@@ -56,27 +56,27 @@ class ControlPlane:
 
     @property
     def token(self) -> str:
-        """Of a user who may do everything (group system:masters)."""
+        """The token of a user who may do everything (group system:masters)."""
         return self._running.token
 
     @property
     def powerless_token(self) -> str:
-        """Of a user whom the server knows and who may do nothing: 403."""
+        """The token of a known user without any rights: 403."""
         return self._running.powerless_token
 
     @property
     def ca_file(self) -> Path:
-        """What the server's certificate verifies against."""
+        """The authority of the server's certificate."""
         return self._running.ca_file
 
     @property
     def kubeconfig(self) -> Path:
-        """Contexts "admin" (the current one) and "powerless"."""
+        """The kubeconfig, with contexts "admin" (the current one) and "powerless"."""
         return self._running.kubeconfig
 
     @property
     def pid(self) -> int | None:
-        """The kube-apiserver's; None while it does not run."""
+        """The process id of the kube-apiserver; None while it does not run."""
         process = self._processes.get("kube-apiserver")
         return process.pid if process is not None else None
 
@@ -90,17 +90,17 @@ class ControlPlane:
         return ssl.create_default_context(cafile=self.ca_file)
 
     def log_tail(self, name: str = "kube-apiserver", lines: int = 30) -> str:
-        """The end of a server's log: "kube-apiserver", "etcd" or "kube-controller-manager"."""
+        """Return the end of a server's log: "kube-apiserver", "etcd" or "kube-controller-manager"."""
         return self._processes[name].log_tail(lines)
 
     # Start and end
 
     def start(self, abort: threading.Event | None = None) -> None:
-        """Builds what is missing, starts both servers, returns when the API is ready. Blocks.
+        """Build what is missing, start both servers, and return when the API is ready. Blocks.
 
         Raises:
-            ToolchainMissingError, BuildError: the servers could not be built.
-            StartError: a server ended or took too long; its log's end is in the message.
+            ToolchainMissingError, BuildError: The servers could not be built.
+            StartError: A server ended or took too long; the message has the end of its log.
             AbortedError: `abort` was set meanwhile.
         """
         abort = abort or threading.Event()
@@ -119,7 +119,7 @@ class ControlPlane:
             raise
 
     def stop(self) -> None:
-        """Ends the servers, removes their data. Blocks. Stopping twice is fine."""
+        """Stop the servers and remove their data. Blocks. May be called twice."""
         for process in reversed(self._processes.values()):
             process.stop(grace=GRACE)
         self._processes.clear()
@@ -140,7 +140,7 @@ class ControlPlane:
         try:
             await in_thread(self.start)
         except BaseException:
-            self.stop()  # where it was cancelled at the very moment that it was up
+            self.stop()  # it was cancelled just when the server was ready
             raise
         return self
 
@@ -152,24 +152,24 @@ class ControlPlane:
     # Outages
 
     def kill(self) -> None:
-        """SIGKILL for the kube-apiserver alone."""
+        """Send SIGKILL to the kube-apiserver alone."""
         self._processes["kube-apiserver"].kill()
 
     async def restart(self) -> None:
-        """The kube-apiserver again, on its port and with the data it had; kills it first where it runs.
+        """Start the kube-apiserver again, on its port and with its data; kill it first if it runs.
 
-        Its watch cache begins anew: a watch from a resourceVersion before the restart gets 410.
+        Its watch cache is empty then: a watch from a resourceVersion before the restart gets 410.
         """
         await self._restart("kube-apiserver")
 
     def kill_etcd(self) -> None:
-        """SIGKILL for etcd alone; its data stay."""
+        """Send SIGKILL to etcd alone; its data stay."""
         self._processes["etcd"].kill()
 
     async def restart_etcd(self) -> None:
-        """etcd again, with its data; returns when the API is ready, if the kube-apiserver runs.
+        """Start etcd again, with its data; return when the API is ready, if the kube-apiserver runs.
 
-        At once after a short outage; the longer it was, the more seldom does the kube-apiserver try again.
+        The kube-apiserver reconnects with back-off, so this takes longer after a longer outage.
         """
         await self._restart("etcd")
         if self.pid is not None:
@@ -181,15 +181,15 @@ class ControlPlane:
         await in_thread(lambda abort: process.start(deadline=READY_DEADLINE, abort=abort))
 
     async def compact(self) -> int:
-        """Makes etcd forget all revisions before the present one, which is returned.
+        """Compact etcd's history up to the current revision, and return that revision.
 
-        Lists that continue from an older one get 410, and so do watches of what the server has no watch cache
-        for (events). Watches of the rest are served from the watch cache: restart() empties that.
+        Lists that continue from an older revision get 410. So do watches of resources without a watch cache (events).
+        Other watches are served from the watch cache, which restart() empties.
         """
         return await asyncio.to_thread(self._compact)
 
     def create_namespace(self) -> str:
-        """A new namespace with a name of its own."""
+        """Create a namespace with a unique name."""
         body = {"metadata": {"generateName": "test-"}}
         url = f"{self.url}/api/v1/namespaces"
         created = post_json(url, body, ca_file=self.ca_file, token=self.token)
@@ -198,27 +198,27 @@ class ControlPlane:
     def start_controller_manager(
         self, controllers: Sequence[str] = CONTROLLERS, abort: threading.Event | None = None
     ) -> None:
-        """The controllers that empty namespaces, collect garbage and take protecting finalizers off. Blocks.
+        """Start the controllers that empty namespaces, collect garbage and remove protecting finalizers. Blocks.
 
-        A namespace that held anything is gone 5 s after its deletion, as upstream has it.
+        As upstream, a namespace with objects is gone 5 s after its deletion.
         """
         command = self._running.controller_manager(controllers)
         process = self._add("kube-controller-manager", command, self._controller_manager_is_ready)
         process.start(deadline=READY_DEADLINE, abort=abort or threading.Event())
 
     def stop_controller_manager(self) -> None:
-        """From now on nothing is finalised. Blocks."""
+        """Stop these controllers. Blocks."""
         self._processes.pop("kube-controller-manager").stop(grace=GRACE)
 
     async def kubectl(self, *args: str, stdin: str | None = None) -> str:
-        """Runs kubectl as the admin and returns what it printed.
+        """Run kubectl as the admin and return its output.
 
         Raises:
-            KubectlError: it returned other than 0.
+            KubectlError: Its exit code was not 0.
         """
         return await run_kubectl(self._running.kubectl(), *args, stdin=stdin)
 
-    # What the servers say
+    # Readiness
 
     def _add(self, name: str, command: Sequence[str | Path], is_ready: Callable[[], bool]) -> ServerProcess:
         process = self._processes[name] = ServerProcess(command, self._running.log(name), is_ready)
@@ -228,7 +228,7 @@ class ControlPlane:
         return answers_ok(f"{self._running.etcd_url}/health")
 
     def _apiserver_is_ready(self) -> bool:
-        """Ready in its own words, and past making the namespace that tests use."""
+        """Whether the server reports that it is ready, and has created the namespace that tests use."""
         paths = ("/readyz", "/api/v1/namespaces/default")
         return all(answers_ok(f"{self.url}{path}", ca_file=self.ca_file, token=self.token) for path in paths)
 

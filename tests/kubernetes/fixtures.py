@@ -1,12 +1,11 @@
 """The pytest plugin of these tests: one real API server for the session.
 
-tests/conftest.py takes it in with `pytest_plugins = ["tests.kubernetes.fixtures"]`.
+tests/conftest.py loads it with `pytest_plugins = ["tests.kubernetes.fixtures"]`.
 
-Under pytest-xdist a session is a worker, and each worker that runs such a test starts a control plane of its
-own (3 s, 0.3 GB). Marked `@pytest.mark.xdist_group("kubernetes")` and run with `--dist loadgroup` all of them
-go to one worker.
+Each pytest-xdist worker that runs such a test starts a control plane (3 s, 0.3 GB). With the mark
+`@pytest.mark.xdist_group("kubernetes")` and `--dist loadgroup` all such tests run in one worker.
 
-Without Go such tests skip and say what to install; where `CI` is set in the environment they fail.
+Without Go such tests skip and say what to install; if the environment has `CI`, they fail.
 """
 
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ _unavailable = pytest.StashKey[Exception]()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Builds before the first test begins: the minutes of a cold build are no test's and no timeout's."""
+    """Build before the first test starts, so that no test's timeout includes the minutes of a cold build."""
     wanted = any(
         "kubernetes_binaries" in getattr(item, "fixturenames", ()) or item.get_closest_marker("kubernetes")
         for item in session.items
@@ -36,21 +35,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def kubernetes_binaries(request: pytest.FixtureRequest) -> Path:
-    """For tests that start a ControlPlane of their own: built, or the test skips."""
+    """Return the folder of the binaries, for tests that start their own ControlPlane; or skip the test."""
     return ensured(ensure_binaries, request.config.stash.get(_unavailable, None))
 
 
 @pytest.fixture(scope="session")
 def kubernetes_testdata(kubernetes_binaries: Path) -> Path:
-    """Kubernetes' own examples of every kind: ``HEAD/core.v1.Pod.json``, ``.pb`` …"""
+    """Return the folder of Kubernetes' own examples of every kind: ``HEAD/core.v1.Pod.json``, ``.pb`` …"""
     return testdata()
 
 
 @pytest.fixture(scope="session")
 def control_plane(kubernetes_binaries: Path) -> Iterator[ControlPlane]:
-    """The session's API server, for tests of any event loop.
+    """Run the session's API server, for tests on any event loop.
 
-    Tests share it: work in a namespace of your own, and restart what you killed.
+    Tests share it: work in your own namespace, and restart the servers that you kill.
     """
     with ControlPlane() as running:
         yield running
@@ -58,5 +57,5 @@ def control_plane(kubernetes_binaries: Path) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def kubernetes_namespace(control_plane: ControlPlane) -> str:
-    """A namespace of the test's own. It stays: nobody is there to empty it."""
+    """Create a namespace for the test. It remains, because no controller empties it."""
     return control_plane.create_namespace()

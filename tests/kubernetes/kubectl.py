@@ -6,14 +6,14 @@ from pathlib import Path
 
 
 class KubectlError(Exception):
-    """kubectl returned an error; what it said is the message."""
+    """kubectl failed; the message is its output."""
 
 
 async def run_kubectl(command: Sequence[str | Path], *args: str, stdin: str | None = None) -> str:
-    """Runs the command with the arguments and returns what it printed; cancelled, it ends the process.
+    """Run the command with the arguments and return its output; a cancellation ends the process.
 
     Raises:
-        KubectlError: it returned other than 0.
+        KubectlError: Its exit code was not 0.
     """
     process = await asyncio.create_subprocess_exec(
         *command,

@@ -1,4 +1,4 @@
-"""Short blocking calls to servers on loopback, for where no event loop runs."""
+"""Short blocking calls to servers on loopback, for code outside an event loop."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ _TIMEOUT = 2.0
 
 
 def answers_ok(url: str, *, ca_file: Path | None = None, token: str | None = None) -> bool:
-    """Whether GET gives 200. Not listening yet, or no certificate written yet, is no."""
+    """Whether GET returns 200. False while the server does not listen or has not written its certificate."""
     try:
         connection = _connection(url, ca_file)
     except (FileNotFoundError, ssl.SSLError):

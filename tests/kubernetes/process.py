@@ -1,4 +1,4 @@
-"""One server process: started, waited for, its log read, ended. Blocking code, tied to no event loop."""
+"""A server process: start it, wait for it, read its log, end it. Blocking code without an event loop."""
 
 import os
 import random
@@ -15,14 +15,14 @@ _POLL = 0.05
 
 
 class StartError(Exception):
-    """A server ended or was not ready in time; the end of its log is in the message."""
+    """A server ended or was not ready in time; the message has the end of its log."""
 
 
 class ServerProcess:
-    """A command that runs until told otherwise; it may be started again after it has ended.
+    """A command that runs until it is stopped. It may be started again afterwards.
 
-    The process holds the other end of a pipe from this one on its standard input and exits when that closes
-    (internal/leash), so not even a killed pytest leaves it behind.
+    Its standard input is a pipe from this process. It exits when the pipe closes (internal/leash), so it ends even if
+    pytest is killed.
     """
 
     def __init__(self, command: Sequence[str | Path], log: Path, is_ready: Callable[[], bool]) -> None:
@@ -34,11 +34,11 @@ class ServerProcess:
 
     @property
     def pid(self) -> int | None:
-        """None while it does not run."""
+        """The process id; None while it does not run."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def start(self, *, deadline: float, abort: threading.Event) -> None:
-        """Returns once it is ready; leaves nothing running when that fails."""
+        """Start the process and return once it is ready; end it if that fails."""
         if self.pid is not None:
             raise RuntimeError(f"{self.name} is running")
         self._release()
@@ -50,7 +50,7 @@ class ServerProcess:
                 stderr=subprocess.STDOUT,
                 cwd=self._log.parent,
                 env={**os.environ, "AIOINFORMER_LEASH": "1"},
-                start_new_session=True,  # Ctrl-C is pytest's; the servers end in order afterwards
+                start_new_session=True,  # pytest handles Ctrl-C, and ends the servers in order
             )
         try:
             self.wait_until_ready(deadline=deadline, abort=abort)
@@ -70,7 +70,7 @@ class ServerProcess:
                 raise AbortedError(f"starting {self.name}")
 
     def stop(self, *, grace: float) -> None:
-        """SIGTERM, and SIGKILL where that was not enough."""
+        """Send SIGTERM, then SIGKILL if the process has not ended in time."""
         if self._process is None:
             return
         self._process.terminate()
@@ -82,7 +82,7 @@ class ServerProcess:
         self._release()
 
     def kill(self) -> None:
-        """SIGKILL, and nothing else: the process has ended when this returns."""
+        """Send SIGKILL, and return when the process has ended."""
         if self._process is None:
             return
         self._process.kill()
@@ -101,12 +101,12 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports that nobody listens on, below those that the kernel gives to clients.
+    """Return different unused ports, below those that the kernel assigns to clients.
 
-    While a server is down its clients keep trying. A try on a port from the kernel's own range can be given
-    that very port as its source, connects to itself, and the server cannot come back.
+    Clients retry while a server is down. If its port is in the kernel's range, such a client can get the same port as
+    its source port and connect to itself; then the server cannot listen there again.
     """
-    dice = random.SystemRandom()  # seeded, two workers could choose the same
+    dice = random.SystemRandom()  # with a seed, two workers could choose the same ports
     found: set[int] = set()
     while len(found) < count:
         port = dice.randrange(20000, 30000)

@@ -1,6 +1,6 @@
-"""The build: what it says where Go is missing, that it happens once, and that it can be given up.
+"""The build: its error without Go, that it runs once, and that it can be aborted.
 
-A shell script stands in for Go; the real one is at work under test_controlplane.
+A shell script replaces Go here; test_controlplane uses the real one.
 """
 
 import threading
@@ -29,7 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
-    """Puts a `go` of the given version on PATH that runs the given shell lines as `go build`."""
+    """Put a `go` of the given version on PATH that runs the given shell lines as `go build`."""
 
     def put(version: str = "go1.26.8", build: str = 'echo x > "$6"') -> None:
         script = tmp_path / "path" / "go"
@@ -53,13 +53,13 @@ def test_without_go_it_says_what_to_install() -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_an_old_go_is_named(fake_go: FakeGo) -> None:
+def test_error_names_an_old_go(fake_go: FakeGo) -> None:
     fake_go(version="go1.24.9")
     with pytest.raises(ToolchainMissingError, match=r"too old \(go1\.24\.9\): install Go 1\.26"):
         ensure_binaries()
 
 
-def test_what_is_built_is_not_built_again(
+def test_existing_build_is_not_built_again(
     cache: Path, fake_go: FakeGo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_go()
@@ -72,7 +72,7 @@ def test_what_is_built_is_not_built_again(
     assert len(told) == 2 * len(COMMANDS)
 
 
-def test_other_sources_are_another_build_and_the_former_goes(
+def test_changed_sources_make_a_new_build_and_remove_the_old_one(
     cache: Path, fake_go: FakeGo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_go()
@@ -84,7 +84,7 @@ def test_other_sources_are_another_build_and_the_former_goes(
 
 
 @pytest.mark.usefixtures("cache")
-def test_two_at_once_build_once(fake_go: FakeGo) -> None:
+def test_concurrent_builds_run_once(fake_go: FakeGo) -> None:
     fake_go(build='sleep 0.1; echo x > "$6"')
     told: list[str] = []
     with ThreadPoolExecutor(2) as pool:
@@ -95,14 +95,14 @@ def test_two_at_once_build_once(fake_go: FakeGo) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_failed_build_shows_what_go_said(fake_go: FakeGo) -> None:
+def test_failed_build_shows_the_output_of_go(fake_go: FakeGo) -> None:
     fake_go(build="echo no such module; exit 1")
     with pytest.raises(BuildError, match="no such module"):
         ensure_binaries(report=lambda line: None)
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_build_can_be_given_up(fake_go: FakeGo) -> None:
+def test_build_can_be_aborted(fake_go: FakeGo) -> None:
     fake_go(build="exec sleep 60")
     abort = threading.Event()
     threading.Timer(0.2, abort.set).start()

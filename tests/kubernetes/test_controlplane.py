@@ -1,4 +1,4 @@
-"""The control plane is up, is the real thing, and does what its methods say."""
+"""The control plane runs the real servers, and its methods do what they say."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("kubernetes")]
 async def http(
     control_plane: ControlPlane, kubernetes_namespace: str
 ) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client whose paths begin in a namespace of the test's own."""
+    """A client whose paths start in the test's namespace."""
     async with session(control_plane, control_plane.token, kubernetes_namespace) as opened:
         yield opened
 
@@ -46,20 +46,20 @@ async def create(http: aiohttp.ClientSession, name: str) -> dict[str, Any]:
 
 
 async def watch(http: aiohttp.ClientSession, **options: str) -> list[dict[str, Any]]:
-    """All events of a watch that the server ends after a second."""
+    """Return all events of a watch that the server ends after a second."""
     query = {"watch": "true", "timeoutSeconds": "1", **options}
     async with http.get("configmaps", params=query) as answer:
         assert answer.status == 200, await answer.text()
         return [json.loads(line) async for line in answer.content]
 
 
-def test_all_that_need_it_run_in_one_worker(request: pytest.FixtureRequest, worker_id: str) -> None:
+def test_tests_with_the_real_server_run_in_one_worker(request: pytest.FixtureRequest, worker_id: str) -> None:
     if worker_id == "master" or request.config.getoption("dist") != "loadgroup":
         pytest.skip("all run in one process, or are not grouped")
     assert request.node.nodeid.endswith("@kubernetes")
 
 
-async def test_a_pod_goes_in_by_kubectl_and_comes_out_over_http(
+async def test_pod_created_by_kubectl_is_read_over_http(
     control_plane: ControlPlane, kubernetes_namespace: str, http: aiohttp.ClientSession
 ) -> None:
     namespace = f"--namespace={kubernetes_namespace}"
@@ -79,7 +79,7 @@ async def test_a_pod_goes_in_by_kubectl_and_comes_out_over_http(
         await control_plane.kubectl("get", namespace, "pod", "web")
 
 
-async def test_a_watch_tells_what_happened_since_a_version(http: aiohttp.ClientSession) -> None:
+async def test_watch_sends_events_since_a_version(http: aiohttp.ClientSession) -> None:
     created = await create(http, "watched")
     async with http.delete("configmaps/watched") as answer:
         assert answer.status == 200
@@ -87,7 +87,7 @@ async def test_a_watch_tells_what_happened_since_a_version(http: aiohttp.ClientS
     assert [event["type"] for event in await watch(http, resourceVersion=version)] == ["DELETED"]
 
 
-async def test_a_watch_list_streams_what_there_is_and_then_its_bookmark(http: aiohttp.ClientSession) -> None:
+async def test_watch_list_streams_the_objects_and_then_its_bookmark(http: aiohttp.ClientSession) -> None:
     await create(http, "streamed")
     added, bookmark = await watch(
         http,
@@ -100,7 +100,7 @@ async def test_a_watch_list_streams_what_there_is_and_then_its_bookmark(http: ai
     assert bookmark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_the_powerless_user_is_known_and_may_do_nothing(control_plane: ControlPlane) -> None:
+async def test_powerless_user_gets_403(control_plane: ControlPlane) -> None:
     async with (
         session(control_plane, control_plane.powerless_token, "default") as powerless,
         powerless.get("pods") as answer,
@@ -111,7 +111,7 @@ async def test_the_powerless_user_is_known_and_may_do_nothing(control_plane: Con
         await control_plane.kubectl("--context=powerless", "get", "pods")
 
 
-async def test_after_a_kill_and_restart_the_data_are_there_and_the_history_is_not(
+async def test_restart_keeps_the_data_and_loses_the_history(
     control_plane: ControlPlane, http: aiohttp.ClientSession
 ) -> None:
     before = (await create(http, "kept"))["metadata"]["resourceVersion"]
@@ -129,22 +129,24 @@ async def test_after_a_kill_and_restart_the_data_are_there_and_the_history_is_no
     assert expired["object"]["reason"] == "Expired"
 
 
-async def test_etcd_goes_and_comes_back(control_plane: ControlPlane, http: aiohttp.ClientSession) -> None:
+async def test_api_recovers_after_an_outage_of_etcd(
+    control_plane: ControlPlane, http: aiohttp.ClientSession
+) -> None:
     await create(http, "before")
     control_plane.kill_etcd()
-    with pytest.raises(TimeoutError):  # the server hopes for half a minute
+    with pytest.raises(TimeoutError):  # the server waits half a minute for etcd
         await http.get("configmaps/before", timeout=aiohttp.ClientTimeout(0.2))
     await control_plane.restart_etcd()
     async with http.get("configmaps/before") as answer:
         assert answer.status == 200
 
 
-def test_it_serves_uvloop_too(control_plane: ControlPlane) -> None:
+def test_control_plane_works_with_uvloop(control_plane: ControlPlane) -> None:
     assert "v1.36.3" in uvloop.run(control_plane.kubectl("version"))
 
 
 @pytest.mark.usefixtures("kubernetes_binaries")
-async def test_the_controllers_finalise_and_the_gates_open() -> None:
+async def test_controllers_finalise_and_feature_gates_are_set() -> None:
     async with ControlPlane(feature_gates={"ShardedListAndWatch": True}) as own:
         await in_thread(lambda abort: own.start_controller_manager(abort=abort))
         assert 'name="ShardedListAndWatch",stage="ALPHA"} 1' in await own.kubectl("get", "--raw", "/metrics")
@@ -154,14 +156,14 @@ async def test_the_controllers_finalise_and_the_gates_open() -> None:
 
 
 @pytest.mark.usefixtures("kubernetes_binaries")
-async def test_a_server_that_does_not_start_shows_its_log() -> None:
+async def test_error_of_a_server_that_does_not_start_has_its_log() -> None:
     with pytest.raises(StartError, match="unknown flag: --nonsense"):
         async with ControlPlane(extra_args=["--nonsense"]):
             pass
 
 
 @pytest.mark.usefixtures("kubernetes_binaries")
-async def test_cancelled_half_way_it_leaves_nothing_running() -> None:
+async def test_cancelled_start_leaves_no_process() -> None:
     started = ControlPlane()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5), started:

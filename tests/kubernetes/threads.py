@@ -1,4 +1,4 @@
-"""Blocking steps seen from an event loop."""
+"""Run blocking steps from an event loop."""
 
 import asyncio
 import contextlib
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 async def in_thread(step: Callable[[threading.Event], None]) -> None:
-    """Runs a blocking step off the loop.
+    """Run a blocking step in a thread.
 
-    Cancellation: sets the event that the step was given, waits until the step has given up, then raises.
+    Cancellation: sets the step's abort event, waits until the step has ended, then raises.
     """
     abort = threading.Event()
     work = asyncio.ensure_future(asyncio.to_thread(step, abort))
@@ -18,8 +18,8 @@ async def in_thread(step: Callable[[threading.Event], None]) -> None:
     except asyncio.CancelledError:
         abort.set()
         while not work.done():
-            with contextlib.suppress(asyncio.CancelledError):  # a second time changes nothing
+            with contextlib.suppress(asyncio.CancelledError):  # a second cancellation changes nothing
                 await asyncio.wait([work])
         if not work.cancelled():
-            work.exception()  # seen: what counts is that we are cancelled
+            work.exception()  # retrieved: the cancellation matters more than the step's error
         raise

@@ -78,7 +78,7 @@ def test_cancelled_manager_leaves_nothing_running_and_loses_no_key(act: Act) -> 
         assert not election.is_leader
         return reached
 
-    for steps in count():
+    for steps in count(step=1 if act is run else 3):  # both run the same code, and each step takes 20 ms
         outcome: list[bool] = []
 
         async def play(world: Simulation, steps: int = steps, outcome: list[bool] = outcome) -> None:

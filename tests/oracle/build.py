@@ -1,4 +1,4 @@
-"""Builds the programs that run scripts through client-go. See README.md."""
+"""Build the programs that run scripts through client-go. See README.md."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def oracle(version: str, program: str, *words: str) -> GoBuild:
-    """A program of one of the Go modules beside this file.
+    """Return the build of a program of one of the Go modules beside this file.
 
     Args:
         version: The module's folder: ``"v030"`` or ``"v036"``.
         program: The package's folder in it, which is also the program's name.
-        words: How to build it, where ``go build`` is not enough: ``"test", "-c"`` for what needs testing/synctest.
+        words: The go command, if not ``build``: ``"test", "-c"`` for programs that need testing/synctest.
     """
     return GoBuild(
         f"client-go {version}",

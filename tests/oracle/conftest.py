@@ -1,4 +1,4 @@
-"""Builds what the suites of this folder need before the first test begins."""
+"""Build the suites' Go programs before the first test starts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def suite(request: pytest.FixtureRequest) -> Suite[Any]:
-    """The suite of a name, with its Go program built; or the test skips."""
+    """Return the suite of a name, with its Go program built; or skip the test."""
     suite = SUITES[request.param]
     ensured(suite.build.ensure, request.config.stash.get(_unavailable, None))
     return suite

@@ -1,6 +1,6 @@
-"""What client-go does otherwise, by name: the heading under which docs/differences-from-client-go.md tells of it.
+"""Known differences from client-go, named by their headings in docs/differences-from-client-go.md.
 
-The comparisons of this folder know these differences and nothing else.
+The comparisons of this folder accept these differences and no others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Difference(StrEnum):
-    """A paragraph of docs/differences-from-client-go.md, by its first words."""
+    """A paragraph of docs/differences-from-client-go.md, named by its first words."""
 
     SYNCED = "Synced means processed"
     BAD_OBJECT = "A bad object stops no other"
@@ -37,7 +37,7 @@ class Difference(StrEnum):
 
 
 QUEUES = tuple(Difference)[: tuple(Difference).index(Difference.INDEX_FUNC) + 1]
-"""Those that queues and stores can meet."""
+"""The differences that scripts of queues and stores can meet."""
 
 BY_CHANCE = frozenset({Difference.SAID_EARLY})
-"""Those that no script meets each time: races of client-go's."""
+"""Races of client-go: no script meets these each time."""

@@ -1,4 +1,4 @@
-"""Runs scripts through client-go and aioinformer, for as long as one likes.
+"""Run scripts through client-go and aioinformer, for a given time.
 
 python -m tests.oracle.fuzz fuzz [--minutes N | --scripts N] [--seed S] [--suite NAME ...]
 python -m tests.oracle.fuzz replay SUITE SEED      one script, as it was made
@@ -28,7 +28,7 @@ PROGRESS = 10.0
 
 
 class Done(NamedTuple):
-    """What came of a batch of scripts."""
+    """The result of a batch of scripts."""
 
     suite: str
     scripts: int
@@ -41,7 +41,7 @@ def say(line: str) -> None:
 
 
 def batch(name: str, seed: str, begin: int, count: int) -> Done:
-    """Compare some of a seed's scripts, in whatever process."""
+    """Compare some of a seed's scripts, in any process."""
     suite = SUITES[name]
     before = Counter(suite.met)
     failure = first_failure(suite, scripts(suite, seed, begin, count))
@@ -50,7 +50,7 @@ def batch(name: str, seed: str, begin: int, count: int) -> Done:
 
 
 def batches(suites: Sequence[Suite[Any]], seed: str, most: int | None) -> Iterator[tuple[str, str, int, int]]:
-    """The arguments of ``batch``: suite by suite in turn, without end, or until each has had so many scripts."""
+    """Yield the arguments of ``batch``: the suites in turn, without end or up to a number of scripts for each."""
     begin = dict.fromkeys((suite.name for suite in suites), 0)
     while True:
         left = [suite for suite in suites if most is None or begin[suite.name] < most]
@@ -64,7 +64,7 @@ def batches(suites: Sequence[Suite[Any]], seed: str, most: int | None) -> Iterat
 
 
 def fuzz(suites: Sequence[Suite[Any]], seed: str, minutes: float, most: int | None, jobs: int) -> str | None:
-    """Compare scripts until the time is over, or each suite has had so many; the first failure."""
+    """Compare scripts until the time is over, or up to a number for each suite; return the first failure."""
     for suite in suites:
         suite.build.ensure()
     began = said = time.monotonic()

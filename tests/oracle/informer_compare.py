@@ -1,7 +1,7 @@
-"""Compares how two informers fared with a script.
+"""Compare the traces of two informers that played the same script.
 
-What client-go leaves to chance is put in an order (``_unordered``), what we do otherwise on purpose is taken out by
-its name (``informer_differences.py``), and all the rest has to be equal.
+Calls whose order client-go leaves to chance are sorted (``_unordered``). Known differences are removed
+(``informer_differences.py``). Everything else must be equal.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ TICK = 0.001
 
 
 def compare(script: Script, ours: Trace, theirs: Trace, *, real: bool) -> tuple[str | None, set[Difference]]:
-    """How the two went apart, or None; and the differences met that are known.
+    """Return the listing of two unequal traces, or None; and the known differences that were met.
 
     Args:
-        script: What both played.
+        script: The script that both played.
         ours: Our trace.
         theirs: client-go's.
         real: Whether the queue is a RealFIFO.
@@ -59,7 +59,7 @@ def _first_difference(script: Script, mine: Side, other: Side, real: bool) -> st
 
 
 def _comparable(script: Script, side: Side, handler: int, real: bool) -> list[Any]:
-    """A handler's calls, with what may come in any order in one order."""
+    """Return a handler's calls, with those that may come in any order sorted."""
     late = _late(script, side, handler)
     streamed = _streamed(script, side) if real else set()
     calls = side.calls[handler]
@@ -74,9 +74,7 @@ def _comparable(script: Script, side: Side, handler: int, real: bool) -> list[An
         noted = [_noted(call) for _, call in run]
         if group is not None:
             noted.sort(key=lambda each: each[1])
-            if (
-                handler in side.left_while_held and number == len(runs) - 1
-            ):  # it may be a part of what there was
+            if handler in side.left_while_held and number == len(runs) - 1:  # it may be a part of the store
                 noted = [] if handler in side.cut_short else [("any",)] * len(noted)
         ordered += noted
     if handler in side.shifted:
@@ -92,7 +90,7 @@ def _noted(call: Call) -> tuple[Any, ...]:
 
 
 def _late(script: Script, side: Side, handler: int) -> int:
-    """How many calls repeat the store for a handler that came late: client-go lists a Go map."""
+    """Return how many calls are initial adds for a late handler: client-go lists a Go map."""
     for point in side.points:
         step = script.steps[point.step]
         if step.do == "add_handler" and step.handler == handler and point.applied:
@@ -101,7 +99,7 @@ def _late(script: Script, side: Side, handler: int) -> int:
 
 
 def _streamed(script: Script, side: Side) -> set[str]:
-    """The ``via`` of what streamed lists have brought."""
+    """Return the ``via`` of the objects of streamed lists."""
     return {
         event.object.via
         for number in streams_a_list(script, side.points)
@@ -111,18 +109,18 @@ def _streamed(script: Script, side: Side) -> set[str]:
 
 
 def _unordered(call: Call, real: bool, streamed: set[str]) -> str | None:
-    """What a call belongs to that client-go tells in any order; None where the order counts."""
+    """Return the group of calls that client-go makes in any order; None if the order counts."""
     if call.kind == "tombstone":
-        return "tombstones"  # Replace goes through the known objects' map
+        return "tombstones"  # Replace iterates over the map of known objects
     if call.kind == "update" and call.old == call.new:
-        return "resync"  # Resync does
+        return "resync"  # so does Resync
     via = (call.new or call.old).rpartition("/")[2].rstrip("~")
     if via in streamed:
-        return "streamed"  # such a list is gathered in a map
+        return "streamed"  # client-go collects such a list in a map
     if via.startswith("e") and not real:
         return via.partition(".")[
             0
-        ]  # DeltaFIFO keeps the order of each key; between keys it depends on who is faster
+        ]  # DeltaFIFO keeps the order of each key; the order between keys is a race
     return None
 
 

@@ -1,7 +1,8 @@
-"""Where our informer is known to fare otherwise than client-go's.
+"""Known differences between our informer's traces and client-go's.
 
-For each difference the code that recognises it, and it alone. Most can be taken out of the traces
-(``without_differences``). After some the two wait for different things, and go different ways (``parting``).
+Each difference has code that recognises it and nothing else. Most can be removed from the traces
+(``without_differences``). After some, the two informers send different requests, and the rest cannot be compared
+(``parting``).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class Side:
     """One side's trace up to a step.
 
     Attributes:
-        left_while_held: Handlers that were held when they were removed or the trace ends: some calls never began.
-        shifted: Handlers of which calls were taken out, so that what a hold kept waiting began in another step.
-        cut_short: Those that are both: one side may have got further.
+        left_while_held: Handlers that were held when they were removed or the trace ends: some calls never started.
+        shifted: Handlers with removed calls, so that calls after a hold started in another step.
+        cut_short: Handlers that are both: one side may have made more calls.
     """
 
     def __init__(self, trace: Trace, end: int) -> None:
@@ -40,7 +41,7 @@ class Side:
 
 
 def streams_a_list(script: Script, points: list[Point]) -> set[int]:
-    """The steps that answer a watch which begins with the collection, up to the bookmark behind that."""
+    """Return the steps that answer a WatchList, up to its closing bookmark."""
     streaming = False
     steps: set[int] = set()
     for point in points:
@@ -53,11 +54,11 @@ def streams_a_list(script: Script, points: list[Point]) -> set[int]:
     return steps
 
 
-# -- where they part ---------------------------------------------------------------------------------------
+# -- where they diverge ---------------------------------------------------------------------------------------
 
 
 def parting(script: Script, ours: Trace, theirs: Trace, *, real: bool) -> tuple[int, Difference | None]:
-    """The first step at which the two are known to go different ways, beyond which nothing can be compared."""
+    """Return the first step of a known divergence, after which nothing can be compared."""
     streaming = streams_a_list(script, theirs.points)
     for number, (mine, other) in enumerate(zip(ours.points, theirs.points, strict=True)):
         at = _Step(script, number, mine, other, streaming, real)
@@ -68,7 +69,7 @@ def parting(script: Script, ours: Trace, theirs: Trace, *, real: bool) -> tuple[
 
 
 class _Step(NamedTuple):
-    """A step of a script, and how both are after it."""
+    """A step of a script, and both informers' state after it."""
 
     script: Script
     number: int
@@ -79,7 +80,7 @@ class _Step(NamedTuple):
 
 
 def _the_network_keeps_it_from_opening(at: _Step) -> bool:
-    """We open the watch again, and client-go lists."""
+    """We open the watch again; client-go lists."""
     failure = at.script.steps[at.number].error
     relisted = any(each.verb == "list" or each.initial for each in at.other.requests)
     opening = at.number not in at.streaming and at.mine.state == "watch"
@@ -87,7 +88,7 @@ def _the_network_keeps_it_from_opening(at: _Step) -> bool:
 
 
 def _listed_anew_in_pages(at: _Step) -> bool:
-    """Our list of what is newest may come in pages, and client-go's may not; or ours has come so, after one at
+    """Our list of the most recent state may come in pages; client-go's may not. Or ours came in pages after a list at
     version "0" was refused, from which client-go concludes that the server has no cache."""
     step = at.script.steps[at.number]
     if step.do == "list" and step.token:
@@ -109,14 +110,14 @@ def _listed_twice(at: _Step) -> bool:
 
 
 def _the_streamed_list_breaks_off(at: _Step) -> bool:
-    """One that ends at once is listed by client-go; one that ends for the third time by us."""
+    """After a watch that ends at once client-go lists; we list after the third."""
     step = at.script.steps[at.number]
     broken = bool(step.end) or (step.error is not None and step.error.kind in ("refused", "reset"))
     return at.number in at.streaming and broken and {at.mine.state, at.other.state} == {"watch", "list"}
 
 
 def _the_streamed_list_is_refused(at: _Step) -> bool:
-    """client-go lists; we ask once a try, and mostly for the stream."""
+    """client-go lists; we send one request for each try, mostly for the stream."""
     step = at.script.steps[at.number]
     failures = [step.error, *(event.status for event in step.events)]
     refused = any(failure is not None and failure.code in (401, 403, 404) for failure in failures)
@@ -129,7 +130,7 @@ def _the_streamed_list_is_unreadable(at: _Step) -> bool:
 
 
 def _it_ends_behind_its_list(at: _Step) -> bool:
-    """We watch on, and client-go lists."""
+    """We continue to watch; client-go lists."""
     requests = [each.initial for each in (*at.mine.requests, *at.other.requests)]
     if not at.script.steps[at.number].end or requests != [False, True]:
         return False
@@ -153,11 +154,11 @@ PARTINGS: tuple[tuple[Difference, Callable[[_Step], bool]], ...] = (
 )
 
 
-# -- what can be taken out ---------------------------------------------------------------------------------
+# -- what can be removed ---------------------------------------------------------------------------------
 
 
 def without_differences(script: Script, mine: Side, other: Side, *, real: bool) -> Iterator[Difference]:
-    """Take out of both sides what is known to differ; the differences met."""
+    """Remove known differences from both sides; return the differences that were met."""
     _record_holds(script, mine, other)
     if script.transform:
         yield from _transformed_once(script, mine, other)
@@ -173,7 +174,7 @@ def without_differences(script: Script, mine: Side, other: Side, *, real: bool) 
 
 
 def is_same_version(call: Call) -> bool:
-    """Whether a call tells of an object of the version that the handler knows."""
+    """Whether a call has an object of the version that the handler knows."""
     return call.kind == "update" and call.old.split("/")[0] == call.new.split("/")[0]
 
 
@@ -195,9 +196,9 @@ def _record_holds(script: Script, mine: Side, other: Side) -> None:
 
 
 def _unchanged_is_no_news(script: Script, mine: Side, other: Side) -> Iterator[Difference]:
-    """Without resyncs client-go tells all handlers of objects that did not change, and we none. With resyncs it
-    does so until it has first looked whose resync is due, so before the handler's first resync. As it counts anew
-    from each list, resyncs are compared up to the second list only."""
+    """Without resyncs client-go calls all handlers for objects that did not change, and we call none. With resyncs it
+    does so until its first check of due resyncs, so before the handler's first resync. Each list restarts its resync
+    periods, so resyncs are compared up to the second list only."""
     end = _end_of_equal_resyncs(script, other)
     for handler, calls in other.calls.items():
         until = _held_since(script, handler, end)
@@ -221,7 +222,7 @@ def _unchanged_is_no_news(script: Script, mine: Side, other: Side) -> Iterator[D
 
 
 def _held_since(script: Script, handler: int, end: int) -> int:
-    """The step at which a handler was stopped that stands still at a step; or that step."""
+    """Return the step at which a handler that is held at a step was stopped; or that step."""
     since = end
     for number, step in enumerate(script.steps[:end]):
         if step.do == "stop" or (step.do == "release" and step.handler == handler):
@@ -238,7 +239,7 @@ def _keep(side: Side, handler: int, calls: list[Call]) -> None:
 
 
 def _end_of_equal_resyncs(script: Script, side: Side) -> int:
-    """The step from which on the two count resyncs from other times."""
+    """Return the step from which the two count resyncs from different times."""
     if script.resync < 1.0:
         return 0
     started: float | None = None
@@ -258,7 +259,7 @@ def _end_of_equal_resyncs(script: Script, side: Side) -> int:
 
 
 def _errors_of_streams(script: Script, mine: Side) -> Iterator[Difference]:
-    """We tell also of those after which a watch is opened again, or which end a streamed list."""
+    """We also report errors after which a watch is opened again, or which end a streamed list."""
     streaming = streams_a_list(script, mine.points)
 
     def is_theirs_too(number: int) -> bool:
@@ -274,7 +275,7 @@ def _errors_of_streams(script: Script, mine: Side) -> Iterator[Difference]:
 
 
 def _pages(mine: Side, other: Side) -> Iterator[Difference]:
-    """After a version was refused we list in pages, and client-go all at once."""
+    """After a refused version we list in pages; client-go lists in one response."""
     for number, (ours, theirs) in enumerate(zip(mine.points, other.points, strict=True)):
         limits = [each.limit for each in (*ours.requests, *theirs.requests)]
         if limits == [500, 0] and ours.requests[0].verb == "list" and not ours.requests[0].version:
@@ -284,7 +285,7 @@ def _pages(mine: Side, other: Side) -> Iterator[Difference]:
 
 
 def _removed_before_it_had_synced(script: Script, other: Side) -> Iterator[Difference]:
-    """client-go 0.30 says of a handler that it has synced once the informer has."""
+    """In client-go 0.30 a handler has synced once the informer has."""
     left: set[int] = set()
     for number, point in enumerate(other.points):
         step = script.steps[point.step]
@@ -297,8 +298,8 @@ def _removed_before_it_had_synced(script: Script, other: Side) -> Iterator[Diffe
 
 
 def _said_early_that_it_has_synced(other: Side) -> Iterator[Difference]:
-    """client-go 0.36 may say so for good when a handler returns while the informer syncs. By the end of that step the
-    handler is through with the list: one that stands still has not returned."""
+    """In client-go 0.36 a handler may have synced for good when it returns while the informer syncs. By the end of that
+    step it has processed the list: a held handler has not returned."""
     for handler, calls in other.calls.items():
         if any(call.synced for call in calls):
             other.calls[handler] = [msgspec.structs.replace(call, synced=False) for call in calls]
@@ -306,7 +307,7 @@ def _said_early_that_it_has_synced(other: Side) -> Iterator[Difference]:
 
 
 def _transformed_once(script: Script, mine: Side, other: Side) -> Iterator[Difference]:
-    """client-go 0.30 transforms again at each resync, 0.36 what a streamed list brings."""
+    """client-go 0.30 transforms again at each resync; 0.36 transforms the objects of a streamed list again."""
     if not script.resync and not script.watch_list:
         return
     for side in (mine, other):

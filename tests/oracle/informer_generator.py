@@ -1,4 +1,4 @@
-"""Random scripts: a server's history, what becomes of the requests for it, and handlers that come and go."""
+"""Random scripts: a server's history, its responses, and handlers that are added and removed."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ NONSENSE = Failure(kind="nonsense")
 
 
 def generate(random: Random, *, watch_lists: bool = False) -> Script:
-    """A script.
+    """Return a random script.
 
     Args:
-        random: What chance has it from.
+        random: The source of randomness.
         watch_lists: Whether the informer may read streaming lists.
     """
     return _Generator(random, watch_lists and random.random() < 0.6).script()
@@ -62,7 +62,7 @@ class _Change(NamedTuple):
 
 
 class _Generator:
-    """Writes a script along a guess of what the client waits for. A wrong guess makes a step that does not happen."""
+    """Writes a script by guessing what the client waits for. A wrong guess gives a step that is not applied."""
 
     def __init__(self, random: Random, watch_list: bool) -> None:
         self.random = random
@@ -78,10 +78,10 @@ class _Generator:
         self.answers = 0
         self.handlers = 0
         self.waits_for = (
-            ""  # list, watch, stream; for streaming lists also initial (to be opened), initial stream
+            ""  # list, watch, stream; for streaming lists also initial (not open yet), initial stream
         )
         self.seen = 0  # the version that the client has read up to
-        self.gathered: list[Object] = []  # what an initial stream has brought
+        self.gathered: list[Object] = []  # the objects of an initial stream so far
         self.mutate(random.randrange(6))
 
     def script(self) -> Script:
@@ -118,7 +118,7 @@ class _Generator:
             self.answer()
 
     def answer(self) -> None:
-        """What the server does next."""
+        """Write the server's next step."""
         match self.waits_for:
             case "list":
                 self.list()
@@ -157,7 +157,7 @@ class _Generator:
     # -- the history ---------------------------------------------------------------------------------------
 
     def mutate(self, count: int) -> None:
-        """Create, change, delete and create anew."""
+        """Create, change, delete and create again."""
         random = self.random
         for _ in range(count):
             self.version += random.choice((1, 1, 3))
@@ -184,14 +184,14 @@ class _Generator:
         self.changes.append(_Change(self.version, kind, made))
 
     def via(self) -> str:
-        """A name for the next answer, so that traces tell copies of an object apart."""
+        """Return a name for the next response, so that traces distinguish copies of an object."""
         self.answers += 1
         return str(self.answers)
 
     # -- answers -------------------------------------------------------------------------------------------
 
     def list(self) -> None:
-        """Answer a list, in pages where chance has it."""
+        """Answer a list, sometimes in pages."""
         random = self.random
         if not self.calm and random.random() < 0.25:
             failure = random.choice(
@@ -203,7 +203,7 @@ class _Generator:
             return
         self.mutate(random.choice((0, 0, 1, 3)))
         version, items = self.version, list(self.objects.values())
-        if self.past and random.random() < 0.05:  # from a cache that lags behind
+        if self.past and random.random() < 0.05:  # from a stale cache
             version, items = random.choice(self.past)
         if random.random() < 0.5:
             random.shuffle(items)
@@ -243,7 +243,7 @@ class _Generator:
             self.waits_for = "stream"
 
     def open_initial(self) -> None:
-        """Answer a watch that is to begin with the collection."""
+        """Answer a WatchList."""
         random = self.random
         if not self.calm and random.random() < 0.2:
             failure = random.choice((REFUSED, random.choice((*OVERLOADED, *EXPIRED, *TOO_LARGE)), *FAILED))
@@ -257,7 +257,7 @@ class _Generator:
         self.initial("open")
 
     def initial(self, do: str) -> None:
-        """Initial events, perhaps the bookmark behind them, perhaps a sudden end."""
+        """Send initial events, sometimes the closing bookmark, sometimes a sudden end."""
         random = self.random
         self.mutate(random.choice((0, 0, 1, 3)))
         via = f"e{self.via()}"
@@ -300,7 +300,7 @@ class _Generator:
         self.steps.append(Step(do, events=events, end=end))
 
     def stream(self, do: str) -> None:
-        """Events, and maybe the end, of an open stream or one that this step opens."""
+        """Send events, and sometimes the end, on an open stream or on one that this step opens."""
         random = self.random
         self.mutate(random.choice((0, 0, 1, 1, 2, 4)))
         via = f"e{self.via()}"
@@ -338,7 +338,7 @@ class _Generator:
         self.steps.append(Step(do, events=events, end=end))
 
     def oddity(self, via: str) -> Event:
-        """An event that a server should not send here and now."""
+        """Return an event that a server should not send at this point."""
         random = self.random
         if not self.changes or random.random() < 0.2:
             return Event(random.choice(("ADDED", "MODIFIED", "DELETED", "BOOKMARK")))

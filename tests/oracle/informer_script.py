@@ -1,4 +1,4 @@
-"""What both sides play, and what they hand back: the words that the Go programs share (``v030/informer``)."""
+"""Scripts and traces of informers, in the format that the Go programs share (``v030/informer``)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Literal
 import msgspec
 
 SETTLING = 61.05
-"""Seconds in which every wait of a reflector is over: client-go's back-off has at most 60."""
+"""Seconds in which every wait of a reflector ends: client-go's back-off is at most 60."""
 
 
 class Object(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pod as it comes in one answer.
+    """A pod of one response.
 
     Attributes:
-        color: What the indexes read.
-        via: Names the answer that it came in: ``l1`` a list, ``e2.0`` an event. Copies of an object can be told by it.
+        color: The field that the indexes read.
+        via: The name of the response: ``l1`` for a list, ``e2.0`` for an event. It distinguishes copies of an object.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """A watch event.
 
     Attributes:
-        object: None for one that is no pod.
-        status: An ERROR's.
-        closes: A bookmark's value of the annotation that ends initial events; empty: it has none.
+        object: The pod, or None.
+        status: The status of an ERROR.
+        closes: A bookmark's value of the annotation that ends initial events; empty without the annotation.
     """
 
     type: str
@@ -52,10 +52,10 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that happens. What cannot happen now (an answer to what nobody asks) does not, on either side.
+    """One step. Both sides skip a step that cannot be applied, such as a response without a request.
 
-    After each step everybody does what there is to do at this moment; and where the reflector may be waiting
-    after it, because a request failed or a watch has ended, SETTLING seconds pass.
+    After each step all tasks run until they wait. If the reflector may be backing off then, because a request failed
+    or a watch ended, SETTLING seconds pass.
 
     Attributes:
         do: ``start``, ``stop``; ``add_handler`` (handler, resync), ``remove_handler``, ``hold``: its next call
@@ -63,7 +63,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
             ``list``: answer a list with a page (items, version, token) or an error;
             ``open``: answer a watch with an error or with a stream, which has events and maybe its end;
             ``events``: the open stream has events, and maybe its end.
-        end: ``"close"`` or ``"cut"``: how the stream ends behind its events; empty: it goes on.
+        end: ``"close"`` or ``"cut"``: how the stream ends after its events; empty: it continues.
     """
 
     do: str
@@ -80,7 +80,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Script(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An informer's life."""
+    """A script for one informer."""
 
     steps: list[Step]
     resync: float = 0.0
@@ -102,17 +102,17 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """How things are at the end of a step.
+    """The state at the end of a step.
 
     Attributes:
-        applied: Whether the step could happen.
+        applied: Whether the step could be applied.
         result: Why a call of the informer was refused.
-        time: Seconds since the script began.
-        requests: What was asked for since the last point.
-        state: What the reflector waits for: ``list`` or ``watch``, an answer; ``stream``, events.
-        streams: How many streams are open.
-        synced, handlers: What the informer and its registrations say.
-        early: Whether the informer said that it has synced while its first list was being stored.
+        time: Seconds since the start of the script.
+        requests: The requests since the last point.
+        state: What the reflector waits for: the response to a ``list`` or ``watch``, or events of a ``stream``.
+        streams: The number of open streams.
+        synced, handlers: ``has_synced`` of the informer and of its registrations.
+        early: Whether the informer had synced while its first list was being stored.
         version: The version that it has read up to.
         store: ``version/uid/via`` of each object stored.
         indexes: The keys of each ``index value``.
@@ -138,10 +138,10 @@ class Call(msgspec.Struct, frozen=True):
     """A call of a handler.
 
     Attributes:
-        step: The step in which it began.
+        step: The step in which it started.
         kind: ``initial`` (an add of the initial list), ``add``, ``update``, ``delete``, ``tombstone``.
         old, new: ``version/uid/via``.
-        synced: What the handler's registration says during an initial add.
+        synced: ``has_synced`` of the registration during an initial add.
     """
 
     step: int
@@ -154,14 +154,14 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class WatchError(msgspec.Struct, frozen=True):
-    """What the watch error handler was told."""
+    """An error that the watch error handler got."""
 
     step: int
     text: str
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """What happened."""
+    """The trace of a script."""
 
     points: list[Point]
     calls: dict[int, list[Call]]

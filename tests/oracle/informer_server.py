@@ -1,4 +1,4 @@
-"""The server of a script, for our side: ``v030/informer/server_test.go`` is client-go's."""
+"""The server of a script, for our side; ``v030/informer/server_test.go`` is the one for client-go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .informer_script import Asked, Event, Failure, Object, Step
 
 
 class ScriptedServer:
-    """A ListerWatcher that answers when the script says so: one request at a time waits."""
+    """A ListerWatcher that answers when the script says so. One request at a time waits."""
 
     description = "scripted pods"
 
@@ -34,11 +34,11 @@ class ScriptedServer:
 
     @property
     def pages_wanted(self) -> bool:
-        """Whether what is asked for may come in pages: who does not ask for them gets none."""
+        """Whether the response may have pages: only if the request has a limit."""
         return self._waiting is not None and self._waiting.paged
 
     async def list(self, options: ListOptions) -> ListResult:
-        raise AssertionError("whoever can list in chunks is asked for those")
+        raise AssertionError("the reflector must call list_chunks")
 
     async def list_chunks(self, options: ListOptions) -> AsyncIterator[ListResult]:
         yield await self._ask("list", options)
@@ -83,7 +83,7 @@ class ScriptedServer:
 
 
 class _Waiting(NamedTuple):
-    """A request that waits for its answer."""
+    """A request that waits for its response."""
 
     verb: str
     paged: bool
@@ -99,7 +99,7 @@ class ScriptedStream:
         self.closed = 0
 
     def put(self, what: list[WatchEvent] | Exception | None) -> None:
-        """Events; or the end, by an error or None."""
+        """Add events; or the end, by an error or None."""
         self._ready.put_nowait(what)
 
     def __aiter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Plays scripts with our SharedIndexInformer, as ``v030/informer/run_test.go`` does with client-go's."""
+"""Play scripts with our SharedIndexInformer, as ``v030/informer/run_test.go`` does with client-go's."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from .informer_script import (
 from .informer_server import ScriptedServer, error_of, event_of, list_of
 
 A_MOMENT = 1e-9
-"""Seconds: virtual time passes only when there is nothing to do."""
+"""Seconds of a step; virtual time passes only when no task is ready."""
 
 NEVER = 1e9
-"""Seconds: what the server of a script takes as long as it likes for is not given up."""
+"""Seconds of timeouts, long enough that none of them ends a script's request."""
 
 
 async def play(script: Script, queue: Literal["delta", "real"]) -> Trace:
@@ -55,7 +55,7 @@ class _Run:
             script.resync,
             {name: self._index_func(name) for name in script.indexes},
             queue=queue,
-            compress=SMALL if len(script.steps) % 2 else False,  # which must make no difference
+            compress=SMALL if len(script.steps) % 2 else False,  # must not change the trace
             min_watch_timeout=NEVER,
             list_timeout=NEVER,
             initial_events_timeout=NEVER,
@@ -163,7 +163,7 @@ class _Run:
         return ""
 
     def _index_func(self, name: str) -> IndexFunc[KubeObject]:
-        """An index by the color, or by every letter of it."""
+        """Return an index by the color, or by each letter of it."""
 
         def values(obj: KubeObject) -> list[str]:
             self._early |= self._answering and not self._synced and self._informer.has_synced()
@@ -210,7 +210,7 @@ class _Run:
 
 
 class _Handler:
-    """Notes what it is told, and stands still while it is held."""
+    """Records its calls, and does not return while it is held."""
 
     registration: Registration
 
@@ -241,7 +241,7 @@ class _Handler:
             await self.gate.wait()
 
     def end_step(self, step: int) -> None:
-        """All calls since the last step were made in this one."""
+        """Assign all calls since the last step to this step."""
         for call in self._noted:
             self.calls.append(Call(step, call.time, call.kind, call.key, call.old, call.new, call.synced))
         self._noted.clear()

@@ -26,7 +26,7 @@ class InformerSuite:
     """Scripts for informers with one kind of queue.
 
     Attributes:
-        met: In how many scripts each known difference was met.
+        met: The number of scripts that met each known difference.
     """
 
     script_type = Script
@@ -43,7 +43,7 @@ class InformerSuite:
         return generate(random, watch_lists=self._real)
 
     def compare(self, scripts: Sequence[Script]) -> list[str | None]:
-        logging.disable()  # what fails here is meant to
+        logging.disable()  # errors here are part of the script
         try:
             ours = virtual_time.run(self._play(scripts))
         finally:
@@ -77,7 +77,7 @@ class InformerSuite:
         for script in scripts:
             try:
                 played.append(await play(script, self._queue))
-            except Exception as error:  # a crash is a finding
+            except Exception as error:  # a crash is reported as a difference
                 played.append(error)
         return played
 

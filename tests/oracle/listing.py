@@ -1,4 +1,4 @@
-"""Traces that are not alike, side by side."""
+"""Unequal traces, side by side."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def listing(
     theirs: Sequence[str],
     known: Iterable[Difference],
 ) -> str | None:
-    """A listing of two traces, or None if theirs begins as expected.
+    """Return a listing of two traces, or None if theirs starts as expected.
 
     Args:
         script: A Struct with ``ops``.
         ours: Our trace.
-        expected: What theirs must be, the known differences apart.
+        expected: The trace that theirs must be, apart from known differences.
         theirs: client-go's trace.
         known: The known differences that were met.
     """

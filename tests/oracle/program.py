@@ -1,4 +1,4 @@
-"""Runs scripts through one of the Go programs."""
+"""Run scripts through one of the Go programs."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ TIMEOUT = 60.0
 
 
 class ProgramError(Exception):
-    """The Go program died or hung; the message says on which script."""
+    """The Go program crashed or hung; the message has the script."""
 
 
 def traces(build: GoBuild, scripts: Sequence[object]) -> list[list[str]]:
-    """Each script's trace by client-go. Raises as ``answers``."""
+    """Return client-go's trace of each script. Raises as ``answers``."""
     decode = msgspec.json.Decoder(list[str]).decode
     return [decode(line) for line in answers(build, scripts)]
 
 
 def answers(build: GoBuild, scripts: Sequence[object]) -> list[bytes]:
-    """Each script's trace by client-go, as JSON.
+    """Return client-go's trace of each script, as JSON.
 
     Args:
-        build: The program: it reads scripts and writes traces, a line of JSON each.
-        scripts: What can be written as JSON.
+        build: The program. It reads scripts and writes traces, a line of JSON each.
+        scripts: Scripts that can be encoded as JSON.
 
     Raises:
-        ProgramError: It did not answer every script.
+        ProgramError: The program did not return a trace for every script.
     """
     (program,) = (build.ensure() / command for command in build.commands)
     sent = [msgspec.json.encode(script) for script in scripts]

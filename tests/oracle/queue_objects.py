@@ -1,11 +1,11 @@
-"""Objects as the scripts and traces of queues and stores write them.
+"""Objects as text, for scripts and traces of queues and stores.
 
 An object is ``namespace/name@version``, followed by marks and by values for the indexes: ``n/a@3!*#red,blue``.
 
     !   the transformer fails on it
     ~   it has been transformed
     *   the index functions fail on it
-    #   what it is listed under
+    #   the index values follow
 
 ``?n/a=n/a@3`` is a tombstone with its last state, ``?n/a`` one without; ``-1`` is an object without metadata.
 """
@@ -23,7 +23,7 @@ from aioinformer.deltas import BookmarkInfo, ReplacedAllInfo, SyncAllInfo
 
 @lru_cache(maxsize=100_000)
 def parse(text: str) -> Any:
-    """The object, tombstone or keyless thing of a text."""
+    """Return the object, tombstone or keyless object of a text."""
     if text.startswith("-"):
         return {"text": text}
     if text.startswith("?"):
@@ -39,13 +39,13 @@ def parse(text: str) -> Any:
 
 
 def parse_delta(text: str) -> Delta:
-    """The delta of a text: ``Added n/a@1``."""
+    """Return the delta of a text: ``Added n/a@1``."""
     kind, _, obj = text.partition(" ")
     return Delta(DeltaType(kind), parse(obj))
 
 
 def show(obj: Any) -> str:
-    """The text of what ``parse`` gives, or of what else can be in a delta."""
+    """Return the text of an object that ``parse`` returns, or of another value in a delta."""
     if type(obj) is KubeObject:
         return obj.uid
     match obj:
@@ -66,12 +66,12 @@ def show(obj: Any) -> str:
 
 
 def show_deltas(deltas: Sequence[Delta]) -> str:
-    """The texts of deltas."""
+    """Return the texts of deltas."""
     return ", ".join([f"{delta.type} {show(delta.object)}" for delta in deltas])
 
 
 def key_of(text: str) -> str | None:
-    """The key of an object's or tombstone's text; None for what has none."""
+    """Return the key of an object's or tombstone's text; None without a key."""
     if text.startswith("-"):
         return None
     return text[1:].partition("=")[0] if text.startswith("?") else text.partition("@")[0]
@@ -88,10 +88,10 @@ def fails_to_transform(text: str) -> bool:
 
 
 class Transformer:
-    """Marks objects as transformed, each but once.
+    """A transformer that marks objects as transformed, each object once.
 
     Attributes:
-        calls: How often it was called for an object.
+        calls: The number of calls for objects.
     """
 
     def __init__(self) -> None:

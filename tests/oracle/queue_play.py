@@ -1,7 +1,7 @@
-"""Plays a script with our queue, and says what client-go is to play and to say for the two to be alike.
+"""Play a script with our queue, and derive the script and the expected trace for client-go.
 
-The two get the same script and must leave the same trace, but for the differences that differences.py names. Each
-of those is met here, at one place: by a script for client-go that asks it for what we do, or by what it is to say.
+Both sides get the same script and must leave the same trace, except for the differences in differences.py. Each
+difference is handled here in one place: either client-go gets another operation, or another trace is expected.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NOTHING: Op = ["nothing"]
 
 
 class Play:
-    """One script, played.
+    """A played script.
 
     Attributes:
-        script: What our side played.
-        upstream: What client-go is to play.
+        script: The script that our side played.
+        upstream: The script for client-go.
         lines: Our trace.
-        expected: The trace that client-go must leave, where it may go on.
-        differences: Those that were met.
+        expected: The start of the trace that client-go must leave.
+        differences: The known differences that were met.
     """
 
     def __init__(self, script: QueueScript, version: str) -> None:
@@ -49,26 +49,26 @@ class Play:
         self._synced = Synced()
         self._store_version = StoreVersion(self.subject)
         self._has_ended = False
-        self._left_out = 0  # objects that only our transformer was called for
+        self._left_out = 0  # objects for which only our transformer was called
 
     @property
     def upstream(self) -> QueueScript:
         return msgspec.structs.replace(self.script, ops=self._upstream_ops)
 
     async def run(self) -> None:
-        """Play all of it."""
+        """Play the whole script."""
         try:
             if self.script.controller:
                 await self._run_controller()
             else:
                 await self.some(len(self._ops))
             self._finish()
-        except Exception:  # a finding like any other
+        except Exception:  # reported like any other difference
             self.lines.append(traceback.format_exc())
             self.expected.append("no crash")
 
     async def some(self, count: int) -> None:
-        """Play so many of the next operations."""
+        """Play a number of the next operations."""
         while count and self._ops and not self._has_ended:
             op = self._ops.pop()
             if op[0] == "drain":
@@ -80,12 +80,12 @@ class Play:
             count -= 1
 
     async def change(self, op: Op) -> None:
-        """Play an operation that is not about popping."""
+        """Play an operation that does not pop."""
         asked, wanted, said = self._asked_of_upstream(op)
         outcome = await self.subject.do(op)
         self._upstream_ops.append(asked)
         self._synced.changed(self.subject, op, outcome)
-        # What differs by name is that we said `wanted` where client-go says `said`; all else must be the same.
+        # The known difference is `wanted` here and `said` in client-go; everything else must be equal.
         self._note(outcome, said if outcome == wanted else outcome)
 
     async def _pop(self, op: Op) -> None:
@@ -104,7 +104,7 @@ class Play:
         self.popped(outcome, work)
 
     async def _run_controller(self) -> None:
-        """Have a Controller pop, and play what comes before each pop just before it."""
+        """Let a Controller pop; play the operations before each pop just before it."""
         fifo = self.subject.delta
         assert isinstance(fifo, FedFIFO)
         work = Work(self.subject, "drop")
@@ -161,7 +161,7 @@ class Play:
             self.popped("ok", work)
 
     def popped(self, outcome: str, work: Work) -> None:
-        """Note a pop."""
+        """Record a pop."""
         if not work.deltas:
             self._note(outcome, outcome)
             return
@@ -179,7 +179,7 @@ class Play:
         )
 
     def _note(self, ours: str, theirs: str) -> None:
-        """End an operation: how it went here, how it must go there, and how things are now."""
+        """End an operation: record our result, the result expected of client-go, and the state."""
         queued = "; ".join(self.subject.queued())
         synced = self.subject.synced()
         upstream_synced = synced
@@ -205,7 +205,7 @@ class Play:
             self.expected.append(theirs)
 
     def _asked_of_upstream(self, op: Op) -> tuple[Op, str, str]:
-        """What client-go is asked instead of an operation; and what it says to that where we say what."""
+        """Return the operation for client-go; and its result where ours is ``what``."""
         name, *args = op
         if name in ("add", "update", "delete") and is_keyless(args[0]):
             return self._refused(op)
@@ -216,7 +216,7 @@ class Play:
         return op, "ok", "ok"
 
     def _refused(self, op: Op) -> tuple[Op, str, str]:
-        """Adding what has no key makes client-go's queue one that never had an initial list."""
+        """After an add without a key, client-go's queue counts as one without an initial list."""
         if self._synced.is_populated or (op[0] == "delete" and self.script.delta):
             return op, "key", "key"
         self.differences.add(Difference.REFUSED)
@@ -234,10 +234,9 @@ class Play:
         return ["delete", text], "ok", "ok"
 
     def _listed(self, version: str, texts: Sequence[str]) -> tuple[Op, str, str]:
-        """What cannot be taken is left out of the list.
+        """Leave rejected objects out of the list for client-go.
 
-        client-go would then take what cannot be transformed for deleted, if it was there before: there is nothing
-        to compare from there on.
+        If such an object was known before, client-go would consider it deleted, and the rest could not be compared.
         """
         bad = [text for text in texts if is_keyless(text) or self._fails(text)]
         good = [text for text in texts if text not in bad]
@@ -268,7 +267,7 @@ class Play:
         ]
 
     def _last_state(self, fifo: DeltaFIFO, key: str) -> Any:
-        """What is known of an object that is to be deleted: the newest that is queued, or what is stored."""
+        """Return the last known state of a deleted object: the newest queued one, or the stored one."""
         if (deltas := fifo.get_by_key(key)) is not None:
             newest = deltas[-1].object
             return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
@@ -277,18 +276,18 @@ class Play:
         return self.subject.known.get_by_key(key)
 
     def _told_by_upstream(self, work: Work, is_in_initial_list: bool) -> list[str]:
-        """What client-go tells handlers where we tell them this."""
+        """Return client-go's handler calls where ours are these."""
         texts: list[str] = []
         listed: dict[str | None, Told] = {}
         for told in work.told:
             if told.delta is None and told.verb != "delete":
                 first = listed.setdefault(key_of(told.new), told)
                 if first is not told and work.deltas[0].type is DeltaType.REPLACED_ALL:
-                    self.differences.add(Difference.LISTED_TWICE)  # it looks at what was stored before
+                    self.differences.add(Difference.LISTED_TWICE)  # it reads the stored object first
                     told = told._replace(verb=first.verb, old=first.old)
             obj = None if told.delta is None else told.delta.object
             if isinstance(obj, DeletedFinalStateUnknown) and obj.obj is None and "=" in told.new:
-                self.differences.add(Difference.TOMBSTONE)  # its program says what was stored
+                self.differences.add(Difference.TOMBSTONE)  # its program prints the stored object
                 told = told._replace(new=told.new.replace("=", " stored ", 1))
             if told.verb == "add*" and not is_in_initial_list:
                 told = told._replace(verb="add")

@@ -1,4 +1,4 @@
-"""Where client-go counts otherwise than we do: both rules, for the traces to be compared by."""
+"""Both rules, client-go's and ours, for values that the two compute differently."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .queue_subject import Subject, Work
 
 
 class Synced:
-    """When a queue is synced, by client-go's rule and by ours.
+    """When a queue has synced, by client-go's rule and by ours.
 
-    Upstream counts pops, also one that began before the initial list came, and putting back counts as a first verb;
-    here each item of the initial list is awaited until it was worked off. It is the same until something is put
-    back, or the initial list comes while something is processed.
+    Upstream counts pops, including a pop that started before the initial list, and putting an item back counts as a
+    first method call. Here each item of the initial list must be processed. The rules agree until an item is put back,
+    or the initial list arrives while an item is processed.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Synced:
         self.is_populated = self._is_upstream_populated = True
 
     def popped(self, subject: Subject, work: Work) -> bool:
-        """Note a pop; whether it is of the initial list, as client-go says."""
+        """Record a pop; return whether client-go counts it as part of the initial list."""
         is_upstream_synced = self._is_upstream_populated and not self._count
         upstream_initial = not is_upstream_synced if self.differs else work.is_in_initial_list
         self._count = max(0, self._count - (len(work.deltas) if subject.delta is None else 1))
@@ -61,7 +61,7 @@ class Synced:
         return upstream_initial
 
     def upstream(self, synced: str) -> str:
-        """What client-go must say where we say this, now that the two differ; nonsense if we are wrong."""
+        """Return client-go's value where ours is this and the two differ; an impossible value if ours is wrong."""
         if synced != ("synced" if self.is_populated and not self._awaited else "unsynced"):
             return f"not {synced} but awaiting {self._awaited}"
         return "synced" if self._is_upstream_populated and not self._count else "unsynced"
@@ -70,7 +70,7 @@ class Synced:
 class StoreVersion:
     """The version of a store, by client-go's rule and by ours.
 
-    Upstream's is that of the last object, even if it has none, and of a batch only if that does not end with a
+    Upstream takes the last object's version, even if it is empty, and a batch's only if the batch does not end with a
     tombstone.
     """
 
@@ -90,5 +90,5 @@ class StoreVersion:
             self._upstream = before
 
     def upstream(self, version: str) -> str:
-        """What client-go's must be where ours is this; nonsense if we are wrong."""
+        """Return client-go's version where ours is this; an impossible value if ours is wrong."""
         return self._upstream if version == self._ours else f"not {version} but {self._ours}"

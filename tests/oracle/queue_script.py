@@ -1,4 +1,4 @@
-"""Scripts for queues: what both sides play, made at random (``v030/queue`` and ``v036/queue`` read the same)."""
+"""Random scripts for queues (``v030/queue`` and ``v036/queue`` read the same format)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ KEYS = ("n/a", "n/b", "n/c", "m/a", "z")
 
 
 class QueueScript(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A queue and what is done to it.
+    """A queue and the operations on it.
 
     Attributes:
         ops: ``add``, ``update``, ``delete`` (an object), ``replace`` (version, objects), ``resync``,
             ``bookmark`` (version), ``add-if-not-present`` (deltas), ``close``; ``nothing``;
             ``delete-as-it-is``: untransformed;
-            ``pop``, ``pop_batch`` (how, count, keys): work off what is oldest, do the next ``count`` operations from
+            ``pop``, ``pop_batch`` (how, count, keys): process the oldest items, do the next ``count`` operations
             inside the process function, with a key function that fails on the keys; ``drain`` (how) pops all.
-            How: ``drop`` does nothing with it, ``apply`` applies it to the store; either may end in ``-fail``,
-            ``-requeue`` or ``-requeue-error``: what it raises.
+            How: ``drop`` ignores the item, ``apply`` applies it to the store; either may end in ``-fail``,
+            ``-requeue`` or ``-requeue-error`` for the error that it raises.
         delta: A DeltaFIFO, else a RealFIFO.
         controller: Let a Controller pop.
         retry: Its ``retry_on_error``.
         replaced: DeltaFIFO's ``emit_delta_type_replaced``.
         transform: Whether there is a transformer.
-        known: What the store has at first; None for a queue that is not told of it.
-        unreadable: Keys on which the store fails when the queue asks.
+        known: The store's first objects; None for a queue without known objects.
+        unreadable: Keys on which the store fails when the queue reads them.
         ghosts: Keys that the store lists without having them.
         is_async: Whether our process functions are coroutines.
         atomic, bookmarks, unlock, batch_size: RealFIFO's options.
@@ -55,7 +55,7 @@ class QueueScript(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Objects:
-    """Makes objects: of few keys, with versions that mostly grow."""
+    """Makes random objects, with few keys and mostly growing versions."""
 
     def __init__(self, random: Random, marks: str = "", values: Sequence[str] = ()) -> None:
         self.random = random
@@ -78,7 +78,7 @@ class Objects:
         return str(self._version)
 
     def object(self, key: str | None = None) -> str:
-        """An object, rarely one that something fails on."""
+        """Return an object; rarely one on which a function fails."""
         random = self.random
         text = f"{key or self.key()}@{self.version()}"
         if self._marks and random.random() < 0.08:
@@ -88,14 +88,14 @@ class Objects:
         return text
 
     def gone(self) -> str:
-        """What a delete may be given."""
+        """Return an argument for a delete."""
         chance = self.random.random()
         if chance < 0.75:
             return self.object()
         return f"?{self.key()}" if chance < 0.85 else f"?{(key := self.key())}={self.object(key)}"
 
     def listed(self) -> list[str]:
-        """What a list may have: some keys, in any order, rarely twice or without metadata."""
+        """Return the objects of a list: some keys, in any order, rarely twice or without metadata."""
         random = self.random
         chance = random.random()
         if chance < 0.07:
@@ -117,7 +117,7 @@ def _weighted(random: Random, weights: dict[str, float]) -> Iterator[str]:
 
 
 def _common(random: Random, objects: Objects, transform: bool) -> tuple[list[str], list[str], list[str]]:
-    """What is known, what of it is unreadable, and ghosts."""
+    """Return known objects, unreadable keys and ghosts."""
     known = [
         f"{key}@{random.randint(0, 2)}{'~' if transform else ''}"
         for key in objects.keys
@@ -130,7 +130,7 @@ def _common(random: Random, objects: Objects, transform: bool) -> tuple[list[str
 
 
 def _change(kind: str, objects: Objects) -> Op:
-    """An operation that is not about popping."""
+    """Return an operation that does not pop."""
     if kind in ("add", "update"):
         return [kind, objects.object() if objects.random.random() > 0.02 else "-1"]
     if kind == "delete":
@@ -143,7 +143,7 @@ def _change(kind: str, objects: Objects) -> Op:
 
 
 def delta_script(random: Random, *, upstream_030: bool) -> QueueScript:
-    """A script for a DeltaFIFO; what 0.36 has no more is left out for it."""
+    """Return a script for a DeltaFIFO, for 0.36 without the methods that it removed."""
     transform = random.random() < 0.35
     objects = Objects(random, marks="!" if transform else "")
     known, unreadable, ghosts = _common(random, objects, transform)
@@ -191,7 +191,7 @@ def _deltas(random: Random, objects: Objects, transform: bool) -> list[str]:
 
 
 def real_script(random: Random) -> QueueScript:
-    """A script for a RealFIFO, of any mode."""
+    """Return a script for a RealFIFO, of any mode."""
     transform = random.random() < 0.35
     atomic = random.random() < 0.65
     unlock = atomic and random.random() < 0.5
@@ -230,7 +230,7 @@ def real_script(random: Random) -> QueueScript:
 
 
 def smaller(script: QueueScript) -> Iterator[QueueScript]:
-    """Fewer operations, fewer objects, fewer options, plainer objects."""
+    """Yield smaller scripts: fewer operations, objects and options, and plainer objects."""
     replace = msgspec.structs.replace
     for ops in fewer(script.ops):
         yield replace(script, ops=ops)
@@ -247,7 +247,7 @@ def smaller(script: QueueScript) -> Iterator[QueueScript]:
 
 
 def fewer(items: list[T]) -> Iterator[list[T]]:
-    """A list without halves, quarters, ... of it."""
+    """Yield a list without halves, quarters, ... of it."""
     size = len(items)
     while size:
         for begin in range(0, len(items), size):

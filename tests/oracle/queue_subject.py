@@ -1,4 +1,4 @@
-"""Plays scripts with our own queues and controller."""
+"""Play scripts with our queues and controller."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .queue_script import Op, QueueScript
 
 
 class ProcessError(Exception):
-    """What process functions raise."""
+    """The error that process functions raise."""
 
 
 class Told(NamedTuple):
-    """What handlers would have been told.
+    """A call that a handler would get.
 
     Attributes:
         verb: ``add``, ``add*`` in the initial list, ``update``, ``delete``.
-        old: What was there before an update.
-        new: What is there now; of a delete what was there.
-        delta: By which delta; None where one delta says many things.
+        old: The object before an update.
+        new: The object now; for a delete its last state.
+        delta: The delta of the call; None if one delta has many calls.
     """
 
     verb: str
@@ -41,14 +41,14 @@ class Told(NamedTuple):
 
 
 class Work:
-    """Process functions that do as a script wants, and what they did.
+    """The process functions of a script, and a record of their last call.
 
     Attributes:
-        deltas: What they were given; empty if they were not called.
-        is_batch: Whether as a batch.
-        is_in_initial_list: As they were told.
-        told: What handlers would have been told.
-        is_put_back: Whether it is to be put back.
+        deltas: Their argument; empty without a call.
+        is_batch: Whether it was a batch.
+        is_in_initial_list: Their argument.
+        told: The handler calls that would follow.
+        is_put_back: Whether the item goes back to the queue.
     """
 
     def __init__(self, subject: Subject, how: str, meanwhile: int = 0) -> None:
@@ -66,7 +66,7 @@ class Work:
 
     @property
     def applies(self) -> bool:
-        """Whether what it was given went to the store."""
+        """Whether its argument was applied to the store."""
         return self._how.startswith("apply")
 
     def process(self, deltas: list[Delta], is_in_initial_list: bool) -> Awaitable[None] | None:
@@ -114,14 +114,14 @@ def _said(notification: Notification, delta: Delta | None) -> Told:
 
 
 class SortedIndexer(Indexer[Any]):
-    """Lists its keys in an order that can be compared."""
+    """A store that lists its keys in a fixed order."""
 
     def list_keys(self) -> list[str]:
         return sorted(super().list_keys())
 
 
 class Known:
-    """A store as a queue sees it, which need not be the truth."""
+    """A store as a queue sees it, which may differ from its contents."""
 
     def __init__(self, store: Indexer[Any], unreadable: Sequence[str], ghosts: Sequence[str]) -> None:
         self._store = store
@@ -138,7 +138,7 @@ class Known:
 
 
 class FedFIFO(DeltaFIFO):
-    """Asks somebody else what to do whenever a batch is to be popped; pops one item then."""
+    """A queue that calls a function before each batch, and then pops one item."""
 
     feed: Callable[[Process], Awaitable[None]]
 
@@ -148,17 +148,17 @@ class FedFIFO(DeltaFIFO):
 
 
 class Subject:
-    """A queue and its consumer, as a script wants them.
+    """The queue of a script and its consumer.
 
     Attributes:
-        store: The consumer's.
-        known: How the queue sees it; None if it does not.
-        taken: What a batch has gone on to while the item before it is still to be noted.
-        is_processing: Whether a process function that is a coroutine runs.
+        store: The consumer's store.
+        known: The store as the queue sees it; None without known objects.
+        taken: The items that a batch has taken after the item that is to be recorded.
+        is_processing: Whether an async process function runs.
     """
 
     def __init__(self, script: QueueScript, meanwhile: Callable[[int], Awaitable[None]]) -> None:
-        """``meanwhile`` does so many of the next operations."""
+        """``meanwhile`` does a number of the next operations."""
         self.script = script
         self.store = SortedIndexer()
         for text in script.known or ():
@@ -194,7 +194,7 @@ class Subject:
         self.fifo: DeltaFIFO | RealFIFO = fifo
 
     def queued(self) -> list[str]:
-        """What is queued, and before it what is taken: for a DeltaFIFO key by key."""
+        """Return the taken and the queued deltas: for a DeltaFIFO key by key."""
         if self.real is not None:
             return [f"{delta.type} {show(delta.object)}" for delta in [*self.taken, *self.real.queued]]
         assert self.delta is not None
@@ -204,16 +204,16 @@ class Subject:
         return queued
 
     def synced(self) -> str:
-        """Whether the queue says that it is, where it can be asked."""
+        """Whether the queue is closed, if it has that attribute."""
         if self.is_processing and not self.script.unlock:
             return "held"
         synced = self.fifo.has_synced()
         if not self.is_processing and not self.taken and synced == self._waits_for_sync():
-            return f"has_synced() is {synced}, but whoever waits for it thinks otherwise"
+            return f"has_synced() is {synced}, but wait_synced differs"
         return "synced" if synced else "unsynced"
 
     def _waits_for_sync(self) -> bool:
-        """Whether somebody who waits for the queue to be synced would have to wait now."""
+        """Whether ``wait_synced`` would wait now."""
         waiting = self.fifo.wait_synced()
         try:
             waiting.send(None)
@@ -223,7 +223,7 @@ class Subject:
         return True
 
     async def do(self, op: Op) -> str:
-        """An operation that is not about popping; how it went."""
+        """Do an operation that does not pop; return its result."""
         name, *args = op
         fifo = self.fifo
         try:
@@ -255,13 +255,13 @@ class Subject:
         return "ok"
 
     def cannot_pop(self) -> str | None:
-        """Why there is nothing to pop now."""
+        """Return why a pop is not possible now."""
         if self.is_processing:
             return "is processing"
         return None if len(self.fifo) or self.fifo.is_closed else "waits"
 
     async def pop(self, op: Op) -> tuple[str, Work]:
-        """Work off what is oldest; how it went, and what was done."""
+        """Process the oldest item; return the result and the process functions' record."""
         name, how, meanwhile, *self._broken = op
         work = Work(self, how, int(meanwhile))
         try:
@@ -282,7 +282,7 @@ class Subject:
 
     @contextmanager
     def processing(self) -> Iterator[None]:
-        """While a process function runs."""
+        """Mark that a process function runs."""
         self.is_processing = True
         try:
             yield

@@ -22,7 +22,7 @@ class QueueSuite:
     """Scripts for one kind of queue.
 
     Attributes:
-        met: In how many scripts each known difference was met.
+        met: The number of scripts that met each known difference.
     """
 
     script_type = QueueScript
@@ -41,7 +41,7 @@ class QueueSuite:
 
     def compare(self, scripts: Sequence[QueueScript]) -> list[str | None]:
         plays = [Play(script, self._version) for script in scripts]
-        logging.disable()  # what fails here is meant to
+        logging.disable()  # errors here are part of the script
         try:
             virtual_time.run(_play(plays))
         finally:

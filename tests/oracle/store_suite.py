@@ -1,4 +1,4 @@
-"""The suite of stores: scripts for an Indexer, made at random and played on both sides."""
+"""The suite of stores: random scripts for an Indexer, played on both sides."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ INDEXES: tuple[str, ...] = ("values", "letters", "namespace")
 
 
 class StoreScript(msgspec.Struct, frozen=True):
-    """An indexer and what is done to it.
+    """An indexer and the operations on it.
 
     Attributes:
         ops: ``add``, ``update``, ``delete``, ``get`` (an object), ``replace`` (version, objects), ``bookmark``
             (version), ``resync``; ``get-by-key`` (key); ``index`` (name, object), ``by-index``, ``index-keys``
             (name, value), ``list-index-func-values`` (name), ``add-indexers`` (names).
-        indexes: Those that it has from the beginning.
-        store: Tells the Go program.
+        indexes: The names of its first indexes.
+        store: Selects the suite in the Go program.
     """
 
     ops: list[Op]
@@ -114,7 +114,7 @@ def _op(kind: str, random: Random, objects: Objects) -> Op:
 
 
 class StorePlay:
-    """One script, played with our indexer; see queue_play.Play for the attributes."""
+    """A script that was played with our indexer; see queue_play.Play for the attributes."""
 
     def __init__(self, script: StoreScript) -> None:
         self.script = script
@@ -126,7 +126,7 @@ class StorePlay:
         self._version = self._upstream_version = ""
         try:
             self._run()
-        except Exception:  # a finding like any other
+        except Exception:  # reported like any other difference
             self.lines.append(traceback.format_exc())
             self.expected.append("no crash")
 
@@ -154,7 +154,7 @@ class StorePlay:
         self.expected.append(f"{theirs} | {objects} | {self._version_upstream(op, version)}{indexes}")
 
     def _do(self, op: Op) -> str:
-        """An operation; how it went, and what it gave."""
+        """Do an operation; return its outcome and its result."""
         name, *args = op
         try:
             found = self._call(name, args)
@@ -202,7 +202,7 @@ class StorePlay:
         return ""
 
     def _asked_of_upstream(self, op: Op) -> tuple[Op, str, str]:
-        """What client-go is asked instead of an operation; and what it says where we say what."""
+        """Return the operation for client-go; and its result where ours is ``what``."""
         name, *args = op
         if name == "replace" and any(map(is_keyless, args[1:])):
             self.differences.add(Difference.BAD_OBJECT)
@@ -217,7 +217,7 @@ class StorePlay:
         return op, "index", "ok " if name == "index" else "ok"
 
     def _version_upstream(self, op: Op, ours: str) -> str:
-        """What client-go's version must be where ours is this: it forgets it over an object without one."""
+        """Return client-go's version where ours is this: an object without a version clears it."""
         name, *args = op
         if name in ("add", "update", "delete") and isinstance(obj := parse(args[0]), KubeObject):
             self._upstream_version = obj.resource_version
@@ -233,7 +233,7 @@ _FINDING = ("get", "get-by-key", "index", "by-index", "index-keys", "list-index-
 
 
 def _index_func(name: str) -> Any:
-    """The index function of a name, as in the Go program; fails on objects that are marked so."""
+    """Return the index function of a name, as in the Go program; it fails on objects with the mark."""
     if name == "namespace":
         return meta_namespace_index_func
 

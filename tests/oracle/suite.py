@@ -1,4 +1,4 @@
-"""What the oracle's driver needs to know of scripts: how to make, compare, shrink and show them."""
+"""Suites: how to make, compare, shrink and show scripts."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ S = TypeVar("S")
 
 
 class Suite(Protocol[S]):
-    """One kind of scripts, which run through client-go and through our code."""
+    """A kind of scripts that run through client-go and through our code."""
 
     name: str
     build: GoBuild
     script_type: type[S]
     met: Counter[Any]
-    """In how many scripts each known difference was met."""
+    """The number of scripts that met each known difference."""
     batch: int
-    """Scripts that are compared at once; a batch should take about a second."""
+    """Scripts of one batch; a batch should take about a second."""
 
     def generate(self, random: Random) -> S:
-        """A script, made by nothing but this source of randomness."""
+        """Return a script that depends only on this source of randomness."""
         ...
 
     def compare(self, scripts: Sequence[S]) -> list[str | None]:
-        """Run scripts through both.
+        """Run scripts through both sides.
 
         Returns:
-            For each None, or a readable listing of how the two went apart.
+            For each script None, or a readable listing of the two traces.
         """
         ...
 
     def smaller(self, script: S) -> Iterator[S]:
-        """What a script may be shrunk to in one step, the largest step first."""
+        """Yield the scripts to which a script may be shrunk in one step, the largest step first."""
         ...
 
 
 @dataclass(frozen=True)
 class Failure(Generic[S]):
-    """A script on which the two differ.
+    """A script on which the two sides differ.
 
     Attributes:
-        suite: The script's.
-        seed: What it was made by: see ``scripts``.
-        script: As it was made.
+        suite: The script's suite.
+        seed: The script's seed: see ``scripts``.
+        script: The original script.
         shrunk: The smallest script found that also differs.
-        listing: How the two go apart on that one.
+        listing: The listing of the shrunk script's traces.
     """
 
     suite: Suite[S]
@@ -72,18 +72,18 @@ class Failure(Generic[S]):
 
 
 def scripts(suite: Suite[S], seed: str, begin: int, count: int) -> list[tuple[str, S]]:
-    """Some of the endless sequence of scripts that a seed stands for, each with a seed of its own."""
+    """Yield a part of a seed's endless sequence of scripts, each with its own seed."""
     seeds = [f"{seed}:{index}" for index in range(begin, begin + count)]
     return [(each, scripted(suite, each)) for each in seeds]
 
 
 def scripted(suite: Suite[S], seed: str) -> S:
-    """The script of a seed."""
+    """Return the script of a seed."""
     return suite.generate(Random(f"{suite.name} {seed}"))
 
 
 def first_failure(suite: Suite[S], made: Sequence[tuple[str, S]]) -> Failure[S] | None:
-    """Compare scripts; the first that differs, shrunk."""
+    """Compare scripts; return the first that differs, shrunk."""
     listings = suite.compare([script for _, script in made])
     for (seed, script), listing in zip(made, listings, strict=True):
         if listing is not None:
@@ -92,7 +92,7 @@ def first_failure(suite: Suite[S], made: Sequence[tuple[str, S]]) -> Failure[S] 
 
 
 def shrink(suite: Suite[S], script: S, listing: str) -> tuple[S, str]:
-    """The smallest script that can be reached from one by steps on each of which the two differ."""
+    """Return the smallest script that can be reached by steps on each of which the two sides differ."""
     while True:
         for candidates in _some(suite.smaller(script)):
             found = suite.compare(candidates)
@@ -107,7 +107,7 @@ def shrink(suite: Suite[S], script: S, listing: str) -> tuple[S, str]:
 
 
 def _some(candidates: Iterator[S]) -> Iterator[list[S]]:
-    """Few at first, as the largest steps come first; then many at once."""
+    """Yield few scripts at first, because the largest steps come first; then many at once."""
     size = 4
     batch: list[S] = []
     for each in candidates:

@@ -1,4 +1,4 @@
-"""Our shared informer lives as client-go's does: the same scripts leave the same traces. See README.md."""
+"""Our shared informer and client-go's leave the same traces of the same scripts. See README.md."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHARE = 250
 
 @pytest.mark.parametrize("begin", range(0, SCRIPTS, SHARE))
 @pytest.mark.parametrize("suite", [INFORMER.name, INFORMER_036.name], indirect=True)
-def test_scripts_made_at_random_leave_the_same_trace(suite: Suite[Any], begin: int) -> None:
+def test_random_scripts_leave_the_same_trace(suite: Suite[Any], begin: int) -> None:
     failure = first_failure(suite, scripts(suite, "make test", begin, SHARE))
     assert failure is None, failure
 
@@ -104,7 +104,7 @@ MET: list[tuple[Suite[Any], str, Difference]] = [
 ]
 
 BESIDE = {Difference.REFUSED_STREAM: {Difference.STREAM_ERRORS}}
-"""What cannot be met without the other: it takes a second refusal to see."""
+"""The second is only met together with the first: it takes a second refusal."""
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ BESIDE = {Difference.REFUSED_STREAM: {Difference.STREAM_ERRORS}}
     [pytest.param(suite.name, script, difference, id=difference.name) for suite, script, difference in MET],
     indirect=["suite"],
 )
-def test_each_known_difference_is_what_it_is_said_to_be(
+def test_each_known_difference_is_as_described(
     suite: Suite[Any], script: str, difference: Difference
 ) -> None:
     suite.met.clear()
@@ -125,7 +125,7 @@ def test_each_known_difference_has_a_script() -> None:
 
 
 @virtual_time
-async def test_only_client_go_036_may_say_early_that_a_handler_has_synced() -> None:
+async def test_only_handlers_of_client_go_036_may_sync_early() -> None:
     made = msgspec.json.decode(script(ADD_HANDLER, START, LIST), type=Script)
     right = await play(made, "real")
     (call,) = right.calls[0]
@@ -138,7 +138,7 @@ async def test_only_client_go_036_may_say_early_that_a_handler_has_synced() -> N
 
 
 class TestBugsAreFound:
-    """Those that one would fear in an informer."""
+    """Planted bugs that are likely in an informer."""
 
     def found(self, suite: Suite[Any]) -> Any:
         failure = first_failure(suite, scripts(suite, "bugs", 0, 200))
@@ -147,21 +147,23 @@ class TestBugsAreFound:
         return failure
 
     @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)
-    def test_a_late_handler_that_is_not_told(
+    def test_missing_initial_adds_of_a_late_handler_are_found(
         self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ProcessorListener, "add_all", lambda listener, notifications: None)
         self.found(suite)
 
     @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)
-    def test_a_handler_that_says_early_that_it_has_synced(
+    def test_handler_that_syncs_early_is_found(
         self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ProcessorListener, "has_synced", lambda listener: listener._upstream_synced())
         self.found(suite)
 
     @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)
-    def test_a_resync_for_everybody(self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_resync_for_every_handler_is_found(
+        self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def distribute_all(processor: Processor, notifications: Any, listeners: Any = None) -> None:
             for listener in processor.listeners:
                 listener.add_all(notifications)
@@ -170,7 +172,7 @@ class TestBugsAreFound:
         self.found(suite)
 
     @pytest.mark.parametrize("suite", [INFORMER_036.name], indirect=True)
-    def test_an_informer_that_never_says_that_it_has_synced(
+    def test_informer_that_never_syncs_is_found(
         self, suite: Suite[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(SharedIndexInformer, "has_synced", lambda informer: False)
@@ -178,7 +180,7 @@ class TestBugsAreFound:
 
 
 @pytest.mark.parametrize("suite", [INFORMER.name], indirect=True)
-def test_a_crash_of_ours_is_a_finding(suite: Suite[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_of_our_side_is_reported(suite: Suite[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Processor, "add_listener", lambda processor, listener: 1 / 0)
     made = msgspec.json.decode(script(ADD_HANDLER), type=suite.script_type)
     (listing,) = suite.compare([made])

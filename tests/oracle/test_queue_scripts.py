@@ -1,4 +1,4 @@
-"""Queues and stores do what client-go's do: the same scripts leave the same traces. See README.md."""
+"""Our queues and stores and client-go's leave the same traces of the same scripts. See README.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARE = 1000
 
 @pytest.mark.parametrize("begin", range(0, SCRIPTS, SHARE))
 @pytest.mark.parametrize("suite", NAMES, indirect=True)
-def test_scripts_made_at_random_leave_the_same_trace(suite: Suite[Any], begin: int) -> None:
+def test_random_scripts_leave_the_same_trace(suite: Suite[Any], begin: int) -> None:
     failure = first_failure(suite, scripts(suite, "make test", begin, SHARE))
     assert failure is None, failure
 
@@ -118,7 +118,7 @@ MET: list[tuple[Suite[Any], str, Difference]] = [
     [pytest.param(suite.name, script, difference, id=difference.name) for suite, script, difference in MET],
     indirect=["suite"],
 )
-def test_each_known_difference_is_what_it_is_said_to_be(
+def test_each_known_difference_is_as_described(
     suite: Suite[Any], script: str, difference: Difference
 ) -> None:
     suite.met.clear()
@@ -130,14 +130,14 @@ def test_each_known_difference_has_a_script() -> None:
     assert {difference for *_, difference in MET} == set(QUEUES)
 
 
-def test_each_known_difference_is_told_of() -> None:
+def test_each_known_difference_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "differences-from-client-go.md").read_text()
     assert [difference for difference in Difference if f"**{difference}" not in text] == []
 
 
 @pytest.mark.parametrize("suite", [DELTA_FIFO.name], indirect=True)
 def test_a_bug_is_found_and_shrunk(suite: Suite[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A resync that does not look at what is queued: a stale Sync after newer news (corner C10)."""
+    """A resync that ignores queued deltas: a stale Sync after a newer change (corner C10)."""
 
     def stale_resync(state: DeltaState) -> Any:
         for key in state._known.list_keys():
@@ -156,7 +156,7 @@ def test_a_bug_is_found_and_shrunk(suite: Suite[Any], monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("suite", [DELTA_FIFO.name], indirect=True)
-def test_the_driver(suite: Suite[Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_driver_finds_and_replays_a_failure(suite: Suite[Any], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["fuzz", "--scripts", "20", "--seed", "x", "--suite", suite.name, "--jobs", "1"]
     assert fuzz.main(arguments) == 0
     assert "20 scripts alike" in capsys.readouterr().out
@@ -165,7 +165,7 @@ def test_the_driver(suite: Suite[Any], capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out == "alike\nalike\n"
 
 
-async def test_a_crash_of_ours_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_crash_of_our_side_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DeltaState, "resync", lambda state: 1 / 0)
     play = Play(QueueScript([["add", "n/a@1"], ["resync"], ["close"]], delta=True), "v030")
     await play.run()

@@ -1,17 +1,36 @@
-"""Bugs that are planted to see whether the simulation finds them: a piece of the package each, and what to put there.
+"""Bugs that are planted in a copy of the package, to see whether the simulation finds them.
 
-What stands there changes now and then. A mutant whose place is not there, or not once, is stale: the run then begins
-with none, and `test_mutants.py` fails.
+A mutant names a function and an operator that changes the function's syntax tree. If the function, or the place that
+the operator changes, is not there, the mutant is stale: `test_mutants.py` fails, and `mutations.py` runs nothing.
 """
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import NamedTuple
 
+from .operators import (
+    CallOther,
+    DropAssignment,
+    DropCall,
+    DropExcept,
+    DropOperand,
+    Function,
+    MoveBehind,
+    Negate,
+    Operator,
+    PlaceError,
+    ReplaceArgument,
+    ReplaceAssigned,
+    ReplaceCall,
+    ReplaceCondition,
+    ReplaceReturn,
+)
+
 
 class StaleMutantError(LookupError):
-    """The piece of code that a mutant changes is not there, or more than once."""
+    """The package lacks the function that a mutant changes, or the function lacks the place."""
 
 
 class Mutant(NamedTuple):
@@ -19,484 +38,568 @@ class Mutant(NamedTuple):
 
     Attributes:
         name: What is wrong.
-        file: Where, in the package.
-        code: What stands there, once.
-        instead: What the bug has there.
-        caught: By which error; "" where it survives.
+        module: The module, relative to the package, such as ``fifo.delta_fifo``.
+        function: The function's qualified name, such as ``DeltaState.replace``.
+        operator: What is changed in the function.
+        caught: The error that catches the bug; "" if it survives.
         why: Why it survives.
     """
 
     name: str
-    file: str
-    code: str
-    instead: str
+    module: str
+    function: str
+    operator: Operator
     caught: str = "AssertionError"
     why: str = ""
 
+    @property
+    def file(self) -> str:
+        """The module's file, relative to the package."""
+        return f"{self.module.replace('.', '/')}.py"
+
     def plant(self, package: Path) -> str:
-        """The file's text with the bug in it.
+        """Return the module's text with the bug in it.
 
         Args:
-            package: Where `aioinformer` is.
+            package: The folder of `aioinformer`.
 
         Raises:
-            StaleMutantError: The piece of code is not there once.
+            StaleMutantError: The function, or the place in it, was not found.
         """
-        text = (package / self.file).read_text()
-        if (times := text.count(self.code)) != 1:
-            raise StaleMutantError(f"{self.name}: {self.file} has it {times} times, not once:\n{self.code}")
-        return text.replace(self.code, self.instead)
+        try:
+            tree = ast.parse((package / self.file).read_text())
+        except FileNotFoundError:
+            raise StaleMutantError(f"{self.name}: there is no module {self.module}") from None
+        function = _function(tree, self.function)
+        if function is None:
+            raise StaleMutantError(f"{self.name}: {self.module} has no function {self.function}")
+        try:
+            self.operator.apply(function)
+        except PlaceError as error:
+            raise StaleMutantError(f"{self.name}: {self.module}:{self.function} has {error}") from None
+        return ast.unparse(ast.fix_missing_locations(tree))
 
 
-MUTANTS = [
+def _function(tree: ast.Module, qualified: str) -> Function | None:
+    """Return the function of a qualified name, or None."""
+    node: ast.AST = tree
+    for name in qualified.split("."):
+        found = [
+            each
+            for each in getattr(node, "body", [])
+            if isinstance(each, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name
+        ]
+        if not found:
+            return None
+        node = found[-1]
+    return node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+
+
+QUEUE = [
     Mutant(
         "lost tombstone (delta)",
-        "fifo/delta_fifo.py",
-        "for missing in self._missing(staged.items, unstaged):",
-        "for missing in ():",
-    ),
-    Mutant(
-        "lost tombstone (real)",
-        "controller/deltas.py",
-        "            gone[key] = DeleteNotification(",
-        "            pass\n            _ = DeleteNotification(",
-    ),
-    Mutant(
-        "replace deletes other namespaces' objects",
-        "informer/shared_informer.py",
-        "part = None if len(self.list_watches) == 1 else _Namespace(self._indexer, namespace)",
-        "part = None",
-    ),
-    Mutant(
-        "missed notify: a late handler is not told what is there",
-        "informer/shared_informer.py",
-        "listener.add_all([AddNotification(obj, True) for obj in self._indexer.list()])",
-        "pass",
-    ),
-    Mutant(
-        "a late handler is told of the middle of a list twice",
-        "informer/distributor.py",
-        "            self._tell(notifications, listeners)\n",
-        "            self._tell(notifications)\n",
-        caught="",
-        why="Few histories add a handler between two turns of one list. tests/informer/test_real_queue.py does.",
-    ),
-    Mutant(
-        "a handler has never synced, where an initial add waited with a change",
-        "processor/backlog.py",
-        "AddNotification(then.obj, first.is_in_initial_list)",
-        "AddNotification(then.obj, False)",
-    ),
-    Mutant(
-        "a handler that raises CancelledError ends its listener",
-        "processor/listener.py",
-        "is_last = task.cancelling() > 0 and self._is_to_end()",
-        "is_last = isinstance(error, asyncio.CancelledError)",
-    ),
-    Mutant(
-        "a removed handler is still told",
-        "processor/listener.py",
-        "            self._stopping = True\n",
-        "",
+        "fifo.delta_fifo",
+        "DeltaState.replace",
+        ReplaceCall("_missing", by="()"),
     ),
     Mutant(
         "stale resync (delta)",
-        "fifo/delta_fifo.py",
-        "if key not in self.items and (obj := self._known.state(key)) is not None:\n                staged",
-        "if (obj := self._known.state(key)) is not None:\n                staged",
+        "fifo.delta_fifo",
+        "DeltaState.resync",
+        DropOperand("items"),
     ),
     Mutant(
-        "a resync is told to all",
-        "processor/processor.py",
-        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
-        "            listener.add_all(notifications)",
+        "synced before the first list was processed (delta)",
+        "fifo.delta_fifo",
+        "DeltaState.has_synced",
+        ReplaceReturn(by="self.populated"),
     ),
     Mutant(
-        "synced before the first list was worked off (delta)",
-        "fifo/delta_fifo.py",
-        "return self.populated and not self.initial_waiting and not self.initial_popped",
-        "return self.populated",
+        "synced before the first list was processed (real)",
+        "fifo.real_fifo",
+        "RealState.has_synced",
+        ReplaceReturn(by="self.populated"),
     ),
     Mutant(
-        "synced before the first list was worked off (real)",
-        "fifo/real_fifo.py",
-        "return self.populated and self._done >= self._initial_end",
-        "return self.populated",
+        "notify wakes one waiter, not all",
+        "fifo.queue",
+        "FIFO._leave",
+        CallOther("notify_all", other="notify"),
+        "",
+        "In an informer one task alone waits for items.",
     ),
     Mutant(
-        "synced once the first namespace has",
-        "informer/shared_informer.py",
-        "all(controller.has_synced() for controller in self._controllers)",
-        "any(controller.has_synced() for controller in self._controllers)",
+        "missed notify: items that are queued wake no waiter",
+        "fifo.queue",
+        "FIFO._leave",
+        DropCall("notify_all"),
     ),
     Mutant(
-        "a handler has synced before it was told",
-        "processor/listener.py",
-        "return self._upstream_synced() and not self._left_early and self._initial_pending == 0",
-        "return self._upstream_synced()",
+        "a pop never ends processing",
+        "fifo.queue",
+        "FIFO._work_off",
+        DropCall("_record_worked_off"),
     ),
     Mutant(
-        "leaked task: the processor outlives the informer",
-        "informer/shared_informer.py",
-        "        finally:\n            self._record_end()\n            await self._end_handlers(processor)",
-        "        finally:\n            self._record_end()\n            # await self._end_handlers(processor)",
-        "LeakError",
+        "a deletion replaces the change before it (delta)",
+        "fifo.delta_fifo",
+        "_append",
+        DropOperand("delta"),
     ),
     Mutant(
-        "leaked task: what first_of began goes on",
-        "tasks.py",
-        "        try:\n            await finish(*tasks)\n        finally:",
-        "        try:\n            pass\n        finally:",
-        "LeakError",
+        "a change replaces what is queued for its key (delta)",
+        "fifo.delta_fifo",
+        "DeltaState.enqueue",
+        ReplaceCall("_appended", by="(delta,)"),
     ),
+    Mutant(
+        "a deletion of a stored object is dropped (delta)",
+        "fifo.delta_fifo",
+        "DeltaState.enqueue",
+        DropOperand("_known"),
+    ),
+    Mutant(
+        "a batch goes past the end of the first list (delta)",
+        "fifo.delta_fifo",
+        "DeltaState._take",
+        ReplaceCondition("left", nth=1, by="False"),
+        "",
+        "A change would have to be queued between the first list and its processing, which follows at once.",
+    ),
+    Mutant(
+        "a batch goes past the end of the first list (real)",
+        "fifo.real_fifo",
+        "RealState.take_batch",
+        ReplaceCondition("_initial_end", by="False"),
+        "",
+        "In an informer the first list is one delta, which is a batch by itself.",
+    ),
+    Mutant(
+        "a batch is in reverse order (real)",
+        "fifo.real_fifo",
+        "RealState.take_batch",
+        ReplaceArgument("Item", by="deltas[::-1]"),
+        "",
+        "A batch has each object once. Only the order between objects changes, which the oracle's scripts compare.",
+    ),
+    Mutant(
+        "a batch has only the first delta of each key (delta)",
+        "fifo.delta_fifo",
+        "DeltaState._take",
+        ReplaceAssigned("deltas", nth=1, by="of_key[:1]"),
+    ),
+]
+
+STORE = [
+    Mutant(
+        "lost tombstone (real)",
+        "controller.deltas",
+        "_replace",
+        DropAssignment("gone", nth=1),
+    ),
+    Mutant(
+        "an update shows the new object as the old one",
+        "controller.deltas",
+        "apply_in_steps",
+        ReplaceArgument("UpdateNotification", by="obj"),
+    ),
+    Mutant(
+        "the store does not return what it replaces (updates become adds)",
+        "store.store",
+        "Store.put",
+        ReplaceAssigned("old", by="None"),
+    ),
+    Mutant(
+        "the store keeps deleted objects",
+        "store.store",
+        "Store._forget",
+        CallOther("pop", other="get"),
+    ),
+    Mutant(
+        "the store keeps the first state of each object",
+        "store.store",
+        "Store.put",
+        ReplaceAssigned("part", nth=2, by="kept if old is None else old"),
+    ),
+    Mutant(
+        "a list of one namespace replaces all",
+        "store.store",
+        "Store.take_over",
+        ReplaceCondition("instead_of", by="True"),
+    ),
+    Mutant(
+        "a list of one namespace keeps deleted objects",
+        "store.store",
+        "Store.take_over",
+        DropCall("_forget"),
+    ),
+    Mutant(
+        "an index keeps deleted objects",
+        "store.indexer",
+        "Indexer.remove",
+        DropCall("remove"),
+    ),
+    Mutant(
+        "an index does not get new objects",
+        "store.indexer",
+        "Indexer.put",
+        DropCall("put", nth=0),
+    ),
+    Mutant(
+        "an index ignores a Replace",
+        "store.indexer",
+        "Indexer.take_over",
+        DropCall("take_over", nth=1),
+    ),
+]
+
+REFLECTOR = [
     Mutant(
         "leaked stream after a watch",
-        "reflector/reflector.py",
-        "            await watch.aclose()\n        return None",
-        "        return None",
+        "reflector.reflector",
+        "Reflector._follow",
+        DropCall("aclose"),
         "LeakError",
     ),
     Mutant(
         "leaked stream after a WatchList that failed",
-        "reflector/reflector.py",
-        "            await watch.aclose()\n            raise\n        return watch",
-        "            raise\n        return watch",
+        "reflector.reflector",
+        "Reflector._watch_list",
+        DropCall("aclose"),
         "LeakError",
     ),
     Mutant(
         "leaked list that broke off",
-        "reflector/listing.py",
-        "            if close is not None:\n                await close()",
-        "            pass",
+        "reflector.listing",
+        "Pager._page",
+        DropCall("close"),
         "",
         "It is collected, and the loop closes it.",
     ),
     Mutant(
         "version ahead of the store",
-        "reflector/reflector.py",
-        "        watch.from_any = changes.from_any\n",
-        "        watch.from_any = changes.from_any\n"
-        "        self._last_version = changes.version or self._last_version\n",
+        "reflector.reflector",
+        "Reflector._apply",
+        MoveBehind("_store_deltas", behind="_last_version"),
     ),
     Mutant(
         "version ahead of the store after a list",
-        "reflector/reflector.py",
-        "    async def _replace(self, listed: Listed) -> None:\n",
-        "    async def _replace(self, listed: Listed) -> None:\n        self._last_version = listed.resource_version\n",
+        "reflector.reflector",
+        "Reflector._replace",
+        MoveBehind("_replace_all", behind="_last_version"),
     ),
     Mutant(
         "a bookmark is an update",
-        "reflector/event_decoder.py",
-        "            delta_type = DELTA_TYPES.get(kind)",
-        "            delta_type = DELTA_TYPES.get(kind, DeltaType.UPDATED if kind == BOOKMARK else None)",
+        "reflector.event_decoder",
+        "EventDecoder.changes_of",
+        ReplaceAssigned(
+            "delta_type", by="DELTA_TYPES.get(kind, DeltaType.UPDATED if kind == BOOKMARK else None)"
+        ),
     ),
     Mutant(
         "bookmarks move no version",
-        "reflector/event_decoder.py",
-        "            if not from_any:\n                newest, newest_raw = obj, event.object",
-        "            if not from_any and kind != BOOKMARK:\n                newest, newest_raw = obj, event.object",
+        "reflector.event_decoder",
+        "EventDecoder.changes_of",
+        ReplaceCondition("from_any", nth=1, by="not from_any and kind != BOOKMARK"),
         "",
-        "It costs lists, and loses nothing: the rest is told as before.",
+        "It costs lists, and loses nothing.",
     ),
     Mutant(
         "any bookmark ends the initial events",
-        "reflector/initial.py",
-        'if annotations.get(INITIAL_EVENTS_END) != "true":',
-        "if False:",
+        "reflector.initial",
+        "is_closing",
+        ReplaceCondition("INITIAL_EVENTS_END", by="False"),
         "",
-        "Any bookmark says that all up to it was sent, so what was gathered is as good as at the closing one.",
+        "Any bookmark says that everything up to it was sent, as the closing one does.",
     ),
     Mutant(
         "no list after 410 in the stream",
-        "reflector/next_step.py",
-        "        if error.is_too_many_requests or (error.is_internal_error and retry_internal_error):",
-        "        if error.is_too_many_requests or not error.is_internal_error or retry_internal_error:",
+        "reflector.watch",
+        "after_end",
+        ReplaceCondition("is_too_many_requests", by="True"),
     ),
     Mutant(
         "events behind the closing bookmark are lost",
-        "reflector/reflector.py",
-        "watch.put_back(rest)",
-        "pass",
+        "reflector.reflector",
+        "Reflector._watch_list",
+        DropCall("give_back"),
     ),
     Mutant(
-        "deletions among the initial events are overlooked",
-        "reflector/initial.py",
-        "            part.pop(key, None)",
-        "            pass",
+        "deletions among the initial events are ignored",
+        "reflector.initial",
+        "InitialEvents._put",
+        DropCall("pop"),
     ),
     Mutant(
-        "a refused version is asked for again",
-        "reflector/reflector.py",
-        "            # The server refused the version, not the list: ask for the most recent state at once.\n"
-        "            self._versions.unavailable = True",
-        "            # The server refused the version, not the list: ask for the most recent state at once.",
+        "a refused version is requested again",
+        "reflector.reflector",
+        "Reflector._list",
+        DropAssignment("unavailable"),
         "",
         "Lists are streamed, whose refusal says so first. tests/reflector/test_reflector.py lists at such versions.",
     ),
     Mutant(
         "half-open watches are not noticed",
-        "reflector/watch.py",
-        "        until = min(end, quiet if deadline is None else deadline)\n",
-        "        until = now + 1e9\n",
+        "reflector.watch",
+        "OpenWatch.next_batch",
+        ReplaceAssigned("until", by="now + 1e9"),
     ),
     Mutant(
-        "lists that are never answered are waited for",
-        "reflector/listing.py",
-        "                seconds, lambda: IdleTimeoutError(",
-        "                None, lambda: IdleTimeoutError(",
+        "lists without an answer never time out",
+        "reflector.listing",
+        "Pager._next",
+        ReplaceAssigned("seconds", by="1e9"),
         "",
         "The Client has a timeout of its own.",
     ),
     Mutant(
         "a watch begins anywhere",
-        "reflector/reflector.py",
-        "watch = await self._open(self._last_version)",
-        'watch = await self._open("")',
+        "reflector.reflector",
+        "Reflector._watch",
+        ReplaceArgument("_open", by='""'),
     ),
     Mutant(
         "pages after the first are lost",
-        "reflector/listing.py",
-        "                pieces.append(tuple(await self._decode(piece)))",
-        "                pieces.append(tuple(await self._decode(piece)) if not options.continue_token else ())",
+        "reflector.listing",
+        "Pager._page",
+        ReplaceArgument(
+            "append", by="tuple(await self._turn_in(piece)) if not options.continue_token else ()"
+        ),
     ),
     Mutant(
         "an expired continue token ends the list",
-        "reflector/listing.py",
-        "                listed = await self.list(resource_version, 0)",
-        "                listed.resource_version = listed.resource_version or resource_version",
-    ),
-    Mutant(
-        "an update shows the new object as the old one",
-        "controller/deltas.py",
-        "            yield AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(old, obj)\n"
-        "            continue\n        last",
-        "            yield AddNotification(obj, is_in_initial_list) if old is None else UpdateNotification(obj, obj)\n"
-        "            continue\n        last",
-    ),
-    Mutant(
-        "a handler that raises ends its listener",
-        "processor/listener.py",
-        "is_last = task.cancelling() > 0 and self._is_to_end()",
-        "is_last = isinstance(error, Exception)",
-    ),
-    Mutant(
-        "one waiter is woken, not all",
-        "fifo/queue.py",
-        "        if depth or self._held_up or self._closed:\n            self._changed.notify_all()",
-        "        if depth or self._held_up or self._closed:\n            self._changed.notify()",
-        "",
-        "In an informer one task alone waits for items.",
-    ),
-    Mutant(
-        "nobody is woken by what is queued",
-        "fifo/queue.py",
-        "        if depth or self._held_up or self._closed:\n            self._changed.notify_all()",
-        "",
-    ),
-    Mutant(
-        "what is worked off in the step that adds it is never over",
-        "fifo/queue.py",
-        "            self._record_worked_off()\n\n    async def _work_off(",
-        "            pass\n\n    async def _work_off(",
-    ),
-    Mutant(
-        "a deletion swallows what came before it is processed (delta)",
-        "fifo/delta_fifo.py",
-        "    if not deltas or deltas[-1].type != DELETED or delta.type != DELETED:",
-        "    if not deltas or deltas[-1].type != DELETED:",
+        "reflector.listing",
+        "Pager.list",
+        ReplaceAssigned(
+            "listed", nth=1, by="Listed(listed.pieces, listed.resource_version or resource_version)"
+        ),
     ),
     Mutant(
         "no back-off",
-        "reflector/reflector.py",
-        "        await self._retry.wait()",
-        "        await asyncio.sleep(0)",
-    ),
-    Mutant(
-        "a coalesced deletion is forgotten",
-        "processor/backlog.py",
-        "        case UpdateNotification(), DeleteNotification():\n            return (then,)",
-        "        case UpdateNotification(), DeleteNotification():\n            return (first,)",
-    ),
-    Mutant(
-        "a full handler blocks for ever",
-        "processor/listener.py",
-        "        if self._limit is not None and not self.is_full:\n            self._room.set()",
-        "",
+        "reflector.reflector",
+        "Reflector._back_off",
+        ReplaceCall("wait", by="asyncio.sleep(0)"),
     ),
     Mutant(
         "a line torn between two chunks is lost",
-        "listwatch/lines.py",
-        "        return taken + data if data else taken",
-        "        return data",
+        "listwatch.lines",
+        "Pending.take",
+        ReplaceReturn(nth=1, by="data"),
+    ),
+]
+
+INFORMER = [
+    Mutant(
+        "replace deletes other namespaces' objects",
+        "informer.shared_informer",
+        "SharedIndexInformer._make_controller",
+        ReplaceAssigned("part", by="None"),
     ),
     Mutant(
-        "the store forgets what it replaces (updates become adds)",
-        "store/store.py",
-        "        old = part.get(key)\n",
-        "        old = None\n",
+        "missed notify: a late handler does not get the stored objects",
+        "informer.shared_informer",
+        "SharedIndexInformer.add_event_handler",
+        DropCall("add_all"),
     ),
     Mutant(
-        "the store keeps what was deleted",
-        "store/store.py",
-        "        old = part.pop(key, None)\n",
-        "        old = part.get(key)\n",
+        "synced once the first namespace has",
+        "informer.shared_informer",
+        "SharedIndexInformer.has_synced",
+        CallOther("all", other="any"),
     ),
     Mutant(
-        "the store keeps what it has, once it has it",
-        "store/store.py",
-        "        part[key] = kept",
-        "        part.setdefault(key, kept)",
+        "leaked task: the processor outlives the informer",
+        "informer.shared_informer",
+        "SharedIndexInformer.run",
+        DropCall("_end_handlers", nth=1),
+        "LeakError",
     ),
     Mutant(
-        "a list of one namespace replaces all",
-        "store/store.py",
-        "        if instead_of is None:\n",
-        "        if True:\n",
-    ),
-    Mutant(
-        "a list of one namespace leaves what is gone",
-        "store/store.py",
-        "            for key in instead_of:\n                self._forget(key)\n",
+        "a late handler gets the rest of a list twice",
+        "informer.distributor",
+        "Distributor._distribute",
+        ReplaceArgument("distribute_all", position=1, by="None"),
         "",
+        "Few histories add a handler between two slices of one list. tests/informer/test_real_queue.py does.",
     ),
     Mutant(
-        "an index keeps what was deleted",
-        "store/indexer.py",
-        "            index.remove(key)\n",
-        "            pass\n",
-    ),
-    Mutant(
-        "an index lists nothing that comes",
-        "store/indexer.py",
-        "        for index in self._indexes.values():\n            index.put(key, obj, rejected)\n",
+        "the store does not wait for a handler that blocks",
+        "informer.distributor",
+        "Distributor.process",
+        ReplaceCondition("has_room", by="False"),
         "",
+        "The backlog is not bounded then, and nothing is lost. tests/informer/test_real_queue.py looks at its depth.",
     ),
     Mutant(
-        "an index stays as it was when all is replaced",
-        "store/indexer.py",
-        "            index.take_over(fresh._indexes[name], instead_of)\n",
-        "            pass\n",
+        "a slice of a batch ends the batch",
+        "informer.distributor",
+        "Distributor.process",
+        ReplaceReturn(name="_process_slices", nth=1, by="None"),
     ),
     Mutant(
-        "a batch goes past the end of the first list (delta)",
-        "fifo/delta_fifo.py",
-        "                if not left:\n                    break\n",
-        "",
-        "",
-        "A change would have to be queued between the first list and its being worked off, which follows at once.",
+        "notifications of a slice are lost",
+        "informer.distributor",
+        "Distributor._process_slice",
+        DropCall("_distribute"),
+    ),
+]
+
+PROCESSOR = [
+    Mutant(
+        "a late handler is never started",
+        "processor.processor",
+        "Processor.add_listener",
+        ReplaceCondition("_tasks", by="False"),
     ),
     Mutant(
-        "a batch goes past the end of the first list (real)",
-        "fifo/real_fifo.py",
-        "        if self._taken < self._initial_end:\n            most = ",
-        "        if False:\n            most = ",
-        "",
-        "In an informer the first list is one delta, which is a batch by itself.",
+        "a removed handler goes on",
+        "processor.processor",
+        "Processor.remove_listener",
+        DropCall("stop"),
     ),
     Mutant(
-        "two changes of one object in a batch change places",
-        "fifo/real_fifo.py",
-        "        item = Item(deltas, not self.has_synced())\n        self._taken",
-        "        item = Item(deltas[::-1], not self.has_synced())\n        self._taken",
-        "",
-        "A batch has each object once, and between objects only the order of what handlers are told changes, "
-        "which the oracle's scripts compare.",
+        "a resync goes to every handler",
+        "processor.processor",
+        "Processor.distribute_all",
+        ReplaceCondition("_syncing", by="True"),
     ),
     Mutant(
-        "a batch loses its last delta",
-        "fifo/delta_fifo.py",
-        "            deltas += of_key\n",
-        "            deltas += of_key[:1]\n",
-    ),
-    Mutant(
-        "what is queued for a key is replaced, not added to (delta)",
-        "fifo/delta_fifo.py",
-        "self.items[key] = _appended(deltas, delta)",
-        "self.items[key] = (delta,)",
-    ),
-    Mutant(
-        "a deletion of what is known is dropped (delta)",
-        "fifo/delta_fifo.py",
-        "if is_deletion and deltas is None and not self._known.has(key):",
-        "if is_deletion and deltas is None:",
-    ),
-    Mutant(
-        "missed notify: of many notifications the last is lost",
-        "processor/listener.py",
-        "        self._pending.extend(news)\n",
-        "        self._pending.extend(news[:-1] or news)\n",
-    ),
-    Mutant(
-        "missed notify: a listener that sleeps is not woken",
-        "processor/listener.py",
-        "        if not self._pending:\n            self._wake.set()\n",
-        "",
-    ),
-    Mutant(
-        "a listener tells the newest first",
-        "processor/listener.py",
-        "notification, started = pending.popleft(), now",
-        "notification, started = getattr(pending, 'pop', pending.popleft)(), now",
-    ),
-    Mutant(
-        "a plain handler is told before what waits for it",
-        "processor/listener.py",
-        "self.context) or self._pending or self._stopping:",
-        "self.context) or self._stopping:",
-    ),
-    Mutant(
-        "a plain handler is told while its call runs",
-        "processor/listener.py",
-        "        self._is_idle = False\n        started",
-        "        started",
-        "",
-        "Only a handler's own call can tell it of something meanwhile. tests/processor/test_telling.py does.",
-    ),
-    Mutant(
-        "a plain handler that raises ends its informer",
-        "processor/listener.py",
-        "            self._record_failure(notification, error)\n        self._is_cancelled",
-        "            raise\n        self._is_cancelled",
-    ),
-    Mutant(
-        "stale resync: whoever comes late is told of resyncs that are not theirs",
-        "processor/processor.py",
-        "            listener.add_all(notifications if self._syncing.get(listener) else news)",
-        "            listener.add_all(notifications if any(self._syncing.values()) else news)",
+        "a resync goes to every handler once one handler's is due",
+        "processor.processor",
+        "Processor.distribute_all",
+        ReplaceCondition("_syncing", by="any(self._syncing.values())"),
     ),
     Mutant(
         "a handler's resync is due for ever",
-        "processor/processor.py",
-        "            due = self._syncing[listener] = listener.should_resync(now)\n",
-        "            due = self._syncing[listener] = self._syncing[listener] or listener.should_resync(now)\n",
+        "processor.processor",
+        "Processor.should_resync",
+        ReplaceAssigned("due", by="self._syncing[listener] or listener.should_resync(now)"),
         "",
-        "It costs calls: who resyncs may be told at any time of what has not changed. "
+        "It costs calls: a handler with resyncs may get unchanged objects at any time. "
         "tests/informer/test_resync.py counts them.",
     ),
     Mutant(
-        "has_synced waits for a handler that blocks",
-        "informer/distributor.py",
-        "        await apply_in_turns(self._indexer, delta, is_in_initial_list, tell, known)\n",
-        "        await apply_in_turns(self._indexer, delta, is_in_initial_list, tell, known)\n"
-        "        if (room := self._processor.room()) is not None:\n            await room\n",
-        "",
-        "It comes late, by as long as one call takes, and a history does not say how soon it must.",
+        "a removed handler still gets what waits",
+        "processor.listener",
+        "ProcessorListener.stop",
+        DropCall("close"),
     ),
     Mutant(
-        "nobody waits for a handler that blocks",
-        "informer/distributor.py",
-        "            room = self._processor.room()\n            return (",
-        "            room = None\n            return (",
-        "",
-        "What waits is not bounded then, and nothing is lost: "
-        "tests/informer/test_real_queue.py looks at how much waits.",
+        "a handler has synced before its calls",
+        "processor.listener",
+        "ProcessorListener.has_synced",
+        DropOperand("initial"),
     ),
     Mutant(
-        "a listener that has ended takes what comes",
-        "processor/listener.py",
-        "        finally:\n            self.stop()\n            begun",
-        "        finally:\n            begun",
+        "a listener that has ended accepts notifications",
+        "processor.listener",
+        "ProcessorListener.run",
+        DropCall("stop"),
         "",
-        "Its tasks have ended all the same, and what comes later is thrown away with it.",
+        "Its tasks have ended all the same, and its notifications are dropped with it.",
+    ),
+    Mutant(
+        "a batch is never done, so a coalescing handler gets one call",
+        "processor.listener",
+        "ProcessorListener._run",
+        DropCall("task_done"),
+    ),
+    Mutant(
+        "a batch is delivered once its handler was removed",
+        "processor.listener",
+        "ProcessorListener._run",
+        ReplaceCondition("is_closed", by="False"),
+    ),
+    Mutant(
+        "a handler that raises CancelledError ends its listener",
+        "processor.calls",
+        "HandlerCalls.wait",
+        DropOperand("_is_ending"),
+    ),
+    Mutant(
+        "a plain handler that raises CancelledError ends its listener",
+        "processor.calls",
+        "HandlerCalls.start",
+        DropExcept("CancelledError"),
+    ),
+    Mutant(
+        "a handler that raises ends its listener",
+        "processor.calls",
+        "HandlerCalls.wait",
+        ReplaceCondition("_is_ending", by="True"),
+    ),
+    Mutant(
+        "a plain handler that raises ends its listener",
+        "processor.calls",
+        "HandlerCalls.start",
+        DropCall("_record_failure", instead="raise"),
+    ),
+    Mutant(
+        "a call is never counted as delivered",
+        "processor.calls",
+        "HandlerCalls.end",
+        DropCall("record_delivered"),
+    ),
+    Mutant(
+        "missed notify: the last notification of a batch is lost",
+        "processor.backlog",
+        "PendingNotifications._keep",
+        ReplaceArgument("extend", by="notifications[:-1] or notifications"),
+    ),
+    Mutant(
+        "missed notify: new notifications do not wake the pop task",
+        "processor.backlog",
+        "PendingNotifications.add",
+        DropCall("set"),
+    ),
+    Mutant(
+        "a batch is in reverse order",
+        "processor.backlog",
+        "PendingNotifications.take",
+        ReplaceAssigned("batch", by="list(reversed(self._waiting))"),
+    ),
+    Mutant(
+        "a full handler blocks for ever",
+        "processor.backlog",
+        "Blocking.record_delivered",
+        DropCall("set"),
+    ),
+    Mutant(
+        "drop_oldest drops the newest",
+        "processor.backlog",
+        "DropOldest._keep",
+        CallOther("popleft", other="pop"),
+    ),
+    Mutant(
+        "a handler that loses an initial add never syncs",
+        "processor.backlog",
+        "PendingNotifications._lose",
+        Negate("is_in_initial_list"),
+    ),
+    Mutant(
+        "a handler never syncs after an initial add was merged",
+        "processor.backlog",
+        "merged",
+        ReplaceArgument("AddNotification", position=1, by="False"),
+    ),
+    Mutant(
+        "a merged deletion is lost",
+        "processor.backlog",
+        "merged",
+        ReplaceReturn(nth=3, by="(first,)"),
+    ),
+    Mutant(
+        "a merged update keeps the first state",
+        "processor.backlog",
+        "merged",
+        ReplaceReturn(nth=5, by="(first,)"),
+    ),
+    Mutant(
+        "what follows a deletion is lost with it",
+        "processor.backlog",
+        "Coalescing.take",
+        ReplaceCondition("rest", by="False"),
     ),
 ]
+
+MUTANTS = [*QUEUE, *STORE, *REFLECTOR, *INFORMER, *PROCESSOR]

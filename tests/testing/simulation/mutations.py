@@ -1,7 +1,7 @@
-"""Bugs planted in a copy of the package, and how soon the simulation finds each.
+"""Plant bugs in a copy of the package, one at a time, and measure how soon the simulation finds each.
 
-python -m tests.testing.simulation.mutations             # all of them
-python -m tests.testing.simulation.mutations tombstone   # those with this word in their names
+python -m tests.testing.simulation.mutations                       # all of them
+python -m tests.testing.simulation.mutations tombstone processor   # those with one of these words in name or module
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .mutants import MUTANTS, Mutant, StaleMutantError
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "aioinformer"
 HISTORIES = 1500
-"""A mutant that outlives so many survives."""
+"""Histories after which a mutant counts as a survivor."""
 
 CPU = 120
-"""Seconds of CPU after which a mutant is stopped: something goes round in circles, and no clock moves."""
+"""Seconds of CPU after which a run is stopped: the mutant loops, and the virtual clock does not move."""
 
 
 class Fate(NamedTuple):
     """How a mutant ended.
 
     Attributes:
-        seconds: Until it was caught, or had survived.
-        cpu: Those of them that it had a CPU.
-        message: What caught it; "" if nothing did.
+        seconds: Wall time until it was caught or had survived.
+        cpu: CPU time of the same run.
+        message: The error that caught it; "" if it survived.
     """
 
     seconds: float
@@ -43,7 +43,7 @@ class Fate(NamedTuple):
 
 
 def attempt(mutant: Mutant) -> Fate:
-    """Plant a bug in a copy, and look for it."""
+    """Plant a bug in a copy of the package, and run histories on the copy."""
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name)
         ignored = shutil.ignore_patterns("__pycache__")
@@ -53,13 +53,13 @@ def attempt(mutant: Mutant) -> Fate:
         for package in here.parents[:-1]:
             (copy / package / "__init__.py").touch()
         (copy / PACKAGE.name / mutant.file).write_text(mutant.plant(PACKAGE))
-        began, began_cpu = perf_counter(), _cpu_of_children()
-        said = _campaign(copy)
-        return Fate(perf_counter() - began, _cpu_of_children() - began_cpu, said)
+        started, started_cpu = perf_counter(), _cpu_of_children()
+        message = _first_failure(copy)
+        return Fate(perf_counter() - started, _cpu_of_children() - started_cpu, message)
 
 
-def _campaign(copy: Path) -> str:
-    """Run histories on a copy until one fails; what is said of that, or \"\"."""
+def _first_failure(copy: Path) -> str:
+    """Run histories on a copy until one fails; return its message, or \"\" if all pass."""
     module = f"{__package__}.campaign"
     ran = subprocess.run(
         [sys.executable, "-m", module, "--stop", "--histories", str(HISTORIES), "--cpu", str(CPU)],
@@ -77,7 +77,11 @@ def _cpu_of_children() -> float:
 
 
 def main(words: list[str]) -> int:
-    chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
+    chosen = [
+        mutant
+        for mutant in MUTANTS
+        if not words or any(word in f"{mutant.module} {mutant.name}" for word in words)
+    ]
     stale = 0
     for mutant in chosen:
         try:
@@ -86,7 +90,7 @@ def main(words: list[str]) -> int:
             say(f"STALE  {error}")
             stale += 1
     if stale:
-        say(f"{stale} of {len(chosen)} mutants are stale: nothing was run")
+        say(f"{stale} of {len(chosen)} mutants are stale; none was run")
         return 2
 
     unexpected = survived = 0
@@ -101,7 +105,7 @@ def main(words: list[str]) -> int:
             survived += 1
         outcome = f"{fate.seconds:6.1f} s ({fate.cpu:5.1f} s of CPU)" if fate.message else f"{'survives':>26}"
         wrong = "" if as_expected else "UNEXPECTED  "
-        say(f"{wrong}{outcome}  {mutant.file:<28} {mutant.name}: {fate.message[:120] or mutant.why}")
+        say(f"{wrong}{outcome}  {mutant.module:<26} {mutant.name}: {fate.message[:120] or mutant.why}")
     say(
         f"{len(chosen)} mutants, {len(chosen) - survived} caught, the slowest in {slowest:.1f} s; "
         f"{survived} survived; {unexpected} unexpected"
