@@ -18,7 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter, process_time
 
-from aioinformer.testing.simulation.run import Outcome, run_once
+from aioinformer.testing.simulation.outcome import Outcome
+from aioinformer.testing.simulation.run import run_once
 from aioinformer.testing.simulation.shrink import shrunk
 
 from .informers import history_of, scenario_of

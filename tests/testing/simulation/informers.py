@@ -11,7 +11,8 @@ from typing import Any
 from aioinformer import Client, KubeObject, ListWatch, SharedIndexInformer
 from aioinformer._core.tasks import finish
 from aioinformer.testing import Simulation
-from aioinformer.testing.simulation.run import Outcome, run_once
+from aioinformer.testing.simulation.outcome import Outcome
+from aioinformer.testing.simulation.run import run_once
 
 from .settings import NAMES, NAMESPACES, Setting, handler, setting
 from .witness import State, Truth, Witness

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from aioinformer.testing.simulation.run import Outcome
+from aioinformer.testing.simulation.outcome import Outcome
 
 TROUBLE = "trouble: "
 HOURS = "virtual hours"
