@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
+import anyio
 import msgspec
 
 from .._core.tasks import run_until_first
@@ -79,7 +80,8 @@ async def at(target: Target, namespace: str, names: list[str]) -> AsyncIterator[
             await _run_concurrently(lambda name: configmaps.create(configmap(name, namespace)), names)
             yield client.server, lambda name, patch: configmaps.patch(f"{namespace}/{name}", patch)
         finally:
-            await remove_all()
+            with anyio.CancelScope(shield=True):  # the scope around this is cancelled at the end
+                await remove_all()
 
 
 async def _run_concurrently(work: Callable[[str], Coroutine[Any, Any, object]], names: list[str]) -> None:
